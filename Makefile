@@ -1,0 +1,55 @@
+# The two commands are `make run` and `make test`. Each does all of its own set-up: Python 3.11 and make are enough.
+# CONTRIBUTING.md lists the rest.
+
+PYTHON ?= python3
+BIN := .venv/bin
+RUN ?= out/run
+SEED ?= 1
+LOCK := uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes \
+	--no-header --no-annotate --no-emit-index-url --no-emit-find-links --quiet
+
+.PHONY: run test test-slow bench setup check lock clean
+
+run: setup
+	@$(BIN)/gossamer workload make $(RUN)/workload --nodes 20000 --topics 200 --subscriptions 10 \
+		--popularity rss --seed $(SEED) --force
+	@$(BIN)/gossamer workload show $(RUN)/workload
+	@$(BIN)/gossamer build cyclon $(RUN)/workload $(RUN)/cyclon --seed $(SEED) --force
+	@echo "The workload is in $(RUN)/workload, the overlay and its metrics in $(RUN)/cyclon."
+
+test: setup check
+	$(BIN)/python -m pytest -n 2 -m "not slow"
+
+test-slow: setup
+	$(BIN)/python -m pytest -n 2 -m slow
+
+bench: setup
+	$(BIN)/python -m bench
+
+check: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+setup: .venv/.installed .venv/.compiled
+
+# Building needs pinned tools first: pyspark comes as source, and --no-build-isolation builds it with these.
+.venv/.installed: requirements.lock requirements-build.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Gossamer needs Python 3.11 or newer; set PYTHON=/path/to/it")'
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --require-hashes -r requirements-build.lock
+	$(BIN)/python -m pip install --quiet --require-hashes --no-build-isolation -r requirements.lock
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
+	@touch $@
+
+# Compiled once here, so that the first command is not a long silence. Numba notices changed sources by itself.
+.venv/.compiled: .venv/.installed $(wildcard src/gossamer/kernels/*.py)
+	$(BIN)/python -m gossamer.kernels
+	@touch $@
+
+lock:
+	$(BIN)/$(LOCK) --extra build -o requirements-build.lock
+	$(BIN)/$(LOCK) --extra all --extra dev -o requirements.lock
+
+clean:
+	rm -rf .venv out

@@ -1,0 +1,1 @@
+"""Tables to figures, paper exhibits and the report. Nothing has landed here yet."""

@@ -1,0 +1,85 @@
+"""The `gossamer` command: its table of commands, and how errors become sentences and exit codes.
+
+Exit codes: 0 done; 1 something differs or failed; 2 a flag, file or value is wrong; 130 stopped by Ctrl-C.
+"""
+
+import shlex
+import sys
+from typing import Annotated
+
+import typer
+
+from gossamer import __version__
+from gossamer.cli import build, check, churn, replay, simulate, systems, workload
+from gossamer.model.values.errors import CheckFailed, GossamerError, InputError, MissingExtra
+
+app = typer.Typer(
+    name="gossamer",
+    help="Brokerless publish/subscribe on topic-connected overlays: study, plan, run.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+app.add_typer(workload.app, name="workload")
+app.add_typer(churn.app, name="churn")
+app.command("build")(build.build)
+app.command("simulate")(simulate.simulate)
+app.command("check")(check.check)
+app.command("replay")(replay.replay)
+app.command("systems")(systems.systems)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Study, plan and run topic-connected overlays.
+
+    Example: gossamer workload make out/w --nodes 1000 --topics 100 --subscriptions 10 --popularity rss --seed 1
+    """
+
+
+# The modules that an extra brings; a command that misses one says which extra to install.
+_EXTRAS = {"numpy": "sim", "numba": "sim", "pyarrow": "sim", "pyspark": "spark", "matplotlib": "report"}
+
+
+def main() -> None:
+    """Run a command; every expected error is one sentence on standard error."""
+    try:
+        code = app(standalone_mode=True)
+    except InputError as error:
+        code = _say(str(error), 2)
+    except MissingExtra as error:
+        code = _say(str(error), 2)
+    except CheckFailed as error:
+        code = _say(f"{error}\nThis is a bug in Gossamer. The command that repeats it: {_command()}", 1)
+    except GossamerError as error:
+        code = _say(str(error), 1)
+    except ModuleNotFoundError as error:
+        extra = _EXTRAS.get((error.name or "").partition(".")[0])
+        if extra is None:
+            raise
+        code = _say(f"this command needs {error.name}; run: pip install 'gossamer[{extra}]'", 2)
+    except OSError as error:
+        code = _say(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}", 1)
+    except KeyboardInterrupt:
+        code = _say("stopped; nothing was written", 130)
+    sys.exit(code)
+
+
+def _say(sentence: str, code: int) -> int:
+    typer.echo(f"gossamer: {sentence}", err=True)
+    return code
+
+
+def _command() -> str:
+    return "gossamer " + shlex.join(sys.argv[1:])

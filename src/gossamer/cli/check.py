@@ -1,0 +1,35 @@
+"""`gossamer check`: measure any overlay against any workload."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gossamer.cli.console import print_facts, print_json, progress_bar
+from gossamer.cli.options import Bounds, Json, WorkloadFolder
+
+
+def check(
+    overlay: Annotated[Path, typer.Argument(metavar="OVERLAY", help="An overlay.parquet, or the folder it is in.")],
+    workload: WorkloadFolder,
+    bounds: Bounds = False,
+    json: Json = False,
+) -> None:
+    """Measure an overlay: is every topic connected, at what degree, over what distance?
+
+    Example: gossamer check out/cyclon out/w --json
+    """
+    from gossamer.model.tables.workload import read_overlay, read_workload
+    from gossamer.simulator.measure import measure_topics, summarise
+
+    found = read_workload(workload)
+    links = read_overlay(overlay, found.node_ids)
+    with progress_bar() as progress:
+        topics = measure_topics(links, found.interest, not bounds, progress)
+    summary = summarise(links, found.interest, topics)
+    if json:
+        print_json(summary)
+        return
+    print_facts(f"{overlay} on {workload}", summary)
+    parted = summary["partitioned_topics"]
+    typer.echo("Every topic is connected." if not parted else f"{parted} of {summary['topics']} topics are parted.")

@@ -1,0 +1,72 @@
+"""`gossamer churn`: tables of who comes and goes."""
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gossamer.cli.console import print_facts, print_json
+from gossamer.cli.options import Force, Json, Out, Seed, manifest
+from gossamer.model.values.errors import InputError
+from gossamer.model.values.time import duration_us
+
+app = typer.Typer(help="Who comes and goes: make churn tables.", no_args_is_help=True, rich_markup_mode=None)
+
+
+@app.callback()
+def churn() -> None:
+    """Who comes and goes: make churn tables.
+
+    Example: gossamer churn make out/churn --nodes 1000 --on exp:300s --off exp:75s --until 1000s --seed 1
+    """
+
+
+@app.command("make")
+def make(
+    out: Out,
+    seed: Seed,
+    on: Annotated[str, typer.Option(metavar="LAW", help="Time up: exp:300s, fixed:10s or uniform:5s-50s.")],
+    off: Annotated[str, typer.Option(metavar="LAW", help="Time away, likewise.")],
+    until: Annotated[str, typer.Option(metavar="T", help="How long the table lasts.")] = "1000s",
+    nodes: Annotated[int | None, typer.Option(help="How many nodes, with ids 0 to N-1.")] = None,
+    workload: Annotated[Path | None, typer.Option(help="Take the nodes of this workload instead.")] = None,
+    crashes: Annotated[float, typer.Option(metavar="SHARE", help="The share of departures without a word.")] = 0.0,
+    force: Force = False,
+    json: Json = False,
+) -> None:
+    """Make a churn table: OUT/churn.parquet (at_us, node, event) and OUT/manifest.json.
+
+    Example: gossamer churn make out/churn --workload out/w --on exp:300s --off exp:75s --crashes 0.2 --seed 1
+    """
+    import numpy as np
+
+    from gossamer.model.arrays.churn import EVENT_NAMES
+    from gossamer.model.tables.folders import check_output, output_folder, write_manifest
+    from gossamer.model.tables.workload import read_workload, write_churn
+    from gossamer.workloads.churn import make_churn
+    from gossamer.workloads.laws import duration_law
+
+    started = time.monotonic()
+    check_output(out, force)
+    if (nodes is None) == (workload is None):
+        raise InputError("give the nodes either as --nodes N or as --workload DIR")
+    ids = np.arange(nodes) if nodes is not None else read_workload(Path(str(workload))).node_ids
+    on_law, off_law = duration_law(on, "--on"), duration_law(off, "--off")
+    if not len(ids):
+        raise InputError("the number of nodes must be at least 1")
+    table = make_churn(len(ids), on_law, off_law, duration_us(until, "--until"), crashes, seed)
+    with output_folder(out, force) as folder:
+        rows = write_churn(folder, table, ids)
+        parameters = {"on": on, "off": off, "until": until, "crashes": crashes, "nodes": len(ids)}
+        write_manifest(folder, manifest("churn make", seed, started, {}, {"churn": rows}, parameters=parameters))
+    counts = np.bincount(table.events, minlength=len(EVENT_NAMES))
+    facts = {
+        "nodes": len(ids),
+        "present_at_start": int(table.present_at_start(len(ids)).sum()),
+        **{f"{name}_events": int(count) for name, count in zip(EVENT_NAMES, counts, strict=True)},
+    }
+    if json:
+        print_json(facts)
+    else:
+        print_facts(f"made {out}", facts)

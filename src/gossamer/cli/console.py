@@ -1,0 +1,84 @@
+"""What commands print: progress on standard error, tables or JSON on standard output."""
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import msgspec
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+
+# Where there is no terminal, a line this often is enough.
+PLAIN_SECONDS = 2.0
+
+Report = Callable[[str, int, int], None]
+
+
+@contextmanager
+def progress_bar() -> Iterator[Report]:
+    """A function to call with (what, done, total): a bar on a terminal, plain lines elsewhere."""
+    if sys.stderr.isatty():
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+        with Progress(
+            *columns, TimeElapsedColumn(), TimeRemainingColumn(), console=Console(stderr=True), transient=True
+        ) as bars:
+            tasks: dict[str, Any] = {}
+
+            def draw_bar(what: str, done: int, total: int) -> None:
+                if what not in tasks:
+                    tasks[what] = bars.add_task(what, total=total)
+                bars.update(tasks[what], completed=done, total=total)
+
+            yield draw_bar
+    else:
+        last = time.monotonic()
+
+        def print_line(what: str, done: int, total: int) -> None:
+            nonlocal last
+            if time.monotonic() - last >= PLAIN_SECONDS:
+                last = time.monotonic()
+                typer.echo(f"{what}: {done} of {total}", err=True)
+
+        yield print_line
+
+
+def print_json(content: Any) -> None:
+    """One JSON document for a script to read."""
+    typer.echo(msgspec.json.format(msgspec.json.encode(content), indent=2).decode())
+
+
+def print_facts(title: str, facts: Mapping[str, Any]) -> None:
+    """Names and values, one a line."""
+    table = Table(title=title, show_header=False, title_justify="left", title_style="bold")
+    table.add_column(style="cyan")
+    table.add_column(justify="right")
+    for name, value in facts.items():
+        table.add_row(name.replace("_", " "), _text(value))
+    _console().print(table)
+
+
+def print_table(title: str, columns: list[str], rows: list[list[str]]) -> None:
+    """A plain table."""
+    table = Table(*columns, title=title, title_justify="left", title_style="bold")
+    for row in rows:
+        table.add_row(*row)
+    _console().print(table)
+
+
+def _console() -> Console:
+    # A pipe has no width; lines must not break in the middle of a value there.
+    return Console() if sys.stdout.isatty() else Console(width=160)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.1f}"
+    return str(value)

@@ -1,0 +1,172 @@
+"""`gossamer workload`: make one from laws, or look at one."""
+
+import time
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gossamer.cli.console import print_facts, print_json, progress_bar
+from gossamer.cli.options import Force, Json, Out, Seed, WorkloadFolder, manifest
+from gossamer.model.values.errors import InputError
+
+if TYPE_CHECKING:
+    from gossamer.model.arrays.interest import Interest
+
+app = typer.Typer(help="Who wants what: make workloads and look at them.", no_args_is_help=True, rich_markup_mode=None)
+
+# Above this, intersections between all pairs of nodes take minutes.
+PAIRS_NODES_MAX = 20_000
+
+
+class Kind(StrEnum):
+    """Where the interests come from."""
+
+    popularity = "popularity"
+    grid = "grid"
+    douban = "douban"
+    friends = "friends"
+    followers = "followers"
+
+
+@app.command("make")
+def make(
+    out: Out,
+    seed: Seed,
+    nodes: Annotated[int | None, typer.Option(help="How many nodes.")] = None,
+    topics: Annotated[int | None, typer.Option(help="How many topics; friends and followers: one a node.")] = None,
+    subscriptions: Annotated[
+        str | None, typer.Option(metavar="S|a:b", help="Topics a node: S, a:b (uniform) or power:a:b[:EXPONENT].")
+    ] = None,
+    popularity: Annotated[
+        str, typer.Option(metavar="LAW", help="rss, zipf:A, nyse, uniform, expo or expo:RATE.")
+    ] = "rss",
+    kind: Annotated[Kind, typer.Option(help="Which generator.")] = Kind.popularity,
+    total: Annotated[int | None, typer.Option(help="douban: subscriptions in all.")] = None,
+    largest: Annotated[int | None, typer.Option(help="douban: subscribers of the largest topic.")] = None,
+    degree: Annotated[float, typer.Option(help="friends, followers: mean degree of the social graph.")] = 20.0,
+    force: Force = False,
+    json: Json = False,
+) -> None:
+    """Make a workload: OUT/interests.parquet (node, topic) and OUT/manifest.json.
+
+    Example: gossamer workload make out/w --nodes 1000 --topics 100 --subscriptions 10 --popularity rss --seed 1
+    """
+    from gossamer.model.tables.folders import check_output, output_folder, write_manifest
+    from gossamer.model.tables.workload import write_interests
+
+    started = time.monotonic()
+    check_output(out, force)
+    flags = {"nodes": nodes, "topics": topics, "subscriptions": subscriptions, "total": total, "largest": largest}
+    _check_flags(kind, flags)
+    interest, facts = _make(kind, flags, popularity, degree, seed)
+    if not interest.subscription_count:
+        raise InputError("no node follows any topic with these numbers; ask for more nodes or topics")
+    with output_folder(out, force) as folder:
+        rows = write_interests(folder, interest)
+        parameters: dict[str, Any] = {name: value for name, value in flags.items() if value is not None}
+        parameters |= {"popularity": popularity} if kind is Kind.popularity else {}
+        parameters |= {"degree": degree} if kind in (Kind.friends, Kind.followers) else {}
+        made = manifest(
+            "workload make", seed, started, {}, {"interests": rows}, kind=kind.value, parameters=parameters, **facts
+        )
+        write_manifest(folder, made)
+    summary = {"subscriptions": rows, "folder": str(out), **facts}
+    if json:
+        print_json(summary)
+    else:
+        print_facts(f"made {out}", summary)
+
+
+_NEEDED = {
+    Kind.popularity: ("nodes", "topics", "subscriptions"),
+    Kind.grid: ("nodes", "topics"),
+    Kind.douban: (),
+    Kind.friends: ("nodes",),
+    Kind.followers: ("nodes",),
+}
+_ALLOWED = {**_NEEDED, Kind.douban: ("nodes", "topics", "total", "largest")}
+
+
+def _check_flags(kind: Kind, flags: dict[str, Any]) -> None:
+    for name in _NEEDED[kind]:
+        if flags[name] is None:
+            raise InputError(f"a workload of kind {kind.value} needs --{name}")
+    for name, value in flags.items():
+        if value is not None and name not in _ALLOWED[kind]:
+            raise InputError(f"--{name} has no meaning for a workload of kind {kind.value}; leave it out")
+
+
+def _make(
+    kind: Kind, flags: dict[str, Any], popularity: str, degree: float, seed: int
+) -> "tuple[Interest, dict[str, Any]]":
+    import msgspec
+
+    from gossamer.workloads import interests, social
+
+    if kind is Kind.popularity:
+        made = interests.make_interests(flags["nodes"], flags["topics"], flags["subscriptions"], popularity, seed)
+        return made, {}
+    if kind is Kind.grid:
+        return interests.make_grid_interests(flags["nodes"], flags["topics"], seed), {}
+    if kind is Kind.douban:
+        default = interests.DOUBAN
+        wanted = interests.Figures(
+            users=_or(flags["nodes"], default.users),
+            topics=_or(flags["topics"], default.topics),
+            subscriptions=_or(flags["total"], default.subscriptions),
+            largest_topic=_or(flags["largest"], default.largest_topic),
+        )
+        interest, reached = interests.make_douban_interests(wanted, seed)
+        return interest, {"wanted": msgspec.to_builtins(wanted), "reached": msgspec.to_builtins(reached)}
+    directed = kind is Kind.followers
+    law = social.SocialLaw(mean_degree=degree)
+    source, target = social.make_social_graph(flags["nodes"], law, directed, seed)
+    mean = len(source) * (1 if directed else 2) / flags["nodes"]
+    interest = social.interests_of_graph(source, target, flags["nodes"], directed)
+    return interest, {"edges": len(source), "mean_degree_reached": round(mean, 3)}
+
+
+def _or(value: int | None, default: int) -> int:
+    return default if value is None else value
+
+
+@app.command("show")
+def show(workload: WorkloadFolder, json: Json = False) -> None:
+    """Say what is in a workload: sizes, popularity, and how alike interests are.
+
+    Example: gossamer workload show out/w
+    """
+    import numpy as np
+
+    from gossamer.model.tables.workload import read_workload
+    from gossamer.simulator.measure import interest_correlation, top_intersection
+
+    interest = read_workload(Path(workload)).interest
+    popularity = np.sort(interest.popularity)[::-1]
+    top = max(1, round(len(popularity) / 10))
+    facts: dict[str, Any] = {
+        "nodes": interest.node_count,
+        "topics": interest.topic_count,
+        "subscriptions": interest.subscription_count,
+        "subscriptions_per_node_least": int(interest.sizes.min()),
+        "subscriptions_per_node_mean": float(interest.sizes.mean()),
+        "subscriptions_per_node_most": int(interest.sizes.max()),
+        "subscribers_per_topic_least": int(popularity[-1]),
+        "subscribers_per_topic_median": float(np.median(popularity)),
+        "subscribers_per_topic_most": int(popularity[0]),
+        "share_of_top_tenth_of_topics": float(popularity[:top].sum() / interest.subscription_count),
+    }
+    if interest.node_count <= PAIRS_NODES_MAX:
+        with progress_bar() as progress:
+            progress("comparing interests", 0, 2)
+            facts["tdi_20_percent"] = top_intersection(interest, 20)
+            progress("comparing interests", 1, 2)
+            facts["pairs_correlated_at_95_percent"] = interest_correlation(interest, 0.95)
+    if json:
+        print_json(facts)
+        return
+    print_facts(str(workload), facts)
+    if interest.node_count > PAIRS_NODES_MAX:
+        typer.echo(f"Intersections between all pairs are left out above {PAIRS_NODES_MAX:,} nodes.")

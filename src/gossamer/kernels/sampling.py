@@ -1,0 +1,124 @@
+"""Keyed draws in bulk: the compiled half of the workload generators."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gossamer.kernels.draw import COUNTER_FACTOR, U64, draw, draw_base, finish, unit
+from gossamer.kernels.jit import kernel
+from gossamer.model.values.draw import Purpose
+
+TOPIC = U64(Purpose.WORKLOAD_TOPIC)
+
+
+@kernel
+def draws(seed: U64, purpose: U64, counter: U64, count: int) -> NDArray[np.uint64]:
+    """One draw for each node 0..count-1."""
+    bits = np.empty(count, np.uint64)
+    for node in range(count):
+        bits[node] = draw(seed, U64(node), purpose, counter, U64(0))
+    return bits
+
+
+@kernel
+def units(seed: U64, purpose: U64, counter: U64, count: int) -> NDArray[np.float64]:
+    """One float in [0, 1) for each node 0..count-1."""
+    values = np.empty(count, np.float64)
+    for node in range(count):
+        values[node] = unit(draw(seed, U64(node), purpose, counter, U64(0)))
+    return values
+
+
+@kernel
+def _pick(cumulative: NDArray[np.float64], value: float) -> int:
+    """The first position whose cumulative probability lies above `value`."""
+    low = 0
+    high = len(cumulative) - 1
+    while low < high:
+        middle = (low + high) // 2
+        if cumulative[middle] > value:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@kernel
+def _smallest_keys(
+    seed: U64, node: int, probabilities: NDArray[np.float64], count: int, out: NDArray[np.int32]
+) -> None:
+    """The `count` topics of smallest exponential key: the same law as drawing and redrawing, in O(T).
+
+    (Efraimidis and Spirakis 2006: the order of keys -ln(u)/p is that of successive draws.)
+    """
+    keys = np.empty(len(probabilities), np.float64)
+    for topic in range(len(probabilities)):
+        value = 1.0 - unit(draw(seed, U64(node), TOPIC, U64(0), U64(topic + 1)))
+        keys[topic] = -np.log(value) / probabilities[topic]
+    out[:] = np.argsort(keys)[:count]
+
+
+@kernel
+def draw_interests(
+    seed: U64, probabilities: NDArray[np.float64], node_starts: NDArray[np.int64], first: int, last: int
+) -> NDArray[np.int32]:
+    """Topics of nodes first..last-1, ascending for each, none twice: draw by p, redraw one already held.
+
+    A node that would redraw more than eight times its size (nearly all topics, or a steep law) takes
+    its topics by exponential keys instead: the same law, at a bounded cost.
+    """
+    cumulative = np.cumsum(probabilities)
+    cumulative[-1] = 1.0
+    offset = node_starts[first]
+    topics = np.empty(node_starts[last] - offset, np.int32)
+    held_by = np.full(len(probabilities), -1, np.int64)
+    for node in range(first, last):
+        row = topics[node_starts[node] - offset : node_starts[node + 1] - offset]
+        base = draw_base(seed, U64(node), TOPIC, U64(0))
+        found = 0
+        patience = 8 * len(row) + 64
+        while found < len(row) and patience > 0:
+            topic = _pick(cumulative, unit(finish(base)))
+            base += COUNTER_FACTOR
+            patience -= 1
+            if held_by[topic] != node:
+                held_by[topic] = node
+                row[found] = topic
+                found += 1
+        if found < len(row):
+            _smallest_keys(seed, node, probabilities, len(row), row)
+        row.sort()
+    return topics
+
+
+@kernel
+def topics_within(
+    node_x: NDArray[np.float64],
+    node_y: NDArray[np.float64],
+    radii: NDArray[np.float64],
+    id_x: NDArray[np.float64],
+    id_y: NDArray[np.float64],
+    id_topics: NDArray[np.int32],
+    topic_count: int,
+    out: NDArray[np.int32],
+) -> NDArray[np.int64]:
+    """Topics with an id within each node's radius, ascending; fills `out` while it lasts, returns row starts.
+
+    Call once with an empty `out` to learn the size, then again.
+    """
+    starts = np.zeros(len(node_x) + 1, np.int64)
+    held_by = np.full(topic_count, -1, np.int64)
+    for node in range(len(node_x)):
+        reach = radii[node] * radii[node]
+        for i in range(len(id_x)):
+            dx = node_x[node] - id_x[i]
+            dy = node_y[node] - id_y[i]
+            if dx * dx + dy * dy <= reach:
+                held_by[id_topics[i]] = node
+        filled = starts[node]
+        for topic in range(topic_count):
+            if held_by[topic] == node:
+                if filled < len(out):
+                    out[filled] = topic
+                filled += 1
+        starts[node + 1] = filled
+    return starts

@@ -1,0 +1,57 @@
+"""Call every kernel once on a tiny input, with the types that the rooms use."""
+
+import numpy as np
+
+from gossamer.kernels import cyclon, draw, measures, sampling
+from gossamer.kernels.jit import COMPILED
+from gossamer.model.arrays.interest import Interest
+from gossamer.model.arrays.overlay import Overlay
+
+U64 = np.uint64
+
+
+def compile_all() -> int:
+    """Compile what is not yet compiled; returns how many kernels there are."""
+    _warm_draws()
+    _warm_cyclon()
+    _warm_measures()
+    return len(COMPILED)
+
+
+def _warm_draws() -> None:
+    bits = draw.draw(U64(1), U64(2), U64(3), U64(4), U64(5))
+    draw.below(U64(bits), 3)
+    draw.unit(U64(bits))
+    draw.finish(U64(bits))
+    draw.draw_base(U64(1), U64(2), U64(3), U64(4))
+    sampling.draws(U64(1), U64(1), U64(0), 2)
+    sampling.units(U64(1), U64(1), U64(0), 2)
+    sampling.draw_interests(U64(1), np.full(2, 0.5), np.array([0, 1, 3]), 0, 2)
+    places = np.zeros(1), np.zeros(1), np.ones(1), np.zeros(1), np.zeros(1), np.zeros(1, np.int32), 1
+    sampling.topics_within(*places, np.empty(1, np.int32))
+
+
+def _warm_cyclon() -> None:
+    state = cyclon.cyclon_state(4, 2)
+    counts = np.zeros(len(cyclon.KINDS), np.int64)
+    cyclon.start_together(U64(1), state)
+    cyclon.draw_contacts(U64(1), 0, 4, np.zeros(2, np.uint32))
+    cyclon.cyclon_cycle(U64(1), U64(1), 2, 2, state, counts)
+    cyclon.leave(state, 0)
+    cyclon.arrive(U64(1), U64(2), 2, state, 0, 1, counts)
+
+
+def _warm_measures() -> None:
+    nodes = np.array([0, 1, 2, 0, 1])
+    interest = Interest.from_pairs(nodes, np.array([0, 0, 0, 1, 1]), 3, 2)
+    overlay = Overlay.from_links(np.array([0, 1]), np.array([1, 2]), 3)
+    links = (interest.topic_starts, interest.topic_nodes, overlay.starts, overlay.neighbours)
+    measures.topic_components(*links, 0, 2)
+    measures.topic_clustering(*links, 0, 2)
+    measures.topic_diameters(*links, 0, 2, True)
+    measures.graph_diameter(overlay.starts, overlay.neighbours, True)
+    measures.distances_from(0, overlay.starts, overlay.neighbours, np.full(3, -1, np.int32), np.empty(3, np.int32))
+    measures.local_clustering(overlay.starts, overlay.neighbours, np.zeros(3))
+    pairs = (interest.node_starts, interest.node_topics, interest.topic_starts, interest.topic_nodes)
+    measures.top_intersections(*pairs, 2, 0, 3)
+    measures.correlated_pairs(*pairs, 1.96, 0, 3)

@@ -1,0 +1,58 @@
+"""Who comes and goes: joins, leaves and crashes in time order."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gossamer.model.values.errors import InputError
+
+# The codes of the `event` column, in arrays; tables spell them out.
+JOIN, LEAVE, CRASH = 0, 1, 2
+EVENT_NAMES = ("join", "leave", "crash")
+
+
+@dataclass(frozen=True)
+class Churn:
+    """Changes of presence. A node is absent until its first join; a node never named is always present.
+
+    Rows are sorted by time; rows of one time happen as DESIGN's lockstep says: leavers by id, then joiners by id.
+    """
+
+    at_us: NDArray[np.int64]
+    nodes: NDArray[np.int32]
+    events: NDArray[np.uint8]
+
+    @classmethod
+    def from_rows(cls, at_us: NDArray[np.integer], nodes: NDArray[np.integer], events: NDArray[np.integer]) -> "Churn":
+        """From rows in any order; a node must join and go by turns, and not twice at one time."""
+        order = np.lexsort((nodes, events == JOIN, at_us))
+        churn = cls(at_us[order].astype(np.int64), nodes[order].astype(np.int32), events[order].astype(np.uint8))
+        churn._check_turns()
+        return churn
+
+    @classmethod
+    def none(cls) -> "Churn":
+        """Nobody comes or goes."""
+        return cls(np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.uint8))
+
+    def present_at_start(self, node_count: int) -> NDArray[np.bool_]:
+        """Who is there before any row: those whose first row is not a join."""
+        present = np.ones(node_count, np.bool_)
+        nodes, first = np.unique(self.nodes, return_index=True)
+        present[nodes] = self.events[first] != JOIN
+        return present
+
+    def _check_turns(self) -> None:
+        order = np.lexsort((np.arange(len(self.nodes)), self.nodes))
+        nodes, joins, times = self.nodes[order], self.events[order] == JOIN, self.at_us[order]
+        same = nodes[1:] == nodes[:-1]
+        again = same & (joins[1:] == joins[:-1])
+        if again.any():
+            row = int(np.flatnonzero(again)[0]) + 1
+            word = "joins" if joins[row] else "goes"
+            raise InputError(f"node {nodes[row]} {word} twice in a row, the second time at {times[row]} us")
+        at_once = same & (times[1:] == times[:-1])
+        if at_once.any():
+            row = int(np.flatnonzero(at_once)[0]) + 1
+            raise InputError(f"node {nodes[row]} comes and goes at the same time, {times[row]} us")

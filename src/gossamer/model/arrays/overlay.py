@@ -1,0 +1,78 @@
+"""Who is linked to whom: undirected overlays, and directed views by topic."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ids = NDArray[np.int32]
+Starts = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Overlay:
+    """An undirected graph on n nodes in compressed rows; every link stands in both rows.
+
+    Row v is `neighbours[starts[v]:starts[v + 1]]`, ascending, without v itself, none twice.
+    """
+
+    starts: Starts
+    neighbours: Ids
+
+    @classmethod
+    def from_links(cls, u: NDArray[np.integer], v: NDArray[np.integer], node_count: int) -> "Overlay":
+        """From links in any order and direction; repeated links merge and self-loops go."""
+        u64, v64 = u.astype(np.int64), v.astype(np.int64)
+        low, high = np.minimum(u64, v64), np.maximum(u64, v64)
+        keys = _sorted_unique((low * node_count + high)[low != high])
+        low, high = np.divmod(keys, max(node_count, 1))
+        both = np.concatenate((keys, high * node_count + low))
+        both.sort()
+        owners, neighbours = np.divmod(both, max(node_count, 1))
+        starts = np.zeros(node_count + 1, np.int64)
+        np.cumsum(np.bincount(owners, minlength=node_count), out=starts[1:])
+        return cls(starts, neighbours.astype(np.int32))
+
+    @property
+    def node_count(self) -> int:
+        """How many nodes there are."""
+        return len(self.starts) - 1
+
+    @property
+    def link_count(self) -> int:
+        """How many links there are, each counted once."""
+        return len(self.neighbours) // 2
+
+    @cached_property
+    def degrees(self) -> Starts:
+        """How many links each node has."""
+        return np.diff(self.starts)
+
+    def links(self) -> tuple[Ids, Ids]:
+        """Each link once, as u < v, ascending."""
+        owners = np.repeat(np.arange(self.node_count, dtype=np.int32), self.degrees)
+        once = owners < self.neighbours
+        return owners[once], self.neighbours[once]
+
+    def neighbours_of(self, node: int) -> Ids:
+        """The neighbours of one node, ascending."""
+        return self.neighbours[self.starts[node] : self.starts[node + 1]]
+
+
+@dataclass(frozen=True)
+class TopicViews:
+    """Directed views, one for each (topic, node): `node` keeps `peer` for `topic`."""
+
+    topics: Ids
+    nodes: Ids
+    peers: Ids
+
+    def union(self, node_count: int) -> Overlay:
+        """The physical links: every pair that any view of any topic joins."""
+        return Overlay.from_links(self.nodes, self.peers, node_count)
+
+
+def _sorted_unique(keys: Starts) -> Starts:
+    keys = np.sort(keys)
+    return keys[np.concatenate(([True], keys[1:] != keys[:-1]))] if len(keys) else keys

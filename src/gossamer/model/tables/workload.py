@@ -1,0 +1,122 @@
+"""A workload is any folder with an `interests` table in it, whoever wrote it."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from gossamer.model.arrays.churn import EVENT_NAMES, Churn
+from gossamer.model.arrays.interest import Interest
+from gossamer.model.arrays.overlay import Overlay
+from gossamer.model.tables.schemas import read_table, write_table
+from gossamer.model.values.errors import InputError, TableError
+from gossamer.model.values.ids import Role
+
+INTERESTS = "interests.parquet"
+OVERLAY = "overlay.parquet"
+CHURN = "churn.parquet"
+
+
+@dataclass(frozen=True)
+class Workload:
+    """Dense interests, and the ids that the table used for them, ascending."""
+
+    interest: Interest
+    node_ids: NDArray[np.int64]
+    topic_ids: NDArray[np.int64]
+
+
+def write_interests(folder: Path, interest: Interest) -> int:
+    """Write dense interests; the role column only where a node does more than follow."""
+    columns: dict[str, NDArray[Any]] = {"node": interest.owners, "topic": interest.node_topics}
+    if (interest.roles != Role.FOLLOWS).any():
+        columns["role"] = interest.roles
+    return write_table("interests", folder / INTERESTS, columns)
+
+
+def read_workload(folder: Path) -> Workload:
+    """Read and check a workload; its ids need not be dense."""
+    if not folder.is_dir():
+        raise InputError(f"{folder} is not a folder; a workload is a folder with {INTERESTS} in it")
+    path = folder / INTERESTS
+    table = read_table("interests", path)
+    if not table.num_rows:
+        raise InputError(f"{path} is empty: a workload needs at least one (node, topic) row")
+    nodes, topics = table.column("node").to_numpy(), table.column("topic").to_numpy()
+    roles = table.column("role").to_numpy() if "role" in table.column_names else None
+    if roles is not None and ((roles < 1) | (roles > int(Role.BOTH))).any():
+        raise TableError(f"{path}: column role must be 1 (follows), 2 (publishes) or 3 (both)")
+    node_ids, dense_nodes = _dense(nodes)
+    topic_ids, dense_topics = _dense(topics)
+    _check_duplicates(path, nodes, topics, dense_nodes * len(topic_ids) + dense_topics)
+    interest = Interest.from_pairs(dense_nodes, dense_topics, len(node_ids), len(topic_ids), roles)
+    return Workload(interest, node_ids, topic_ids)
+
+
+def write_overlay(folder: Path, overlay: Overlay, node_ids: NDArray[np.int64]) -> int:
+    """Write links in the workload's own ids; ascending ids keep u < v."""
+    u, v = overlay.links()
+    return write_table("overlay", folder / OVERLAY, {"u": node_ids[u], "v": node_ids[v]})
+
+
+def read_overlay(path: Path, node_ids: NDArray[np.int64]) -> Overlay:
+    """Read an overlay (a file, or the folder it is in) over the nodes of a workload."""
+    path = path / OVERLAY if path.is_dir() else path
+    table = read_table("overlay", path)
+    u, v = (_places(path, table.column(column).to_numpy(), node_ids) for column in ("u", "v"))
+    return Overlay.from_links(u, v, len(node_ids))
+
+
+def write_churn(folder: Path, churn: Churn, node_ids: NDArray[np.int64]) -> int:
+    """Write a churn table with its events spelt out, in the workload's own ids."""
+    names = np.array(EVENT_NAMES, dtype=object)
+    columns = {"at_us": churn.at_us, "node": node_ids[churn.nodes], "event": names[churn.events]}
+    return write_table("churn", folder / CHURN, columns)
+
+
+def read_churn(path: Path, node_ids: NDArray[np.int64]) -> Churn:
+    """Read a churn table (a file, or the folder it is in) over the nodes of a workload."""
+    path = path / CHURN if path.is_dir() else path
+    table = read_table("churn", path)
+    codes = pc.index_in(table.column("event"), value_set=pa.array(EVENT_NAMES))
+    if codes.null_count:
+        raise TableError(f"{path}: column event must be one of {', '.join(EVENT_NAMES)}")
+    nodes = _places(path, table.column("node").to_numpy(), node_ids)
+    return Churn.from_rows(table.column("at_us").to_numpy(), nodes, codes.to_numpy())
+
+
+def _places(path: Path, ids: NDArray[np.int64], node_ids: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Where each id stands among the workload's nodes."""
+    places = np.searchsorted(node_ids, ids)
+    known = node_ids[np.minimum(places, len(node_ids) - 1)] == ids
+    if not known.all():
+        raise InputError(f"{path} names node {ids[~known][0]}, which is not in the workload")
+    return places
+
+
+def _dense(ids: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The distinct ids ascending, and each id's place among them."""
+    highest = int(ids.max())
+    if highest < 4 * len(ids) + 1024:
+        # Mostly dense already: a table of flags beats sorting twenty million rows.
+        used = np.zeros(highest + 1, np.bool_)
+        used[ids] = True
+        places = np.cumsum(used) - 1
+        return np.flatnonzero(used), places[ids]
+    distinct, places = np.unique(ids, return_inverse=True)
+    return distinct, places
+
+
+def _check_duplicates(path: Path, nodes: NDArray[np.int64], topics: NDArray[np.int64], keys: NDArray[np.int64]) -> None:
+    ordered = np.sort(keys)
+    again = ordered[1:][ordered[1:] == ordered[:-1]]
+    if len(again):
+        row = int(np.flatnonzero(keys == again[0])[0])
+        raise TableError(
+            f"{path} holds {len(again)} duplicate rows, the first for node {nodes[row]} and topic {topics[row]}; "
+            "keep each pair once"
+        )

@@ -1,0 +1,84 @@
+"""Keyed randomness: a random number is a pure function of why it is needed.
+
+`draw(seed, node, purpose, counter, item)` mixes its five keys into 64 bits. Nothing is streamed, so
+the order of unrelated draws does not matter, and compiled kernels (`kernels/draw.py`) compute the
+same numbers without sharing state. The mix is a sum of the keys times odd constants, finished by
+the finalizer of splitmix64 (Steele, Lea, Flood 2014; constants of Stafford's mix 13).
+It is fast and well spread, not cryptographic.
+"""
+
+from enum import IntEnum
+
+MASK = 0xFFFF_FFFF_FFFF_FFFF
+SEED_FACTOR = 0x9E37_79B9_7F4A_7C15
+NODE_FACTOR = 0xD1B5_4A32_D192_ED03
+PURPOSE_FACTOR = 0x8CB9_2BA7_2F3D_8DD7
+COUNTER_FACTOR = 0xABC9_8388_FB8F_AC03
+ITEM_FACTOR = 0x8BB8_4B93_962E_ACC9
+FIRST_MULTIPLIER = 0xBF58_476D_1CE4_E5B9
+SECOND_MULTIPLIER = 0x94D0_49BB_1331_11EB
+
+# A handler that draws more than once at one time spreads its steps over this many counters.
+STEPS = 4096
+
+
+class Purpose(IntEnum):
+    """Why a number is drawn. Values are part of every recorded result: append, never renumber."""
+
+    ORDER = 1  # the order of activation within a cycle
+    INTRODUCER = 2  # which node a newcomer is introduced by
+    CONTACTS = 3  # the first contacts of a population that starts together
+    LINK = 4  # latency and loss of one message
+    CYCLON_PHASE = 10
+    CYCLON_SHUFFLE = 11
+    CYCLON_REPLY = 12
+    CYCLON_WALK = 13
+    CYCLON_REPLACE = 14
+    WORKLOAD_SIZE = 30
+    WORKLOAD_TOPIC = 31
+    WORKLOAD_PLACE = 32
+    WORKLOAD_COUNT = 33
+    GRAPH_DEGREE = 34
+    GRAPH_COMMUNITY = 35
+    GRAPH_STUB = 36
+    CHURN_ON = 40
+    CHURN_OFF = 41
+    CHURN_PRESENT = 42
+    CHURN_CRASH = 43
+    PUBLISH_TIME = 50
+    PUBLISH_TOPIC = 51
+    PUBLISH_NODE = 52
+    MATRIX_ROW = 53
+    PARTITION = 54
+
+
+def finish(total: int) -> int:
+    """The finalizer: spread a sum of keys (already below 2**64) over 64 bits."""
+    total = ((total ^ (total >> 30)) * FIRST_MULTIPLIER) & MASK
+    total = ((total ^ (total >> 27)) * SECOND_MULTIPLIER) & MASK
+    return total ^ (total >> 31)
+
+
+def draw_base(seed: int, node: int, purpose: int, counter: int) -> int:
+    """All of a draw's sum but its item: worth keeping where many items are drawn for one key."""
+    return (seed * SEED_FACTOR + node * NODE_FACTOR + purpose * PURPOSE_FACTOR + counter * COUNTER_FACTOR) & MASK
+
+
+def draw(seed: int, node: int, purpose: int, counter: int, item: int = 0) -> int:
+    """64 random bits for this seed, node, purpose, counter and item."""
+    return finish((draw_base(seed, node, purpose, counter) + item * ITEM_FACTOR) & MASK)
+
+
+def stepped(now_us: int, step: int) -> int:
+    """The counter of the step-th draw that one handler makes at `now_us`."""
+    return now_us * STEPS + step
+
+
+def below(bits: int, bound: int) -> int:
+    """A whole number in [0, bound) from the upper half of a draw; bound must be under 2**32."""
+    return ((bits >> 32) * bound) >> 32
+
+
+def unit(bits: int) -> float:
+    """A float in [0, 1) from the upper 53 bits of a draw."""
+    return (bits >> 11) * 2.0**-53

@@ -1,0 +1,33 @@
+"""Time is an integer of microseconds, in machines, engines, tables and files alike."""
+
+import re
+
+from gossamer.model.values.errors import InputError
+
+MILLISECOND_US = 1_000
+SECOND_US = 1_000_000
+
+_UNITS_US = {"us": 1, "ms": MILLISECOND_US, "s": SECOND_US, "m": 60 * SECOND_US, "h": 3_600 * SECOND_US}
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)(us|ms|s|m|h)")
+
+# About 290,000 years: what a signed 64-bit column of microseconds can hold.
+LONGEST_US = 2**63 - 1
+
+
+def duration_us(text: str, what: str = "a duration") -> int:
+    """Read `20ms`, `1.5s`, `10m`; `what` names the flag or field in the error."""
+    match = _DURATION.fullmatch(text.strip())
+    if match is None:
+        raise InputError(f"{what} must be a number and a unit (us, ms, s, m, h) such as 20ms, got {text!r}")
+    amount_us = round(float(match[1]) * _UNITS_US[match[2]])
+    if amount_us > LONGEST_US:
+        raise InputError(f"{what} must be shorter than 290,000 years, got {text!r}")
+    return amount_us
+
+
+def duration_text(amount_us: int) -> str:
+    """The shortest exact spelling: 20000 -> `20ms`."""
+    for unit, size_us in reversed(_UNITS_US.items()):
+        if amount_us and amount_us % size_us == 0:
+            return f"{amount_us // size_us}{unit}"
+    return f"{amount_us}us"

@@ -1,0 +1,1 @@
+"""Centralised topic-connected overlays. Nothing has landed here yet."""

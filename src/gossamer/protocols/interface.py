@@ -1,0 +1,269 @@
+"""The machine contract: what a machine is told, what it answers, and how its parts meet.
+
+    handle(event, now_us) -> actions
+    same parameters + same seed + same (event, now_us) sequence  =>  same actions
+
+Everything that crosses the line is a frozen value that msgpack can carry, so that a record of a run
+replays into a fresh machine, and a message is its own wire format.
+"""
+
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import Any, ClassVar, Protocol
+
+import msgspec
+
+from gossamer.model.values.ids import NodeId, TopicId
+
+
+class Value(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """The root of all contract values: immutable, compact on the wire, never part of a cycle."""
+
+
+class Message(Value, frozen=True, array_like=True, gc=False):
+    """What one machine sends to another. Each class has a tag that no other message has."""
+
+
+class Data(Message, frozen=True, array_like=True, gc=False, tag="data"):
+    """An application's message on its way; (publisher, sequence) names it. Every dissemination carries this."""
+
+    topic: TopicId
+    publisher: NodeId
+    sequence: int
+    hops: int
+    published_us: int
+    payload: bytes
+
+
+class Timer(Value, frozen=True, array_like=True, gc=False):
+    """A wake-up that a machine asked for. Never cancelled: the machine ignores a stale one."""
+
+
+class Fact(Value, frozen=True, array_like=True, gc=False):
+    """Something that became true: passed between parts, or shown to the driver by `Observe`."""
+
+
+class Peer(Value, frozen=True, array_like=True, gc=False):
+    """Another node and where it can be reached; the machine passes the address on and never reads it."""
+
+    node: NodeId
+    address: bytes = b""
+
+
+class Outcome(IntEnum):
+    """What an application's validator said of a message."""
+
+    ACCEPT = 0
+    REJECT = 1
+    IGNORE = 2
+
+
+# Events: what happened.
+
+
+class Started(Value, frozen=True, array_like=True, gc=False, tag="started"):
+    """The node is up. `joining`: the contacts introduce it; otherwise they already are its view."""
+
+    contacts: tuple[Peer, ...] = ()
+    joining: bool = True
+    address: bytes = b""
+
+
+class Subscribe(Value, frozen=True, array_like=True, gc=False, tag="subscribe"):
+    """The application wants a topic, in a role (`model.values.ids.Role`)."""
+
+    topic: TopicId
+    role: int
+
+
+class Unsubscribe(Value, frozen=True, array_like=True, gc=False, tag="unsubscribe"):
+    """The application lets go of a topic."""
+
+    topic: TopicId
+
+
+class Publish(Value, frozen=True, array_like=True, gc=False, tag="publish"):
+    """The application publishes on a topic that it holds."""
+
+    topic: TopicId
+    payload: bytes
+
+
+class MessageReceived(Value, frozen=True, array_like=True, gc=False, tag="message"):
+    """A message came. `sender` is who the link says it is, not who the message says."""
+
+    sender: NodeId
+    message: Any
+
+
+class PeerUp(Value, frozen=True, array_like=True, gc=False, tag="up"):
+    """A connection asked for with `Connect` stands."""
+
+    node: NodeId
+
+
+class PeerDown(Value, frozen=True, array_like=True, gc=False, tag="down"):
+    """A kept connection ended, or one asked for could not be made."""
+
+    node: NodeId
+
+
+class TimerFired(Value, frozen=True, array_like=True, gc=False, tag="timer"):
+    """A wake-up is due."""
+
+    timer: Any
+
+
+class Validated(Value, frozen=True, array_like=True, gc=False, tag="validated"):
+    """The application's validator answered."""
+
+    ticket: int
+    outcome: int
+
+
+class Refused(Value, frozen=True, array_like=True, gc=False, tag="refused"):
+    """The queue towards a peer was full; the message was not sent."""
+
+    node: NodeId
+    message: Any
+
+
+class Stopping(Value, frozen=True, array_like=True, gc=False, tag="stopping"):
+    """The node is about to leave; what it sends now is still carried out."""
+
+
+Event = (
+    Started
+    | Subscribe
+    | Unsubscribe
+    | Publish
+    | MessageReceived
+    | PeerUp
+    | PeerDown
+    | TimerFired
+    | Validated
+    | Refused
+    | Stopping
+)
+
+
+# Actions: what should be done.
+
+
+class Send(Value, frozen=True, array_like=True, gc=False, tag="send"):
+    """Send one message to each of these nodes, in this order.
+
+    `to` is a tuple because flooding is the common case: a driver encodes the message once, and a
+    simulator makes one event for all receivers. `addresses` stands in the same order, and is empty
+    when all receivers are kept connections or the driver knows them (simulation).
+    """
+
+    to: tuple[NodeId, ...]
+    message: Any
+    addresses: tuple[bytes, ...] = ()
+
+
+class Connect(Value, frozen=True, array_like=True, gc=False, tag="connect"):
+    """Keep a connection to this peer; `PeerUp` or `PeerDown` follows."""
+
+    peer: Peer
+
+
+class Disconnect(Value, frozen=True, array_like=True, gc=False, tag="disconnect"):
+    """Keep the connection to this node no longer."""
+
+    node: NodeId
+
+
+class SetTimer(Value, frozen=True, array_like=True, gc=False, tag="set_timer"):
+    """Fire `timer` at `at_us`."""
+
+    at_us: int
+    timer: Any
+
+
+class Deliver(Value, frozen=True, array_like=True, gc=False, tag="deliver"):
+    """Hand a message to the application."""
+
+    topic: TopicId
+    payload: bytes
+    publisher: NodeId
+    sequence: int
+    hops: int
+    published_us: int
+
+
+class Validate(Value, frozen=True, array_like=True, gc=False, tag="validate"):
+    """Ask the application whether a message is good; `Validated` with this ticket follows."""
+
+    ticket: int
+    topic: TopicId
+    payload: bytes
+
+
+class Observe(Value, frozen=True, array_like=True, gc=False, tag="observe"):
+    """Tell whoever watches; nothing is to be done."""
+
+    fact: Any
+
+
+Action = Send | Connect | Disconnect | SetTimer | Deliver | Validate | Observe
+
+
+# Facts that any part may state.
+
+
+class NeighbourUp(Fact, frozen=True, array_like=True, gc=False, tag="neighbour_up"):
+    """This node now counts `node` among its neighbours. The overlay is made of these facts."""
+
+    node: NodeId
+
+
+class NeighbourDown(Fact, frozen=True, array_like=True, gc=False, tag="neighbour_down"):
+    """This node no longer counts `node` among its neighbours."""
+
+    node: NodeId
+
+
+class ViewChanged(Fact, frozen=True, array_like=True, gc=False, tag="view_changed"):
+    """A membership view lost and gained these nodes, in one step."""
+
+    removed: tuple[NodeId, ...]
+    added: tuple[NodeId, ...]
+
+
+class PeerMisbehaved(Fact, frozen=True, array_like=True, gc=False, tag="peer_misbehaved"):
+    """A peer sent what the protocol does not allow; it was bounded or dropped."""
+
+    node: NodeId
+    reason: str
+
+
+NOTHING: tuple[Any, ...] = ()
+
+
+class Machine(Protocol):
+    """One node's whole protocol, as every driver sees it."""
+
+    def handle(self, event: Event, now_us: int) -> Sequence[Action]:
+        """Take what happened and say what should be done; never raises because of a peer."""
+        ...
+
+
+class Part(Protocol):
+    """One layer of a node: membership, overlay, dissemination or recovery.
+
+    A part names the messages and timers that are its own; `node.py` routes by them. It appends
+    actions to `out` and returns facts, which the parts above it learn in turn.
+    """
+
+    MESSAGES: ClassVar[tuple[type[Message], ...]]
+    TIMERS: ClassVar[tuple[type[Timer], ...]]
+
+    def handle(self, event: Event, now_us: int, out: list[Action]) -> Sequence[Fact]:
+        """Handle an event of this part's own, or one that concerns every part (Started, PeerDown...)."""
+        ...
+
+    def learn(self, fact: Fact, now_us: int, out: list[Action]) -> Sequence[Fact]:
+        """Take in a fact that a lower part stated."""
+        ...

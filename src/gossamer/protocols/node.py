@@ -1,0 +1,78 @@
+"""A node is a stack of parts behind one `handle`.
+
+Parts stand bottom up: membership, overlay, dissemination, recovery. A message or timer goes to the
+part that owns its class. Every other event concerns all parts, lowest first. A fact that a part
+returns is learnt by the parts above it, in order, before anything else happens.
+"""
+
+from collections.abc import Sequence
+
+from gossamer.model.values.errors import MachineMisuse
+from gossamer.protocols.interface import (
+    Action,
+    Event,
+    Fact,
+    MessageReceived,
+    Observe,
+    Part,
+    PeerMisbehaved,
+    TimerFired,
+)
+
+
+class NodeMachine:
+    """One node's machine: routes events to parts and facts upwards."""
+
+    __slots__ = ("_levels_by_class", "_parts")
+
+    def __init__(self, parts: Sequence[Part]) -> None:
+        self._parts = tuple(parts)
+        self._levels_by_class = _levels_by_class(tuple(type(part) for part in parts))
+
+    def handle(self, event: Event, now_us: int) -> Sequence[Action]:
+        """The machine contract (`interface.Machine`)."""
+        out: list[Action] = []
+        if isinstance(event, MessageReceived):
+            level = self._levels_by_class.get(type(event.message))
+            if level is None:
+                # Differs: no paper says what to do with a message of another system; we observe and drop it.
+                reason = f"no part of this node takes {type(event.message).__name__}"
+                return (Observe(PeerMisbehaved(event.sender, reason)),)
+            self._run(level, event, now_us, out)
+        elif isinstance(event, TimerFired):
+            level = self._levels_by_class.get(type(event.timer))
+            if level is None:
+                raise MachineMisuse(f"no part of this node sets timers of {type(event.timer).__name__}")
+            self._run(level, event, now_us, out)
+        else:
+            for level in range(len(self._parts)):
+                self._run(level, event, now_us, out)
+        return out
+
+    def _run(self, level: int, event: Event, now_us: int, out: list[Action]) -> None:
+        facts = self._parts[level].handle(event, now_us, out)
+        if facts:
+            self._tell(level, facts, now_us, out)
+
+    def _tell(self, level: int, facts: Sequence[Fact], now_us: int, out: list[Action]) -> None:
+        for fact in facts:
+            for above in range(level + 1, len(self._parts)):
+                further = self._parts[above].learn(fact, now_us, out)
+                if further:
+                    self._tell(above, further, now_us, out)
+
+
+_LEVELS: dict[tuple[type[Part], ...], dict[type, int]] = {}
+
+
+def _levels_by_class(parts: tuple[type[Part], ...]) -> dict[type, int]:
+    """Which level owns each message and timer class; made once per stack and shared by all its nodes."""
+    if parts not in _LEVELS:
+        levels: dict[type, int] = {}
+        for level, part in enumerate(parts):
+            for owned in (*part.MESSAGES, *part.TIMERS):
+                if owned in levels:
+                    raise MachineMisuse(f"two parts of one node both own {owned.__name__}")
+                levels[owned] = level
+        _LEVELS[parts] = levels
+    return _LEVELS[parts]

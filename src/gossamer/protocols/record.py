@@ -1,0 +1,156 @@
+"""The record of a run: every event a machine was given and every action it answered, as bytes.
+
+A record is a header frame and then one frame an event. A frame is a 4-byte big-endian length and that
+many bytes of msgpack. Drivers write the bytes where they like; `replay` feeds them to fresh machines
+and compares the actions, byte for byte. Simulated and live nodes write the same format.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, BinaryIO
+
+import msgspec
+
+from gossamer.model.values.errors import InputError
+from gossamer.model.values.ids import NodeId
+from gossamer.protocols.cyclon import Cyclon
+from gossamer.protocols.interface import Action, Event, Machine, MessageReceived, Part, Refused, Started, TimerFired
+
+FORMAT = "gossamer-record"
+VERSION = 1
+# Chosen: 16 MiB, far above any event we write; a longer frame is a damaged file.
+FRAME_BYTES_MAX = 16 * 1024 * 1024
+
+# Every part there is: their messages and timers are what a record or a wire may hold.
+PARTS: tuple[type[Part], ...] = (Cyclon,)
+
+# Typed as Any: the unions are built at run time from the table above.
+AnyMessage: Any = None
+AnyTimer: Any = None
+for _part in PARTS:
+    for _message in _part.MESSAGES:
+        AnyMessage = _message if AnyMessage is None else AnyMessage | _message
+    for _timer in _part.TIMERS:
+        AnyTimer = _timer if AnyTimer is None else AnyTimer | _timer
+
+
+class Header(msgspec.Struct, frozen=True, kw_only=True):
+    """What a replay needs to make the same machines."""
+
+    format: str = FORMAT
+    version: int = VERSION
+    system: str
+    parameters: dict[str, Any]
+    seed: int
+
+
+class Step(msgspec.Struct, frozen=True, array_like=True):
+    """One call of `handle`. A `Started` event begins a new machine for its node."""
+
+    at_us: int
+    node: NodeId
+    event: msgspec.Raw
+    actions: msgspec.Raw
+
+
+class Difference(msgspec.Struct, frozen=True):
+    """The first place where a replayed machine answered otherwise."""
+
+    step: int
+    at_us: int
+    node: NodeId
+    event: str
+    recorded: str
+    replayed: str
+
+
+_encoder = msgspec.msgpack.Encoder()
+_event_decoder = msgspec.msgpack.Decoder(Event)
+_step_decoder = msgspec.msgpack.Decoder(Step)
+_header_decoder = msgspec.msgpack.Decoder(Header)
+
+
+def frame(content: bytes) -> bytes:
+    """A length-prefixed frame."""
+    return len(content).to_bytes(4, "big") + content
+
+
+def encode_header(header: Header) -> bytes:
+    """The first frame of a record."""
+    return frame(_encoder.encode(header))
+
+
+def encode_step(at_us: int, node: NodeId, event: Event, actions: Sequence[Action]) -> bytes:
+    """The frame of one call of `handle`."""
+    recorded = msgspec.Raw(_encoder.encode(event)), msgspec.Raw(_encoder.encode(tuple(actions)))
+    return frame(_encoder.encode(Step(at_us, node, *recorded)))
+
+
+def decode_event(content: bytes) -> Event:
+    """An event with its message or timer in its own class again."""
+    event: Event = _event_decoder.decode(content)
+    if isinstance(event, MessageReceived):
+        return MessageReceived(event.sender, msgspec.convert(event.message, AnyMessage))
+    if isinstance(event, TimerFired):
+        return TimerFired(msgspec.convert(event.timer, AnyTimer))
+    if isinstance(event, Refused):
+        return Refused(event.node, msgspec.convert(event.message, AnyMessage))
+    return event
+
+
+def read_frames(source: BinaryIO) -> Iterator[bytes]:
+    """The contents of each frame; a damaged or cut-off file is an InputError that says where."""
+    index = 0
+    while prefix := source.read(4):
+        length = int.from_bytes(prefix, "big")
+        if len(prefix) < 4 or length > FRAME_BYTES_MAX:
+            raise InputError(f"frame {index} of the record is damaged: its length is not readable")
+        content = source.read(length)
+        if len(content) < length:
+            raise InputError(f"frame {index} of the record is cut off: {length} bytes announced, {len(content)} there")
+        yield content
+        index += 1
+
+
+def read_record(source: BinaryIO) -> tuple[Header, Iterator[Step]]:
+    """The header, and the steps as they are read."""
+    frames = read_frames(source)
+    try:
+        header = _header_decoder.decode(next(frames, b""))
+    except msgspec.DecodeError:
+        raise InputError("this is not a Gossamer record: it does not begin with a header") from None
+    if header.format != FORMAT or header.version != VERSION:
+        raise InputError(f"the record has format {header.format} {header.version}; this reads {FORMAT} {VERSION}")
+    return header, _steps(frames)
+
+
+def _steps(frames: Iterable[bytes]) -> Iterator[Step]:
+    for index, content in enumerate(frames, start=1):
+        try:
+            yield _step_decoder.decode(content)
+        except msgspec.DecodeError as error:
+            raise InputError(f"frame {index} of the record is damaged: {error}") from None
+
+
+def replay(steps: Iterable[Step], machine: Callable[[NodeId], Machine]) -> tuple[int, Difference | None]:
+    """Feed the steps to fresh machines: how many agreed, and the first that did not."""
+    machines: dict[NodeId, Machine] = {}
+    count = 0
+    for count, step in enumerate(steps, start=1):
+        try:
+            event = decode_event(bytes(step.event))
+        except (msgspec.DecodeError, msgspec.ValidationError) as error:
+            raise InputError(f"step {count} of the record holds an event that cannot be read: {error}") from None
+        if isinstance(event, Started) or step.node not in machines:
+            machines[step.node] = machine(step.node)
+        replayed = _encoder.encode(tuple(machines[step.node].handle(event, step.at_us)))
+        if replayed != bytes(step.actions):
+            found = Difference(
+                step=count,
+                at_us=step.at_us,
+                node=step.node,
+                event=str(event),
+                recorded=str(msgspec.msgpack.decode(step.actions)),
+                replayed=str(msgspec.msgpack.decode(replayed)),
+            )
+            return count - 1, found
+    return count, None

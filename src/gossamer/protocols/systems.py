@@ -1,0 +1,91 @@
+"""The table of systems, lower layer: what a node runs under each name.
+
+`live` and every driver of machines use this table. `simulator/systems.py` adds kernels and planners.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+import msgspec
+
+from gossamer.model.values.errors import InputError
+from gossamer.model.values.ids import NodeId
+from gossamer.protocols.cyclon import Cyclon, CyclonParameters, ShuffleDue
+from gossamer.protocols.interface import Machine, Timer
+from gossamer.protocols.node import NodeMachine
+from gossamer.protocols.view_overlay import ViewOverlay
+
+
+@dataclass(frozen=True)
+class System:
+    """One system: its parameters, and how a node that runs it is made.
+
+    `maintenance` is the timer that the lockstep driver fires once a cycle; `random_order` says whether
+    nodes are then activated in a random order or by id (DESIGN, "Lockstep, exactly").
+    """
+
+    name: str
+    summary: str
+    paper: str
+    parameters: type[msgspec.Struct]
+    machine: Callable[[Any, int, NodeId], Machine]
+    maintenance: Timer
+    random_order: bool
+    # Which disseminations may stand on this overlay.
+    disseminations: tuple[str, ...] = ()
+
+
+def _cyclon(parameters: CyclonParameters, seed: int, node: NodeId) -> Machine:
+    return NodeMachine((Cyclon(parameters, seed, node), ViewOverlay()))
+
+
+SYSTEMS: Mapping[str, System] = {
+    "cyclon": System(
+        name="cyclon",
+        summary="Random views by shuffling; blind to interests. The membership below other systems.",
+        paper="Voulgaris, Gavidia, van Steen: CYCLON (2005)",
+        parameters=CyclonParameters,
+        machine=_cyclon,
+        maintenance=ShuffleDue(),
+        random_order=False,
+    ),
+}
+
+
+def find_system(name: str) -> System:
+    """The system of this name, or an error that lists those there are."""
+    if name not in SYSTEMS:
+        raise InputError(f"there is no system {name!r}; there are: {', '.join(sorted(SYSTEMS))}{_hint(name, SYSTEMS)}")
+    return SYSTEMS[name]
+
+
+def read_parameters(system: System, settings: Mapping[str, object]) -> Any:
+    """Parameters from settings whose values may still be text; the rest are defaults."""
+    known = {field.name: field for field in msgspec.structs.fields(system.parameters)}
+    for name in settings:
+        if name not in known:
+            raise InputError(f"{system.name} has no parameter {name!r}; it has: {', '.join(known)}{_hint(name, known)}")
+    for name, value in settings.items():
+        try:
+            msgspec.convert(value, known[name].type, strict=False)
+        except msgspec.ValidationError as error:
+            raise InputError(f"{system.name}: {name} is {value!r}: {error}") from None
+    parameters = msgspec.convert(dict(settings), system.parameters, strict=False)
+    problem = getattr(parameters, "problem", lambda: None)()
+    if problem:
+        raise InputError(f"{system.name}: {problem}")
+    return parameters
+
+
+def check_dissemination(system: System, dissemination: str) -> None:
+    """Refuse a dissemination that this system cannot carry."""
+    if dissemination not in system.disseminations:
+        known = ", ".join(system.disseminations) or "none yet"
+        raise InputError(f"{system.name} carries no dissemination {dissemination!r}; it carries: {known}")
+
+
+def _hint(name: str, known: Mapping[str, object]) -> str:
+    close = get_close_matches(name, list(known), n=1)
+    return f"; did you mean {close[0]}?" if close else ""

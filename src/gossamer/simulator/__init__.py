@@ -1,0 +1,1 @@
+"""Virtual time: the event engine, the lockstep driver, the cycle engine, and all that watches or disturbs them."""

@@ -1,0 +1,238 @@
+"""`execute(run)`: from a value to tables. A process pool or a Spark task calls the same function."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import msgspec
+import numpy as np
+
+from gossamer.model.arrays.churn import CRASH, JOIN, LEAVE, Churn
+from gossamer.model.arrays.overlay import Overlay
+from gossamer.model.tables.workload import Workload, read_churn, read_workload
+from gossamer.model.values.draw import Purpose, draw, unit
+from gossamer.model.values.errors import InputError
+from gossamer.model.values.run import QUIET_CYCLES, Run
+from gossamer.model.values.time import SECOND_US, duration_us
+from gossamer.protocols.interface import Subscribe
+from gossamer.protocols.record import Header
+from gossamer.protocols.systems import check_dissemination, read_parameters
+from gossamer.simulator.checkers import all_checkers
+from gossamer.simulator.engine import EventEngine, Watcher
+from gossamer.simulator.links import LinkBook
+from gossamer.simulator.measure import Progress, TopicMeasures, measure_topics, silent, summarise
+from gossamer.simulator.network import Network, Partition, read_latency
+from gossamer.simulator.population import newcomer, together
+from gossamer.simulator.recorder import ControlCounter, DeliveryLog, Recorder
+from gossamer.simulator.systems import SimulatedSystem, find_simulated
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a run gave: the last overlay, figures, and the columns of each table by name."""
+
+    workload: Workload
+    overlay: Overlay
+    metrics: dict[str, Any]
+    tables: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+
+def execute(run: Run, progress: Progress = silent, exact: bool = True, record: BinaryIO | None = None) -> Result:
+    """Carry out a run: build where it has no end, simulate where it has one."""
+    simulated = find_simulated(run.system)
+    parameters = read_parameters(simulated.system, run.parameters)
+    if run.dissemination is not None:
+        check_dissemination(simulated.system, run.dissemination)
+    workload = read_workload(Path(run.workload))
+    if run.until_us is not None:
+        overlay, facts, tables = _simulate(run, simulated, parameters, workload, progress, record)
+    elif run.engine == "event":
+        overlay, facts, tables = _build_by_events(run, simulated, parameters, workload, progress)
+    else:
+        overlay, facts, tables = _build_by_cycles(run, simulated, parameters, workload, progress)
+    topics = measure_topics(overlay, workload.interest, exact, progress)
+    metrics = {
+        "system": run.system,
+        "parameters": msgspec.to_builtins(parameters),
+        "engine": "event" if run.until_us is not None else run.engine,
+        "seed": run.seed,
+        **summarise(overlay, workload.interest, topics),
+        **facts,
+    }
+    measured = {"topics": _topic_columns(workload, topics), "degrees": _degree_columns(overlay)}
+    return Result(workload, overlay, metrics, {**tables, **measured})
+
+
+Outcome = tuple[Overlay, dict[str, Any], dict[str, Mapping[str, Any]]]
+
+
+def _build_by_cycles(
+    run: Run, simulated: SimulatedSystem, parameters: Any, workload: Workload, progress: Progress
+) -> Outcome:
+    if simulated.population is None:
+        raise InputError(f"{run.system} has no compiled kernel; use --engine event")
+    population = simulated.population(parameters, run.seed, workload.interest)
+    quiet = cycles = 0
+    while quiet < QUIET_CYCLES and cycles < run.cycle_limit:
+        quiet = 0 if population.cycle() else quiet + 1
+        cycles += 1
+        progress(f"{run.system}, cycles", cycles, run.cycle_limit)
+    facts = {**_ending(cycles, quiet), "messages": population.messages()}
+    return population.overlay(), facts, {}
+
+
+def _build_by_events(
+    run: Run, simulated: SimulatedSystem, parameters: Any, workload: Workload, progress: Progress
+) -> Outcome:
+    links = LinkBook()
+    control = ControlCounter(window_us=run.cycle_limit * parameters.period_us + 1)
+    engine = _engine(run, simulated, parameters, Network(read_latency(run.latency, run.seed)), (links, control))
+    _start_together(engine, run, simulated, parameters, workload, range(workload.interest.node_count))
+    quiet = cycles = 0
+    while quiet < QUIET_CYCLES and cycles < run.cycle_limit:
+        before = links.change_count
+        cycles += 1
+        engine.run(cycles * parameters.period_us)
+        quiet = 0 if links.change_count > before else quiet + 1
+        progress(f"{run.system}, periods", cycles, run.cycle_limit)
+    facts = {**_ending(cycles, quiet), "messages": control.totals()}
+    return links.overlay(workload.interest.node_count), facts, {}
+
+
+def _ending(cycles: int, quiet: int) -> dict[str, Any]:
+    """How a build ended: at rest, or at its limit."""
+    return {"cycles": cycles, "stopped_by": "rest" if quiet >= QUIET_CYCLES else "limit"}
+
+
+def _simulate(
+    run: Run,
+    simulated: SimulatedSystem,
+    parameters: Any,
+    workload: Workload,
+    progress: Progress,
+    record: BinaryIO | None,
+) -> Outcome:
+    if run.event_count and run.dissemination is None:
+        raise InputError("events need a dissemination to carry them; give --dissemination, or leave --events out")
+    assert run.until_us is not None
+    node_count = workload.interest.node_count
+    churn = read_churn(Path(run.churn), workload.node_ids) if run.churn else Churn.none()
+    network = Network(
+        read_latency(run.latency, run.seed),
+        run.loss,
+        tuple(read_partition(text, node_count, run.seed) for text in run.partitions),
+    )
+    links, control, deliveries = LinkBook(keep_history=True), ControlCounter(SECOND_US), DeliveryLog()
+    watchers: list[Watcher] = [links, control, deliveries, *all_checkers()]
+    if record is not None:
+        header = Header(system=run.system, parameters=msgspec.to_builtins(parameters), seed=run.seed)
+        watchers.append(Recorder(record, header))
+    engine = _engine(run, simulated, parameters, network, watchers)
+    present = np.flatnonzero(churn.present_at_start(node_count)).tolist()
+    _start_together(engine, run, simulated, parameters, workload, present)
+    _schedule_churn(engine, run, churn, workload)
+    steps = min(100, run.until_us)
+    for step in range(1, steps + 1):
+        engine.run(run.until_us * step // steps)
+        progress(f"{run.system}, virtual time", step, steps)
+    ids = workload.node_ids
+    tables: dict[str, Mapping[str, Any]] = {
+        "links": _link_columns(links, ids),
+        "control": {**control.columns(), "node": ids[np.array(control.columns()["node"], dtype=np.int64)]},
+        "deliveries": _delivery_columns(deliveries, workload),
+    }
+    facts = {
+        "until_us": run.until_us,
+        "present": len(engine.present),
+        "handled_events": engine.handled_count,
+        "lost_messages": engine.lost_count,
+        "delivered": len(tables["deliveries"]["event"]),
+    }
+    return links.overlay(node_count, engine.present), facts, tables
+
+
+def read_partition(text: str, node_count: int, seed: int) -> Partition:
+    """`10s-20s:0.5`: from 10 s until 20 s half of the nodes, drawn at random, are cut off from the rest."""
+    span, colon, share_text = text.partition(":")
+    start, dash, end = span.partition("-")
+    try:
+        share = float(share_text)
+    except ValueError:
+        share = -1.0
+    if not colon or not dash or not 0.0 < share < 1.0:
+        raise InputError(f"a partition must be FROM-UNTIL:SHARE with a share between 0 and 1, got {text!r}")
+    from_us, until_us = duration_us(start, "a partition's start"), duration_us(end, "a partition's end")
+    if until_us <= from_us:
+        raise InputError(f"a partition must end after it starts, got {text!r}")
+    side = (node for node in range(node_count) if unit(draw(seed, node, Purpose.PARTITION, from_us)) < share)
+    return Partition(from_us, until_us, frozenset(side))
+
+
+def _engine(
+    run: Run, simulated: SimulatedSystem, parameters: Any, network: Network, watchers: Sequence[Watcher]
+) -> EventEngine:
+    system = simulated.system
+    return EventEngine(lambda node: system.machine(parameters, run.seed, node), network, run.seed, watchers)
+
+
+def _start_together(
+    engine: EventEngine,
+    run: Run,
+    simulated: SimulatedSystem,
+    parameters: Any,
+    workload: Workload,
+    nodes: Sequence[int],
+) -> None:
+    contact_count = simulated.contact_count(parameters)
+    for node in nodes:
+        engine.start(node, together(run.seed, node, workload.interest.node_count, contact_count))
+        _subscribe(engine, node, workload)
+
+
+def _subscribe(engine: EventEngine, node: int, workload: Workload) -> None:
+    interest = workload.interest
+    row = slice(interest.node_starts[node], interest.node_starts[node + 1])
+    for topic, role in zip(interest.node_topics[row].tolist(), interest.roles[row].tolist(), strict=True):
+        engine.give(node, Subscribe(topic, role))
+
+
+def _schedule_churn(engine: EventEngine, run: Run, churn: Churn, workload: Workload) -> None:
+    def join(node: int) -> None:
+        engine.start(node, newcomer(run.seed, node, engine.now_us, engine.present))
+        _subscribe(engine, node, workload)
+
+    calls = {JOIN: join, LEAVE: engine.stop, CRASH: engine.crash}
+    for at_us, node, event in zip(churn.at_us.tolist(), churn.nodes.tolist(), churn.events.tolist(), strict=True):
+        engine.call_at(at_us, lambda call=calls[event], node=node: call(node))  # type: ignore[misc]
+
+
+def _link_columns(links: LinkBook, ids: Any) -> dict[str, Any]:
+    rows = np.array(links.history, dtype=np.int64).reshape(-1, 4)
+    return {"at_us": rows[:, 0], "u": ids[rows[:, 1]], "v": ids[rows[:, 2]], "up": rows[:, 3].astype(np.bool_)}
+
+
+def _delivery_columns(deliveries: DeliveryLog, workload: Workload) -> dict[str, Any]:
+    columns: dict[str, Any] = dict(deliveries.columns())
+    columns["node"] = workload.node_ids[np.array(columns["node"], dtype=np.int64)]
+    columns["topic"] = workload.topic_ids[np.array(columns["topic"], dtype=np.int64)]
+    return columns
+
+
+def _topic_columns(workload: Workload, topics: TopicMeasures) -> dict[str, Any]:
+    columns: dict[str, Any] = {
+        "topic": workload.topic_ids,
+        "subscribers": topics.subscribers,
+        "components": topics.components,
+        "links": topics.links,
+        "clustering": topics.clustering,
+    }
+    # A table says only what is known: bounds that are not equal are no diameter.
+    if (topics.diameter == topics.diameter_most).all():
+        columns["diameter"] = topics.diameter
+    return columns
+
+
+def _degree_columns(overlay: Overlay) -> dict[str, Any]:
+    degrees, nodes = np.unique(overlay.degrees, return_counts=True)
+    return {"degree": degrees, "nodes": nodes}

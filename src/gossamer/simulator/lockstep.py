@@ -1,0 +1,93 @@
+"""The lockstep driver: machines in the cycle engine's order, with instant delivery.
+
+What a cycle is stands in DESIGN, "Lockstep, exactly". The driver uses `handle`, events and actions only.
+"""
+
+from collections import Counter, deque
+from collections.abc import Sequence
+from typing import Any
+
+from gossamer.model.values.draw import Purpose, draw
+from gossamer.protocols.interface import (
+    Event,
+    Machine,
+    MessageReceived,
+    PeerDown,
+    Send,
+    Started,
+    Stopping,
+    TimerFired,
+)
+from gossamer.protocols.systems import System
+from gossamer.simulator.links import LinkBook
+from gossamer.simulator.population import CycleChanges, newcomer, together
+
+
+class Lockstep:
+    """A population of one system's machines, a cycle at a time."""
+
+    def __init__(self, system: System, parameters: Any, seed: int, node_count: int, contact_count: int) -> None:
+        self.machines: dict[int, Machine] = {}
+        self.links = LinkBook()
+        self.messages: Counter[str] = Counter()
+        self.cycle_count = 0
+        self._system = system
+        self._parameters = parameters
+        self._seed = seed
+        self._node_count = node_count
+        self._contact_count = contact_count
+        self._queue: deque[tuple[int, int, Any]] = deque()
+
+    def start(self, nodes: Sequence[int] | None = None) -> None:
+        """Everybody starts at once, at time zero."""
+        for node in range(self._node_count) if nodes is None else nodes:
+            self._start(node, together(self._seed, node, self._node_count, self._contact_count), 0)
+
+    def cycle(self, changes: CycleChanges | None = None) -> None:
+        """Churn first, then every node's maintenance turn."""
+        self.cycle_count += 1
+        now_us = self.cycle_count * self._parameters.period_us
+        if changes is not None:
+            self._apply(changes, now_us)
+        nodes = sorted(self.machines)
+        if self._system.random_order:
+            nodes.sort(key=lambda node: (draw(self._seed, 0, Purpose.ORDER, self.cycle_count, item=node), node))
+        for node in nodes:
+            self._handle(node, TimerFired(self._system.maintenance), now_us)
+            self._deliver(now_us)
+
+    def _apply(self, changes: CycleChanges, now_us: int) -> None:
+        crashes = set(changes.crashes)
+        for node in sorted((*changes.leavers, *changes.crashes)):
+            watching = sorted(other for other, mine in self.links.neighbours.items() if node in mine)
+            if node not in crashes:
+                self._handle(node, Stopping(), now_us)
+                self._deliver(now_us)
+            del self.machines[node]
+            self.links.gone(now_us, node)
+            if node in crashes:
+                for other in watching:
+                    self._handle(other, PeerDown(node), now_us)
+                    self._deliver(now_us)
+        present = sorted(self.machines)
+        for node in sorted(changes.joiners):
+            self._start(node, newcomer(self._seed, node, now_us, present), now_us)
+
+    def _start(self, node: int, event: Started, now_us: int) -> None:
+        self.machines[node] = self._system.machine(self._parameters, self._seed, node)
+        self._handle(node, event, now_us)
+        self._deliver(now_us)
+
+    def _handle(self, node: int, event: Event, now_us: int) -> None:
+        actions = self.machines[node].handle(event, now_us)
+        for action in actions:
+            if isinstance(action, Send):
+                self.messages[type(action.message).__name__] += len(action.to)
+                self._queue.extend((receiver, node, action.message) for receiver in action.to)
+        self.links.handled(now_us, node, event, actions)
+
+    def _deliver(self, now_us: int) -> None:
+        while self._queue:
+            receiver, sender, message = self._queue.popleft()
+            if receiver in self.machines:
+                self._handle(receiver, MessageReceived(sender, message), now_us)

@@ -1,0 +1,114 @@
+"""Measures of an overlay over a workload, put together from the kernels."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gossamer.kernels import measures as kernel
+from gossamer.model.arrays.interest import Interest
+from gossamer.model.arrays.overlay import Overlay
+
+# (what is being done, how much is done, of how much)
+Progress = Callable[[str, int, int], None]
+
+
+def silent(what: str, done: int, total: int) -> None:
+    """Progress that nobody watches."""
+
+
+@dataclass(frozen=True)
+class TopicMeasures:
+    """One row a topic. Where diameters are bounds, the true one lies between `diameter` and `diameter_most`."""
+
+    subscribers: NDArray[np.int64]
+    components: NDArray[np.int64]
+    links: NDArray[np.int64]
+    diameter: NDArray[np.int64]
+    diameter_most: NDArray[np.int64]
+    clustering: NDArray[np.float64]
+
+
+def measure_topics(
+    overlay: Overlay, interest: Interest, exact: bool = True, progress: Progress = silent
+) -> TopicMeasures:
+    """Components, links, diameter and clustering of every topic overlay."""
+    arrays = (interest.topic_starts, interest.topic_nodes, overlay.starts, overlay.neighbours)
+    columns: list[tuple[NDArray[Any], ...]] = []
+    for first, last in _ranges(interest.topic_starts, interest.topic_count):
+        progress("measuring topics", first, interest.topic_count)
+        columns.append(
+            (
+                *kernel.topic_components(*arrays, first, last),
+                *kernel.topic_diameters(*arrays, first, last, exact),
+                kernel.topic_clustering(*arrays, first, last),
+            )
+        )
+    progress("measuring topics", interest.topic_count, interest.topic_count)
+    components, links, lower, upper, clustering = (np.concatenate(column) for column in zip(*columns, strict=True))
+    return TopicMeasures(interest.popularity, components, links, lower, upper, clustering)
+
+
+def summarise(overlay: Overlay, interest: Interest, topics: TopicMeasures) -> dict[str, Any]:
+    """The figures that `gossamer check` prints and `metrics.json` holds."""
+    degrees = overlay.degrees
+    exact = bool((topics.diameter == topics.diameter_most).all())
+    summary: dict[str, Any] = {
+        "nodes": overlay.node_count,
+        "links": overlay.link_count,
+        "average_degree": float(degrees.mean()),
+        "max_degree": int(degrees.max()),
+        "topics": interest.topic_count,
+        "subscriptions": interest.subscription_count,
+        "partitioned_topics": int((topics.components > 1).sum()),
+        "components": int(topics.components.sum()),
+        "max_topic_diameter": int(topics.diameter.max()),
+        "max_topic_diameter_is_exact": exact,
+        "links_per_subscription": links_per_subscription(overlay, interest),
+        "clustering": overlay_clustering(overlay),
+    }
+    if not exact:
+        summary["max_topic_diameter_at_most"] = int(topics.diameter_most.max())
+    return summary
+
+
+def overlay_clustering(overlay: Overlay) -> float:
+    """The mean clustering coefficient of the whole overlay's nodes."""
+    values = np.zeros(overlay.node_count)
+    kernel.local_clustering(overlay.starts, overlay.neighbours, values)
+    return float(values.mean()) if len(values) else 0.0
+
+
+def links_per_subscription(overlay: Overlay, interest: Interest) -> float:
+    """The mean over nodes of degree over number of subscriptions (Feverfew, 4.2); nodes without any left out."""
+    holding = interest.sizes > 0
+    if not holding.any():
+        return 0.0
+    return float((overlay.degrees[holding] / interest.sizes[holding]).mean())
+
+
+def top_intersection(interest: Interest, depth: int) -> float:
+    """tdi(d), in %: SpiderCast, 3.4. Cost grows with n squared."""
+    arrays = (interest.node_starts, interest.node_topics, interest.topic_starts, interest.topic_nodes)
+    return float(kernel.top_intersections(*arrays, depth, 0, interest.node_count).mean())
+
+
+def interest_correlation(interest: Interest, confidence: float) -> float:
+    """The share of pairs of nodes whose interests correlate at this confidence, two-sided (StAN, Table 1)."""
+    node_count = interest.node_count
+    if node_count < 2:
+        return 0.0
+    arrays = (interest.node_starts, interest.node_topics, interest.topic_starts, interest.topic_nodes)
+    critical = NormalDist().inv_cdf((1 + confidence) / 2)
+    return int(kernel.correlated_pairs(*arrays, critical, 0, node_count)) / (node_count * (node_count - 1) / 2)
+
+
+def _ranges(topic_starts: NDArray[np.int64], topic_count: int) -> Iterator[tuple[int, int]]:
+    """Topics in up to 50 runs of about as many subscriptions each: few calls, yet progress moves."""
+    wanted = np.linspace(0, topic_starts[-1], 51)[1:-1]
+    cuts = np.unique(np.concatenate(([0], np.searchsorted(topic_starts, wanted), [topic_count])))
+    return ((int(a), int(b)) for a, b in pairwise(cuts))

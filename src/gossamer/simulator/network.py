@@ -1,0 +1,146 @@
+"""Links of the event engine: how long a message takes, and whether it arrives.
+
+One keyed draw decides a message's fate: its lower 32 bits the loss, its upper bits the latency.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gossamer.model.values.draw import Purpose, draw
+from gossamer.model.values.errors import InputError
+from gossamer.model.values.time import MILLISECOND_US, duration_us
+
+
+class Latency(Protocol):
+    """One-way delays in microseconds."""
+
+    def delay_us(self, sender: int, receiver: int, bits: int) -> int:
+        """The delay of one message; `bits` are 32 random bits of its own."""
+        ...
+
+
+@dataclass(frozen=True)
+class ConstantLatency:
+    """Every message takes the same time."""
+
+    latency_us: int
+
+    def delay_us(self, sender: int, receiver: int, bits: int) -> int:
+        """See `Latency`."""
+        return self.latency_us
+
+
+@dataclass(frozen=True)
+class UniformLatency:
+    """Every message takes a time of its own between two bounds."""
+
+    low_us: int
+    high_us: int
+
+    def delay_us(self, sender: int, receiver: int, bits: int) -> int:
+        """See `Latency`."""
+        return self.low_us + ((bits * (self.high_us - self.low_us + 1)) >> 32)
+
+
+class MatrixLatency:
+    """Half of a measured round trip; nodes are dealt to rows at random, repeatably.
+
+    Two nodes on one row are as close as the nearest pair of the matrix.
+    """
+
+    def __init__(self, round_trips_us: NDArray[np.int64], seed: int) -> None:
+        count = len(round_trips_us)
+        delays = np.maximum(round_trips_us // 2, 1)
+        off_diagonal = delays[~np.eye(count, dtype=np.bool_)]
+        delays[np.diag_indices(count)] = off_diagonal.min() if len(off_diagonal) else 1
+        self._delays: list[list[int]] = delays.tolist()
+        self._seed = seed
+        self._rows: dict[int, int] = {}
+
+    def delay_us(self, sender: int, receiver: int, bits: int) -> int:
+        """See `Latency`."""
+        return self._delays[self._row(sender)][self._row(receiver)]
+
+    def _row(self, node: int) -> int:
+        row = self._rows.get(node)
+        if row is None:
+            row = draw(self._seed, node, Purpose.MATRIX_ROW, 0) % len(self._delays)
+            self._rows[node] = row
+        return row
+
+
+@dataclass(frozen=True)
+class Partition:
+    """From one time until another, nothing passes between `side` and the rest."""
+
+    from_us: int
+    until_us: int
+    side: frozenset[int]
+
+    def parts(self, at_us: int, one: int, other: int) -> bool:
+        """Whether it stands between the two at this time."""
+        return self.from_us <= at_us < self.until_us and (one in self.side) != (other in self.side)
+
+
+@dataclass(frozen=True)
+class Network:
+    """Latency, loss and partitions together."""
+
+    latency: Latency = field(default_factory=lambda: ConstantLatency(20 * MILLISECOND_US))
+    loss: float = 0.0
+    partitions: Sequence[Partition] = ()
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.loss <= 1.0:
+            hint = f"; did you mean {self.loss / 100:g}?" if 1.0 < self.loss <= 100.0 else ""
+            raise InputError(f"loss must lie between 0 and 1, got {self.loss:g}{hint}")
+
+    @property
+    def constant_us(self) -> int | None:
+        """The one delay of every message, where nothing is drawn and nothing is lost."""
+        if isinstance(self.latency, ConstantLatency) and self.loss == 0.0 and not self.partitions:
+            return self.latency.latency_us
+        return None
+
+    def parted(self, at_us: int, one: int, other: int) -> bool:
+        """Whether a partition stands between two nodes."""
+        return any(partition.parts(at_us, one, other) for partition in self.partitions)
+
+
+def read_latency(text: str, seed: int) -> Latency:
+    """`20ms`, `uniform:5-50ms`, or `matrix:FILE` (round trips in milliseconds, one row a line)."""
+    kind, _, argument = text.partition(":")
+    if kind == "matrix":
+        return MatrixLatency(read_matrix_us(Path(argument)), seed)
+    if kind != "uniform":
+        return ConstantLatency(duration_us(text, "latency"))
+    low, dash, high = argument.partition("-")
+    if not dash:
+        raise InputError(f"uniform latency must be uniform:LOW-HIGH, such as uniform:5-50ms, got {text!r}")
+    unit = high.lstrip("0123456789.")
+    low_us = duration_us(low if low[-1:].isalpha() else low + unit, "latency")
+    high_us = duration_us(high, "latency")
+    if high_us < low_us:
+        raise InputError(f"uniform latency must have LOW at most HIGH, got {text!r}")
+    return UniformLatency(low_us, high_us)
+
+
+def read_matrix_us(path: Path) -> NDArray[np.int64]:
+    """A square table of round trips in milliseconds, blank, tab or comma separated, plain or gzip."""
+    if not path.is_file():
+        raise InputError(f"there is no latency matrix at {path}")
+    try:
+        matrix = np.genfromtxt(path, delimiter="," if path.name.endswith((".csv", ".csv.gz")) else None)
+    except (ValueError, OSError) as error:
+        raise InputError(f"{path} is not a matrix of numbers: {str(error).splitlines()[0]}") from None
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise InputError(f"{path} must be square, got {' x '.join(map(str, matrix.shape)) or 'one number'}")
+    if not np.isfinite(matrix).all() or (matrix < 0).any():
+        raise InputError(f"{path} must hold round trips of 0 ms or more, without gaps")
+    round_trips_us: NDArray[np.int64] = np.rint(matrix * MILLISECOND_US).astype(np.int64)
+    return round_trips_us

@@ -1,0 +1,65 @@
+"""What a driver decides and a protocol does not: first contacts, and who introduces a newcomer.
+
+Kernels and machines must start from the same facts, so every driver takes them from here.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gossamer.kernels.cyclon import draw_contacts
+from gossamer.model.arrays.churn import CRASH, JOIN, Churn
+from gossamer.model.values.draw import Purpose, below, draw
+from gossamer.protocols.interface import Peer, Started
+
+
+def together(seed: int, node: int, node_count: int, contact_count: int) -> Started:
+    """The first event of a node whose whole population starts at once: a ready view of random contacts."""
+    contacts = np.zeros(contact_count, np.uint32)
+    found = draw_contacts(np.uint64(seed), node, node_count, contacts)
+    return Started(tuple(Peer(int(contact)) for contact in contacts[:found]), joining=False)
+
+
+def introducer(seed: int, node: int, now_us: int, present: Sequence[int] | NDArray[np.integer]) -> int | None:
+    """The node that introduces a newcomer: any of those present (by id) when this round of joins began."""
+    if not len(present):
+        return None
+    return int(present[below(draw(seed, node, Purpose.INTRODUCER, now_us), len(present))])
+
+
+def newcomer(seed: int, node: int, now_us: int, present: Sequence[int]) -> Started:
+    """The first event of a node that comes later."""
+    contact = introducer(seed, node, now_us, present)
+    return Started((Peer(contact),) if contact is not None else ())
+
+
+@dataclass(frozen=True)
+class CycleChanges:
+    """Who goes and comes before one cycle, by id."""
+
+    leavers: tuple[int, ...] = ()
+    crashes: tuple[int, ...] = ()
+    joiners: tuple[int, ...] = ()
+
+
+def changes_by_cycle(churn: Churn, period_us: int) -> dict[int, CycleChanges]:
+    """Rows of a churn table gathered into the cycle they take effect in: the first that starts at or after them.
+
+    Within a cycle a node's rows collapse to their net effect; going and coming again is a new start.
+    """
+    rows: dict[int, dict[int, list[int]]] = {}
+    for at_us, node, event in zip(churn.at_us.tolist(), churn.nodes.tolist(), churn.events.tolist(), strict=True):
+        cycle = max(1, -(-at_us // period_us))
+        rows.setdefault(cycle, {}).setdefault(node, []).append(event)
+    gathered = {}
+    for cycle, by_node in rows.items():
+        gone = {node: events[0] for node, events in sorted(by_node.items()) if events[0] != JOIN}
+        back = [node for node, events in sorted(by_node.items()) if events[-1] == JOIN]
+        gathered[cycle] = CycleChanges(
+            leavers=tuple(node for node, event in gone.items() if event != CRASH),
+            crashes=tuple(node for node, event in gone.items() if event == CRASH),
+            joiners=tuple(back),
+        )
+    return gathered

@@ -1,0 +1,106 @@
+"""Watchers that write down what happened: the record for replay, and the rows of the result tables."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, BinaryIO
+
+import msgspec
+
+from gossamer.protocols.interface import Action, Data, Deliver, Event, MessageReceived, Publish, Send
+from gossamer.protocols.record import Header, encode_header, encode_step
+
+
+class Recorder:
+    """Every event and every action, in the format that `gossamer replay` reads."""
+
+    def __init__(self, out: BinaryIO, header: Header) -> None:
+        self._out = out
+        out.write(encode_header(header))
+
+    def handled(self, at_us: int, node: int, event: Event, actions: Sequence[Action]) -> None:
+        """See `engine.Watcher`."""
+        self._out.write(encode_step(at_us, node, event, actions))
+
+    def gone(self, at_us: int, node: int) -> None:
+        """See `engine.Watcher`: the next Started says it."""
+
+
+class ControlCounter:
+    """Control messages and bytes by window of time, node and kind; application data is not control."""
+
+    def __init__(self, window_us: int) -> None:
+        self._window_us = window_us
+        self._rows: dict[tuple[int, int, str], list[int]] = {}
+        self._encoder = msgspec.msgpack.Encoder()
+
+    def handled(self, at_us: int, node: int, event: Event, actions: Sequence[Action]) -> None:
+        """See `engine.Watcher`."""
+        for action in actions:
+            if type(action) is Send and not isinstance(action.message, Data):
+                key = (at_us - at_us % self._window_us, node, type(action.message).__name__)
+                row = self._rows.setdefault(key, [0, 0])
+                row[0] += len(action.to)
+                row[1] += len(action.to) * len(self._encoder.encode(action.message))
+
+    def gone(self, at_us: int, node: int) -> None:
+        """See `engine.Watcher`."""
+
+    def columns(self) -> dict[str, list[Any]]:
+        """The columns of the `control` table."""
+        keys = sorted(self._rows)
+        return {
+            "at_us": [key[0] for key in keys],
+            "node": [key[1] for key in keys],
+            "kind": [key[2] for key in keys],
+            "messages": [self._rows[key][0] for key in keys],
+            "bytes": [self._rows[key][1] for key in keys],
+        }
+
+    def totals(self) -> dict[str, int]:
+        """Messages by kind, over all nodes and times."""
+        totals: Counter[str] = Counter()
+        for (_, _, kind), (messages, _) in sorted(self._rows.items()):
+            totals[kind] += messages
+        return dict(totals)
+
+
+class DeliveryLog:
+    """Every delivery, with the copies of the same message that came to the same node besides."""
+
+    def __init__(self) -> None:
+        self._names: dict[tuple[int, int], int] = {}
+        self._rows: dict[tuple[int, int], list[int]] = {}
+        self._copies: dict[tuple[int, int], int] = {}
+
+    def handled(self, at_us: int, node: int, event: Event, actions: Sequence[Action]) -> None:
+        """See `engine.Watcher`."""
+        if type(event) is MessageReceived and isinstance(event.message, Data):
+            self._count_copy(node, event.message)
+        for action in actions:
+            if type(action) is Deliver:
+                number = self._number(action.publisher, action.sequence)
+                self._rows[number, node] = [action.topic, at_us, action.hops]
+            elif type(action) is Send and type(event) is Publish and isinstance(action.message, Data):
+                self._number(action.message.publisher, action.message.sequence)
+
+    def gone(self, at_us: int, node: int) -> None:
+        """See `engine.Watcher`."""
+
+    def columns(self) -> dict[str, list[int]]:
+        """The columns of the `deliveries` table; `event` numbers messages in order of first sight."""
+        keys = sorted(self._rows)
+        return {
+            "event": [key[0] for key in keys],
+            "topic": [self._rows[key][0] for key in keys],
+            "node": [key[1] for key in keys],
+            "at_us": [self._rows[key][1] for key in keys],
+            "hops": [self._rows[key][2] for key in keys],
+            "duplicates": [max(self._copies.get(key, 0) - 1, 0) for key in keys],
+        }
+
+    def _number(self, publisher: int, sequence: int) -> int:
+        return self._names.setdefault((publisher, sequence), len(self._names))
+
+    def _count_copy(self, node: int, data: Data) -> None:
+        key = (self._number(data.publisher, data.sequence), node)
+        self._copies[key] = self._copies.get(key, 0) + 1

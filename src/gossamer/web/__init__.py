@@ -1,0 +1,1 @@
+"""The dashboard. Nothing has landed here yet."""

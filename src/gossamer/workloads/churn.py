@@ -1,0 +1,54 @@
+"""Made-up churn: every node is on for a random time, off for a random time, by turns."""
+
+import numpy as np
+
+from gossamer.kernels.sampling import units
+from gossamer.model.arrays.churn import CRASH, JOIN, LEAVE, Churn
+from gossamer.model.values.draw import Purpose
+from gossamer.model.values.errors import InputError
+from gossamer.workloads.laws import DurationLaw
+
+U64 = np.uint64
+
+
+def make_churn(
+    node_count: int, on: DurationLaw, off: DurationLaw, until_us: int, crash_share: float, seed: int
+) -> Churn:
+    """Rows up to `until_us`. A node starts present with probability on / (on + off).
+
+    Its first turn is a whole one: exact for exponential laws, which have no memory.
+    """
+    if not 0.0 <= crash_share <= 1.0:
+        raise InputError(f"the share of departures that are crashes must lie between 0 and 1, got {crash_share:g}")
+    if node_count < 1:
+        raise InputError(f"the number of nodes must be at least 1, got {node_count}")
+    if until_us < 1:
+        raise InputError("churn must last longer than nothing; give --until a longer time")
+    chance = on.mean_us / (on.mean_us + off.mean_us)
+    present = units(U64(seed), U64(Purpose.CHURN_PRESENT), U64(0), node_count) < chance
+    started = present.copy()
+    at_us = np.zeros(node_count, np.int64)
+    times, nodes, events = [], [], []
+    turn = 0
+    alive = np.ones(node_count, np.bool_)
+    while alive.any():
+        staying = on.durations_us(units(U64(seed), U64(Purpose.CHURN_ON), U64(turn), node_count))
+        missing = off.durations_us(units(U64(seed), U64(Purpose.CHURN_OFF), U64(turn), node_count))
+        crashes = units(U64(seed), U64(Purpose.CHURN_CRASH), U64(turn), node_count) < crash_share
+        at_us = at_us + np.where(present, staying, missing)
+        alive &= at_us < until_us
+        now = np.flatnonzero(alive)
+        times.append(at_us[now])
+        nodes.append(now)
+        events.append(np.where(present, np.where(crashes, CRASH, LEAVE), JOIN)[now])
+        present = ~present
+        turn += 1
+    # A node that is absent at first and never joins within the time would count as always present: it joins
+    # at the very end.
+    named = np.zeros(node_count, np.bool_)
+    named[np.concatenate(nodes)] = True
+    never = np.flatnonzero(~named & ~started)
+    times.append(np.full(len(never), until_us, np.int64))
+    nodes.append(never)
+    events.append(np.full(len(never), JOIN))
+    return Churn.from_rows(np.concatenate(times), np.concatenate(nodes), np.concatenate(events))

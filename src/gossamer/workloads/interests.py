@@ -1,0 +1,190 @@
+"""Interests made from laws: by popularity, on a grid (StAN), and after four figures (Douban)."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gossamer.kernels.sampling import draw_interests, draws, topics_within, units
+from gossamer.model.arrays.interest import Interest
+from gossamer.model.values.draw import Purpose
+from gossamer.model.values.errors import InputError
+from gossamer.model.values.ids import Role
+from gossamer.workloads.laws import SizeLaw, popularity, size_law
+
+U64 = np.uint64
+
+
+def make_interests(node_count: int, topic_count: int, subscriptions: str, law: str, seed: int) -> Interest:
+    """Each node draws its number of topics, then topics by popularity, redrawing one that it holds."""
+    check_sizes(node_count, topic_count)
+    sizes = size_law(subscriptions, topic_count).sizes(units(U64(seed), U64(Purpose.WORKLOAD_SIZE), U64(0), node_count))
+    starts = np.concatenate(([0], np.cumsum(sizes)))
+    topics = draw_interests(U64(seed), popularity(law, topic_count), starts, 0, node_count)
+    return Interest(starts, topics, _all_follow(len(topics)), topic_count)
+
+
+def check_sizes(node_count: int, topic_count: int) -> None:
+    """Counts that a workload can have at all."""
+    for name, count in (("nodes", node_count), ("topics", topic_count)):
+        if not 1 <= count < 2**31:
+            raise InputError(f"the number of {name} must lie between 1 and 2,147,483,647, got {count}")
+
+
+@dataclass(frozen=True)
+class GridLaw:
+    """StAN's plane: a square of side 1, ids of topics and nodes placed at random (READING, section 2).
+
+    The exponents are not published. Chosen: values under which a few topics are popular and most nodes
+    follow few topics, as in the paper's Figure 1; fitting them to Table 2 is a study of its own.
+    """
+
+    ids: SizeLaw = field(default_factory=lambda: SizeLaw(1, 30, 1.5))
+    area_low: float = 0.003
+    area_high: float = 0.5
+    area_exponent: float = 1.7
+
+
+def make_grid_interests(node_count: int, topic_count: int, seed: int, law: GridLaw | None = None) -> Interest:
+    """A node subscribes to every topic with an id inside its circle; both counts follow power laws."""
+    check_sizes(node_count, topic_count)
+    law = law or GridLaw()
+    counts = law.ids.sizes(units(U64(seed), U64(Purpose.WORKLOAD_COUNT), U64(0), topic_count))
+    id_topics = np.repeat(np.arange(topic_count, dtype=np.int32), counts)
+    id_x = units(U64(seed), U64(Purpose.WORKLOAD_PLACE), U64(0), len(id_topics))
+    id_y = units(U64(seed), U64(Purpose.WORKLOAD_PLACE), U64(1), len(id_topics))
+    node_x = units(U64(seed), U64(Purpose.WORKLOAD_PLACE), U64(2), node_count)
+    node_y = units(U64(seed), U64(Purpose.WORKLOAD_PLACE), U64(3), node_count)
+    areas = _power_law(
+        law.area_low, law.area_high, law.area_exponent, units(U64(seed), U64(Purpose.WORKLOAD_SIZE), U64(0), node_count)
+    )
+    where = (node_x, node_y, np.sqrt(areas / np.pi), id_x, id_y, id_topics, topic_count)
+    starts = topics_within(*where, np.empty(0, np.int32))
+    topics = np.empty(starts[-1], np.int32)
+    topics_within(*where, topics)
+    return Interest(starts, topics, _all_follow(len(topics)), topic_count)
+
+
+def _power_law(low: float, high: float, exponent: float, uniforms: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Continuous power law on [low, high] by inversion; exponent other than 1."""
+    power = 1.0 - exponent
+    values: NDArray[np.float64] = (low**power + uniforms * (high**power - low**power)) ** (1.0 / power)
+    return values
+
+
+@dataclass(frozen=True)
+class Figures:
+    """The four figures of a membership table, asked for or reached."""
+
+    users: int
+    topics: int
+    subscriptions: int
+    largest_topic: int
+
+
+# Paper: the crawl of Feverfew, section 4 (topic sizes 2..1304).
+DOUBAN = Figures(users=10_000, topics=31_289, subscriptions=486_842, largest_topic=1_304)
+
+
+def make_douban_interests(wanted: Figures, seed: int) -> tuple[Interest, Figures]:
+    """Topic sizes by a power of rank that meets the figures, dealt out to users of unlike activity.
+
+    Returns what was reached too: pairs that still fell on one user twice after repair are left out.
+    """
+    check_sizes(wanted.users, wanted.topics)
+    sizes = rank_sizes(wanted.topics, wanted.subscriptions, wanted.largest_topic, smallest=2, what="topic")
+    if wanted.largest_topic > wanted.users:
+        raise InputError(
+            f"the largest topic ({wanted.largest_topic}) must have at most as many subscribers as there are "
+            f"users ({wanted.users})"
+        )
+    mean = wanted.subscriptions / wanted.users
+    # Chosen: the most active user holds twenty times the mean; the crawl's own figure is not published.
+    most = min(wanted.topics, max(int(20 * mean), 2))
+    activity = rank_sizes(wanted.users, wanted.subscriptions, most, smallest=1, what="user")
+    topics = np.repeat(np.arange(wanted.topics, dtype=np.int64), sizes)
+    users = _shuffled(np.repeat(np.arange(wanted.users, dtype=np.int64), activity), seed, counter=0)
+    users = _without_repeats(users, topics, wanted.topics, seed)
+    keys = np.unique(users * wanted.topics + topics)
+    interest = Interest.from_pairs(*np.divmod(keys, wanted.topics), wanted.users, wanted.topics)
+    reached = Figures(
+        users=int((interest.sizes > 0).sum()),
+        topics=int((interest.popularity > 0).sum()),
+        subscriptions=interest.subscription_count,
+        largest_topic=int(interest.popularity.max()),
+    )
+    return interest, reached
+
+
+def rank_sizes(count: int, total: int, largest: int, smallest: int, what: str) -> NDArray[np.int64]:
+    """Whole sizes that fall with rank from `largest` and sum to `total` exactly.
+
+    Zipf-Mandelbrot, largest * ((rank + q) / (1 + q))**-a: the shift q is found so that the last rank has
+    `smallest` and the sum is met. Where even q = 0 sums too high, a alone is raised and the tail is cut
+    off at `smallest`.
+    """
+    if not smallest * count <= total <= largest * count or largest < smallest:
+        raise InputError(
+            f"{count} {what}s of {smallest} to {largest} subscriptions cannot have {total} in all; "
+            f"the total must lie between {smallest * count} and {largest * count}"
+        )
+    ranks = np.arange(1, count + 1, dtype=np.float64)
+
+    def sizes_at(shift: float, exponent: float) -> NDArray[np.int64]:
+        values = largest * ((ranks + shift) / (1 + shift)) ** -exponent
+        return np.maximum(np.rint(values), smallest).astype(np.int64)
+
+    def to_smallest(shift: float) -> float:
+        return float(np.log(largest / smallest) / np.log((count + shift) / (1 + shift)))
+
+    if count > 1 and sizes_at(0.0, to_smallest(0.0)).sum() <= total:
+        shift = _bisect(lambda shift: sizes_at(shift, to_smallest(shift)).sum() < total, 0.0, 1e6)
+        sizes = sizes_at(shift, to_smallest(shift))
+    else:
+        sizes = sizes_at(0.0, _bisect(lambda exponent: sizes_at(0.0, exponent).sum() > total, 0.0, 64.0))
+    # Rounding leaves a small remainder: spread it one by one over the ranks below the first.
+    place = 1
+    while (rest := total - int(sizes.sum())) != 0:
+        span = sizes[place:]
+        room = span < largest if rest > 0 else span > smallest
+        movable = np.flatnonzero(room)[: abs(rest)]
+        if not len(movable):
+            place = 0
+            continue
+        span[movable] += 1 if rest > 0 else -1
+    return sizes
+
+
+def _bisect(go_higher: Callable[[float], bool], low: float, high: float) -> float:
+    for _ in range(80):
+        middle = (low + high) / 2
+        low, high = (middle, high) if go_higher(middle) else (low, middle)
+    return high
+
+
+def _shuffled(values: NDArray[np.int64], seed: int, counter: int) -> NDArray[np.int64]:
+    order = np.argsort(draws(U64(seed), U64(Purpose.GRAPH_STUB), U64(counter), len(values)), kind="stable")
+    return values[order]
+
+
+def _without_repeats(
+    users: NDArray[np.int64], topics: NDArray[np.int64], topic_count: int, seed: int
+) -> NDArray[np.int64]:
+    """Swap users between topics until no topic has one twice, or thirty rounds have passed."""
+    users = users.copy()
+    for attempt in range(1, 31):
+        keys = users * topic_count + topics
+        order = np.argsort(keys, kind="stable")
+        repeats = order[1:][keys[order][1:] == keys[order][:-1]]
+        if not len(repeats):
+            break
+        bits = draws(U64(seed), U64(Purpose.GRAPH_STUB), U64(attempt), len(repeats))
+        partners = (bits % U64(len(users))).astype(np.int64)
+        for one, other in zip(repeats, partners, strict=True):
+            users[one], users[other] = users[other], users[one]
+    return users
+
+
+def _all_follow(count: int) -> NDArray[np.uint8]:
+    return np.full(count, int(Role.FOLLOWS), np.uint8)

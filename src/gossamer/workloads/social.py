@@ -1,0 +1,112 @@
+"""Social graphs: power-law degrees with communities, and the friend and follower workloads they give.
+
+A configuration model in two layers. Every node has a degree from a power law and a community; a share of
+its stubs is matched inside the community, the rest with anybody. All of it is sorting: O(m log m).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gossamer.kernels.sampling import draws, units
+from gossamer.model.arrays.interest import Interest
+from gossamer.model.values.draw import Purpose
+from gossamer.model.values.errors import InputError
+from gossamer.workloads.laws import SizeLaw
+
+U64 = np.uint64
+Ids = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class SocialLaw:
+    """Chosen: exponent 2.5 and communities of about 100, the middle of what measured social graphs show."""
+
+    mean_degree: float = 20.0
+    exponent: float = 2.5
+    community_size: int = 100
+    # Share of links that stay inside the community.
+    inside: float = 0.7
+
+
+def make_social_graph(node_count: int, law: SocialLaw, directed: bool, seed: int) -> tuple[Ids, Ids]:
+    """(source, target) of every link, each once, no self-loops; undirected links have source < target."""
+    if node_count < 2:
+        raise InputError(f"a social graph needs at least 2 nodes, got {node_count}")
+    if not 0 < law.mean_degree <= (node_count - 1) / 2:
+        raise InputError(f"the mean degree must lie between 0 and {(node_count - 1) / 2:g}, got {law.mean_degree:g}")
+    community_count = max(1, node_count // law.community_size)
+    # Squared, so that communities differ in size: the first are several times larger than the last.
+    places = units(U64(seed), U64(Purpose.GRAPH_COMMUNITY), U64(0), node_count) ** 2
+    communities = (places * community_count).astype(np.int64)
+    out_degrees = _degrees(node_count, law, seed, 0)
+    if directed:
+        sources = _stubs(out_degrees, communities, law, seed, 0)
+        targets = _stubs(_degrees(node_count, law, seed, 1), communities, law, seed, 1)
+        source, target = _match(sources, targets)
+    else:
+        stubs = _stubs(out_degrees, communities, law, seed, 0)
+        source, target = _pair(stubs)
+        source, target = np.minimum(source, target), np.maximum(source, target)
+    keys = np.unique((source * node_count + target)[source != target])
+    source, target = np.divmod(keys, node_count)
+    return source, target
+
+
+def interests_of_graph(source: Ids, target: Ids, node_count: int, directed: bool) -> Interest:
+    """Every user is a topic: its friends, or those who follow it (source follows target), subscribe."""
+    if directed:
+        return Interest.from_pairs(source, target, node_count, node_count)
+    nodes, topics = np.concatenate((source, target)), np.concatenate((target, source))
+    return Interest.from_pairs(nodes, topics, node_count, node_count)
+
+
+def _degrees(node_count: int, law: SocialLaw, seed: int, counter: int) -> Ids:
+    """Power-law degrees with the wanted mean: the smallest degree is raised until the mean is met."""
+    uniforms = units(U64(seed), U64(Purpose.GRAPH_DEGREE), U64(counter), node_count)
+    most = max(2, min(node_count - 1, int(law.mean_degree * node_count**0.5)))
+    low, high = 1, most
+    while low < high:
+        middle = (low + high) // 2
+        if SizeLaw(middle, most, law.exponent).sizes(uniforms).mean() < law.mean_degree:
+            low = middle + 1
+        else:
+            high = middle
+    degrees = SizeLaw(low, most, law.exponent).sizes(uniforms)
+    # Whole smallest degrees overshoot the mean: thin all degrees by the same share.
+    thinned = degrees * (law.mean_degree / degrees.mean())
+    rounding = units(U64(seed), U64(Purpose.GRAPH_DEGREE), U64(counter + 2), node_count)
+    whole: Ids = np.maximum(1, np.floor(thinned + rounding)).astype(np.int64)
+    return whole
+
+
+def _stubs(degrees: Ids, communities: Ids, law: SocialLaw, seed: int, counter: int) -> tuple[Ids, Ids]:
+    """Stub owners in random order within their pool; pool -1 is everybody, others are communities."""
+    owners = np.repeat(np.arange(len(degrees), dtype=np.int64), degrees)
+    within = np.arange(len(owners)) - np.repeat(np.cumsum(degrees) - degrees, degrees)
+    # More than a quarter of a community would mostly meet the same members again, and such links merge.
+    members = np.bincount(communities, minlength=int(communities.max()) + 1)[communities]
+    limits = np.minimum(np.rint(degrees * law.inside), members // 4)
+    pools = np.where(within < limits[owners], communities[owners], -1)
+    order = np.lexsort((draws(U64(seed), U64(Purpose.GRAPH_STUB), U64(counter), len(owners)), pools))
+    return owners[order], pools[order]
+
+
+def _pair(stubs: tuple[Ids, Ids]) -> tuple[Ids, Ids]:
+    """Neighbouring stubs of one pool make a link; an odd one is left over."""
+    owners, pools = stubs
+    first = np.searchsorted(pools, pools, side="left")
+    even = (np.arange(len(pools)) - first) % 2 == 0
+    heads = np.flatnonzero(even[:-1] & (pools[1:] == pools[:-1]))
+    return owners[heads], owners[heads + 1]
+
+
+def _match(sources: tuple[Ids, Ids], targets: tuple[Ids, Ids]) -> tuple[Ids, Ids]:
+    """The i-th source of a pool meets its i-th target; what one side has more of is left over."""
+    (source_owners, source_pools), (target_owners, target_pools) = sources, targets
+    source_rank = np.arange(len(source_pools)) - np.searchsorted(source_pools, source_pools, side="left")
+    start = np.searchsorted(target_pools, source_pools, side="left")
+    count = np.searchsorted(target_pools, source_pools, side="right") - start
+    met = source_rank < count
+    return source_owners[met], target_owners[(start + source_rank)[met]]

@@ -1,0 +1,26 @@
+"""Kernels run as plain Python, so that a test can try one with a wrong line without compiling it."""
+
+import sys
+import types
+from pathlib import Path
+
+from gossamer.kernels import draw
+
+PLAIN_DRAW = "tests_plain_draw"
+
+
+def interpreted(module: types.ModuleType, right: str = "", wrong: str = "") -> types.ModuleType:
+    """The module's source with `right` replaced by `wrong` and nothing compiled."""
+    if PLAIN_DRAW not in sys.modules:
+        sys.modules[PLAIN_DRAW] = _run(PLAIN_DRAW, Path(str(draw.__file__)).read_text())
+    source = Path(str(module.__file__)).read_text()
+    assert right in source, f"{module.__name__} no longer holds the line {right!r}"
+    source = source.replace(right, wrong) if right else source
+    return _run("mutant", source.replace("from gossamer.kernels.draw import", f"from {PLAIN_DRAW} import"))
+
+
+def _run(name: str, source: str) -> types.ModuleType:
+    module = types.ModuleType(name)
+    source = source.replace("from gossamer.kernels.jit import kernel", "kernel = lambda function: function")
+    exec(compile(source, name, "exec"), module.__dict__)
+    return module

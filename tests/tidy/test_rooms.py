@@ -1,0 +1,138 @@
+"""The import table of the design, enforced."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import gossamer
+
+SOURCE = Path(gossamer.__file__).parent
+ROOMS = sorted(folder.name for folder in SOURCE.iterdir() if folder.is_dir() and folder.name != "__pycache__")
+
+# Which of our rooms a room may import. `model.values` alone is named where that is all.
+MAY_IMPORT = {
+    "model": set(),
+    "protocols": {"model.values"},
+    "kernels": {"model"},
+    "planners": {"model", "kernels"},
+    "theory": {"model", "kernels"},
+    "workloads": {"model", "kernels"},
+    "simulator": {"model", "protocols", "kernels", "planners", "workloads"},
+    "live": {"model.values", "protocols"},
+    "pipeline": {"model", "kernels", "planners", "theory", "workloads", "simulator"},
+    "analysis": {"model", "theory"},
+    "web": {"model", "analysis", "live"},
+    "cli": set(ROOMS) | {"model.values"},
+}
+
+CLOCKS = {"time", "datetime", "random", "secrets", "uuid"}
+HEAVY = {"numpy", "numba", "pyarrow", "pyspark", "pandas", "matplotlib", "scipy"}
+# What of the outside world a room must not touch.
+MUST_NOT = {
+    "model": CLOCKS | {"pyspark", "numba", "asyncio", "socket"},
+    "protocols": CLOCKS | HEAVY | {"asyncio", "os", "logging", "threading", "socket", "pathlib", "io"},
+    "kernels": CLOCKS | {"pyspark", "asyncio"},
+    "planners": CLOCKS | {"pyspark", "asyncio"},
+    "theory": CLOCKS | {"pyspark", "asyncio"},
+    "workloads": CLOCKS | {"pyspark", "asyncio"},
+    "simulator": CLOCKS | {"pyspark", "asyncio", "socket"},
+    "live": HEAVY,
+    "pipeline": set(),
+    "analysis": {"pyspark"},
+    "web": {"pyspark"},
+    "cli": set(),
+}
+
+
+def imports_of(path: Path) -> list[str]:
+    """Every module that a file imports, anywhere in it."""
+    found = []
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path} imports relatively; write the whole name"
+            found += [f"{node.module}.{alias.name}" for alias in node.names]
+    return found
+
+
+def breaches(room: str, path: Path) -> list[str]:
+    allowed = {room} | MAY_IMPORT[room]
+    # A command line tool times itself; so does the step that compiles the kernels.
+    banned = set() if path.name == "__main__.py" else MUST_NOT[room]
+    wrong = []
+    for name in imports_of(path):
+        parts = name.split(".")
+        if parts[0] == "gossamer" and len(parts) > 1 and parts[1] in ROOMS:
+            if parts[1] not in allowed and ".".join(parts[1:3]) not in allowed:
+                wrong.append(f"{path.name} imports {name}")
+        elif parts[0] in banned:
+            wrong.append(f"{path.name} imports {name}")
+    return wrong
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_imports_only_what_the_design_allows(room):
+    assert room in MAY_IMPORT, f"the room {room} is not in the import table"
+    wrong = [breach for path in sorted((SOURCE / room).rglob("*.py")) for breach in breaches(room, path)]
+    assert not wrong
+
+
+def test_the_import_check_sees_a_breach(tmp_path):
+    (tmp_path / "bad.py").write_text("import random\nfrom gossamer.simulator.engine import EventEngine\n")
+    assert breaches("protocols", tmp_path / "bad.py") == [
+        "bad.py imports random",
+        "bad.py imports gossamer.simulator.engine.EventEngine",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("part", "banned"), [("values", {"numpy", "pyarrow"}), ("arrays", {"pyarrow"})], ids=["values", "arrays"]
+)
+def test_each_part_of_the_model_needs_only_its_own_libraries(part, banned):
+    for path in sorted((SOURCE / "model" / part).rglob("*.py")):
+        names = imports_of(path)
+        assert not {name.split(".")[0] for name in names} & banned
+        later = {"values": ("arrays", "tables"), "arrays": ("tables",)}[part]
+        assert not [name for name in names if name.startswith(tuple(f"gossamer.model.{other}" for other in later))]
+
+
+LIVE_NODE = """
+import asyncio, sys
+import gossamer
+from gossamer.live.driver import LiveDriver
+from gossamer.live.memory import MemoryTransport
+from gossamer.protocols.interface import Peer, Started
+from gossamer.protocols.systems import SYSTEMS, read_parameters
+
+async def main():
+    system = SYSTEMS["cyclon"]
+    parameters = read_parameters(system, {"period_us": 1000})
+    transport = MemoryTransport()
+    drivers = [LiveDriver(system.machine(parameters, 1, n), n, bytes([n + 1]), transport) for n in range(2)]
+    drivers[0].start(Started((), address=bytes([1])))
+    drivers[1].start(Started((Peer(0, bytes([1])),), address=bytes([2])))
+    async with asyncio.timeout(10):
+        while not all(driver.counts["Send"] for driver in drivers):
+            await asyncio.sleep(0)
+    for driver in drivers:
+        driver.stop()
+
+asyncio.run(main())
+heavy = {"numpy", "numba", "pyarrow", "pyspark", "pandas", "matplotlib", "scipy"} & set(sys.modules)
+sys.exit(f"a live node loaded {heavy}" if heavy else 0)
+"""
+
+
+def test_a_running_live_node_loads_no_heavy_library():
+    done = subprocess.run([sys.executable, "-c", LIVE_NODE], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_importing_gossamer_loads_no_heavy_library():
+    code = "import sys, gossamer, gossamer.cli.app; print(sorted(set(sys.modules) & set(sys.argv[1:])))"
+    done = subprocess.run([sys.executable, "-c", code, *HEAVY], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.strip() == "[]"

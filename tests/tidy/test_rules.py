@@ -1,0 +1,98 @@
+"""Rules of style that a program can check."""
+
+import ast
+import inspect
+import re
+from pathlib import Path
+
+import msgspec
+import pytest
+
+import gossamer
+from gossamer.model.values import errors
+from gossamer.protocols import record
+from gossamer.protocols.systems import SYSTEMS
+
+SOURCE = Path(gossamer.__file__).parent
+ROOT = SOURCE.parents[1]
+FILES = sorted(SOURCE.rglob("*.py"))
+
+
+def test_files_stay_short_enough_to_read():
+    long = {path.name: count for path in FILES if (count := len(path.read_text().splitlines())) > 500}
+    assert not long
+
+
+def test_no_room_has_a_drawer_for_everything():
+    assert not [path for path in FILES if path.stem in {"utils", "helpers", "manager", "common", "misc", "data"}]
+
+
+def test_nothing_in_the_project_names_a_path_of_one_machine():
+    machine_path = re.compile(r"(?<![\w.])/(work|farm|root|home)/\w")
+    texts = [*FILES, *ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("*.lock"), ROOT / "Makefile"]
+    assert not [str(path) for path in texts if machine_path.search(path.read_text())]
+
+
+def test_the_lock_files_name_no_download_address():
+    for path in ROOT.glob("*.lock"):
+        assert "://" not in path.read_text()
+
+
+def test_every_exception_stands_in_the_printed_tree():
+    classes = [value for value in vars(errors).values() if inspect.isclass(value) and issubclass(value, Exception)]
+    assert len(classes) >= 7
+    for exception in classes:
+        assert exception.__name__ in errors.__doc__
+
+
+def test_the_facade_is_exactly_what_it_says():
+    public = {
+        name for name in vars(gossamer) if not name.startswith("_") and not inspect.ismodule(vars(gossamer)[name])
+    }
+    assert public | {"__version__"} == set(gossamer.__all__)
+
+
+def test_the_version_stands_once_in_effect():
+    assert f'version = "{gossamer.__version__}"' in (ROOT / "pyproject.toml").read_text()
+
+
+@pytest.mark.parametrize("name", sorted(SYSTEMS))
+def test_every_default_says_where_it_comes_from(name):
+    info = msgspec.inspect.type_info(SYSTEMS[name].parameters)
+    for field in info.fields:
+        description = (field.type.extra_json_schema or {}).get("description", "")
+        assert description.startswith(("Paper:", "Chosen:")), f"{name}.{field.name} does not say"
+
+
+def test_every_part_of_the_protocols_can_be_recorded_and_sent():
+    """A part that is not in the record's table would have messages that no wire can carry."""
+    with_messages = {
+        node.name
+        for path in (SOURCE / "protocols").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ClassDef)
+        and any(
+            isinstance(item, ast.AnnAssign)
+            and getattr(item.target, "id", "") == "MESSAGES"
+            and item.value
+            and item.value.elts
+            for item in node.body
+        )
+    }
+    assert with_messages == {part.__name__ for part in record.PARTS}
+
+
+def test_no_two_messages_or_timers_share_a_tag():
+    for kinds in ("MESSAGES", "TIMERS"):
+        tags = [kind.__struct_config__.tag for part in record.PARTS for kind in getattr(part, kinds)]
+        assert len(tags) == len(set(tags))
+
+
+def test_protocols_iterate_over_no_set():
+    """The order of a set is an accident; a protocol that walks one is not repeatable."""
+    for path in (SOURCE / "protocols").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, (ast.For, ast.comprehension)):
+                assert not isinstance(node.iter, (ast.Set, ast.SetComp)), f"{path.name} iterates over a set"
+                called = getattr(getattr(node.iter, "func", None), "id", "")
+                assert called not in {"set", "frozenset"}, f"{path.name} iterates over a set"

@@ -1,0 +1,201 @@
+"""Generators: what they promise, and what they refuse."""
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gossamer.model.arrays.churn import CRASH, JOIN
+from gossamer.model.values.errors import InputError
+from gossamer.workloads.churn import make_churn
+from gossamer.workloads.interests import (
+    DOUBAN,
+    Figures,
+    make_douban_interests,
+    make_grid_interests,
+    make_interests,
+    rank_sizes,
+)
+from gossamer.workloads.laws import duration_law, nyse_rate, popularity, size_law
+from gossamer.workloads.social import SocialLaw, interests_of_graph, make_social_graph
+
+
+@pytest.mark.parametrize("law", ["rss", "zipf:0.5", "zipf:2", "nyse", "uniform", "expo", "expo:3"])
+@pytest.mark.parametrize("count", [1, 7, 200])
+def test_popularities_are_probabilities_most_popular_first(law, count):
+    probabilities = popularity(law, count)
+    assert probabilities.sum() == pytest.approx(1)
+    assert (np.diff(probabilities) <= 1e-15).all()
+
+
+def test_rss_is_zipf_with_exponent_one_half():
+    assert popularity("rss", 50) == pytest.approx(popularity("zipf:0.5", 50))
+    assert popularity("rss", 50)[3] == pytest.approx(popularity("rss", 50)[0] / 2)
+
+
+@pytest.mark.parametrize("count", [20, 100, 1000])
+def test_the_top_tenth_of_nyse_topics_holds_55_percent(count):
+    assert popularity("nyse", count)[: count // 10].sum() == pytest.approx(0.55)
+    assert nyse_rate(count) > 0
+
+
+@pytest.mark.parametrize("law", ["", "zip", "zipf", "zipf:", "zipf:x", "zipf:-1", "rss:2", "uniform:1", "nyse:0.5"])
+def test_an_unknown_popularity_is_refused_with_those_there_are(law):
+    with pytest.raises(InputError, match=r"rss, zipf:A|must"):
+        popularity(law, 10)
+
+
+@pytest.mark.parametrize("text", ["0", "-3", "5:2", "11", "1:11", "a", "1:2:3", "", "power:1", "power:0:3", "power"])
+def test_impossible_subscription_sizes_are_refused(text):
+    if text == "power:1":
+        assert size_law(text, 10).high == 1
+        return
+    with pytest.raises(InputError, match="subscriptions must"):
+        size_law(text, 10)
+
+
+def test_each_node_holds_as_many_distinct_topics_as_asked():
+    interest = make_interests(500, 40, "3:9", "rss", seed=5)
+    assert interest.sizes.min() == 3
+    assert interest.sizes.max() == 9
+    for node in range(500):
+        topics = interest.topics_of(node).tolist()
+        assert topics == sorted(set(topics))
+
+
+def test_a_power_law_of_sizes_has_the_right_proportions():
+    sizes = make_interests(60_000, 100, "power:10:90:2", "uniform", seed=1).sizes
+    weights = np.arange(10, 91, dtype=float) ** -2
+    expected = weights / weights.sum()
+    assert np.bincount(sizes, minlength=91)[10] / 60_000 == pytest.approx(expected[0], rel=0.03)
+    assert sizes.mean() == pytest.approx((expected * np.arange(10, 91)).sum(), rel=0.01)
+
+
+def test_popularity_is_followed_when_a_node_holds_one_topic():
+    counts = make_interests(200_000, 20, "1", "zipf:1", seed=3).popularity
+    assert counts / 200_000 == pytest.approx(popularity("zipf:1", 20), rel=0.05)
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_drawing_and_exponential_keys_follow_the_same_law(count):
+    """Both ways of drawing without replacement, against the exact probability that the first topics are held."""
+    from itertools import permutations
+
+    probabilities = popularity("zipf:1.5", 4)
+    exact = np.zeros(4)
+    for order in permutations(range(4), count):
+        chance, left = 1.0, 1.0
+        for topic in order:
+            chance *= probabilities[topic] / left
+            left -= probabilities[topic]
+        for topic in order:
+            exact[topic] += chance
+    drawn = make_interests(60_000, 4, str(count), "zipf:1.5", seed=8).popularity / 60_000
+    assert drawn == pytest.approx(exact, abs=0.01)
+    from gossamer.kernels.sampling import _smallest_keys
+
+    held = np.zeros(4)
+    out = np.empty(count, np.int32)
+    for node in range(20_000):
+        _smallest_keys(np.uint64(8), node, probabilities, count, out)
+        held[out] += 1
+    assert held / 20_000 == pytest.approx(exact, abs=0.015)
+
+
+def test_a_node_can_hold_every_topic_of_a_steep_law():
+    interest = make_interests(20, 300, "300", "zipf:3", seed=1)
+    assert (interest.popularity == 20).all()
+
+
+def test_the_seed_decides_and_nothing_else():
+    one, again, other = (make_interests(300, 50, "5", "rss", seed) for seed in (1, 1, 2))
+    assert (one.node_topics == again.node_topics).all()
+    assert (one.node_topics != other.node_topics).any()
+
+
+def test_a_nodes_topics_do_not_depend_on_how_many_other_nodes_there_are():
+    few, many = (make_interests(count, 50, "5", "rss", seed=4) for count in (10, 1000))
+    assert (few.node_topics == many.node_topics[:50]).all()
+
+
+def test_neighbours_on_the_grid_share_topics_more_than_strangers():
+    interest = make_grid_interests(1000, 100, seed=2)
+    popular = np.sort(interest.popularity)[::-1]
+    assert popular[0] > 5 * np.median(popular)
+    assert np.median(interest.sizes) < interest.sizes.mean()
+    from gossamer.simulator.measure import interest_correlation
+
+    shuffled = make_interests(1000, 100, "7", "rss", seed=2)
+    assert interest_correlation(interest, 0.99) > 2 * interest_correlation(shuffled, 0.99)
+
+
+def test_the_douban_generator_meets_its_four_figures():
+    interest, reached = make_douban_interests(DOUBAN, seed=1)
+    assert reached == DOUBAN
+    assert interest.popularity.min() == 2
+    assert (interest.popularity <= 16).mean() > 0.7
+
+
+@settings(max_examples=200)
+@given(st.integers(1, 60), st.integers(1, 3), st.integers(0, 80), st.floats(0, 1))
+def test_rank_sizes_sum_exactly_and_stay_in_range(count, smallest, extra, share):
+    largest = smallest + extra
+    total = smallest * count + round(share * extra * count)
+    sizes = rank_sizes(count, total, largest, smallest, "topic")
+    assert sizes.sum() == total
+    assert sizes.min() >= smallest
+    assert sizes.max() <= largest
+
+
+def test_figures_that_cannot_be_met_are_refused():
+    with pytest.raises(InputError, match="cannot have 10 in all"):
+        make_douban_interests(Figures(users=5, topics=20, subscriptions=10, largest_topic=4), seed=1)
+    with pytest.raises(InputError, match="at most as many subscribers"):
+        make_douban_interests(Figures(users=5, topics=3, subscriptions=20, largest_topic=9), seed=1)
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_a_social_graph_has_heavy_tails_and_communities(directed):
+    source, target = make_social_graph(5_000, SocialLaw(mean_degree=12), directed, seed=3)
+    assert (source != target).all()
+    assert len(set(zip(source.tolist(), target.tolist(), strict=True))) == len(source)
+    degrees = np.bincount(target if directed else np.concatenate((source, target)), minlength=5_000)
+    assert degrees.mean() == pytest.approx(12, rel=0.15)
+    assert degrees.max() > 10 * degrees.mean()
+    if not directed:
+        graph = nx.Graph(list(zip(source.tolist(), target.tolist(), strict=True)))
+        random_clustering = degrees.mean() / 5_000
+        assert nx.average_clustering(graph) > 10 * random_clustering
+
+
+def test_friends_follow_each_other_and_followers_follow_one_way():
+    source, target = np.array([0, 1]), np.array([2, 2])
+    friends = interests_of_graph(source, target, 3, directed=False)
+    assert [friends.topics_of(node).tolist() for node in range(3)] == [[2], [2], [0, 1]]
+    followers = interests_of_graph(source, target, 3, directed=True)
+    assert [followers.topics_of(node).tolist() for node in range(3)] == [[2], [2], []]
+
+
+def test_made_churn_has_the_right_share_present_and_the_right_rate():
+    on, off = duration_law("exp:300s", "--on"), duration_law("exp:75s", "--off")
+    churn = make_churn(4_000, on, off, 1_000_000_000, crash_share=0.25, seed=1)
+    assert churn.present_at_start(4_000).mean() == pytest.approx(0.8, abs=0.02)
+    goes = churn.events != JOIN
+    # Each present node goes once in 300 s.
+    assert goes.sum() == pytest.approx(4_000 * 0.8 * 1000 / 300, rel=0.03)
+    assert (churn.events == CRASH).sum() / goes.sum() == pytest.approx(0.25, abs=0.02)
+
+
+def test_a_node_that_starts_absent_is_never_taken_for_one_that_is_always_there():
+    on, off = duration_law("fixed:10s", "--on"), duration_law("fixed:1000s", "--off")
+    churn = make_churn(300, on, off, 5_000_000, crash_share=0, seed=1)
+    assert churn.present_at_start(300).mean() < 0.1
+
+
+@pytest.mark.parametrize(
+    "text", ["300s", "exp", "exp:", "exp:0s", "uniform:5s", "uniform:9s-5s", "normal:3s", "fixed:1s-2s"]
+)
+def test_a_bad_duration_law_is_refused(text):
+    with pytest.raises(InputError, match="--on must"):
+        duration_law(text, "--on")
