@@ -71,8 +71,8 @@ def main() -> None:
         code = _say(f"this command needs {error.name}; run: pip install 'gossamer[{extra}]'", 2)
     except OSError as error:
         code = _say(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}", 1)
-    except KeyboardInterrupt:
-        code = _say("stopped; nothing was written", 130)
+    except SystemExit as ended:  # Typer's own: done, a usage error, or Ctrl-C
+        code = _say("stopped; nothing was written", 130) if ended.code == 130 else ended.code
     sys.exit(code)
 
 

@@ -165,7 +165,7 @@ def cyclon_cycle(
         size = np.int64(state.sizes[me])
         if size == 0:
             if state.contacts[me] != np.uint32(me):
-                join(seed, now_us, walk_length, state, me, counts)
+                _join(seed, now_us, walk_length, state, me, counts)
             continue
         view = state.nodes[me]
         ages = state.ages[me]
@@ -202,7 +202,7 @@ def cyclon_cycle(
 
 
 @kernel
-def join(seed: U64, now_us: U64, walk_length: int, state: CyclonState, me: int, counts: NDArray[np.int64]) -> None:
+def _join(seed: U64, now_us: U64, walk_length: int, state: CyclonState, me: int, counts: NDArray[np.int64]) -> None:
     """`me` asks its contact for an introduction; all walks take a hop before any takes the next."""
     view_size = state.nodes.shape[1]
     contact = np.int64(state.contacts[me])
@@ -310,4 +310,4 @@ def arrive(
     state.sizes[me] = 0
     state.contacts[me] = contact
     if contact != me:
-        join(seed, now_us, walk_length, state, me, counts)
+        _join(seed, now_us, walk_length, state, me, counts)

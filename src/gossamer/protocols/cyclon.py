@@ -245,8 +245,9 @@ class Cyclon:
             if entry.node == self._node or entry.node in self._nodes:
                 continue
             if len(self._nodes) >= self._parameters.view_size:
-                # Between a request and its reply other exchanges may have replaced what was given.
-                gone = next((node for node in replaceable if node in self._nodes), None)
+                # Between a request and its reply other exchanges may have replaced what was given, and this very
+                # reply may have brought it back.
+                gone = next((node for node in replaceable if node in self._nodes and node not in added), None)
                 if gone is None:
                     break
                 self._replace(self._nodes.index(gone), entry)

@@ -3,6 +3,7 @@
 One keyed draw decides a message's fate: its lower 32 bits the loss, its upper bits the latency.
 """
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -135,11 +136,12 @@ def read_matrix_us(path: Path) -> NDArray[np.int64]:
     if not path.is_file():
         raise InputError(f"there is no latency matrix at {path}")
     try:
-        matrix = np.genfromtxt(path, delimiter="," if path.name.endswith((".csv", ".csv.gz")) else None)
+        with warnings.catch_warnings(action="ignore"):  # an empty file: said below
+            matrix = np.loadtxt(path, delimiter="," if path.name.endswith((".csv", ".csv.gz")) else None, ndmin=2)
     except (ValueError, OSError) as error:
         raise InputError(f"{path} is not a matrix of numbers: {str(error).splitlines()[0]}") from None
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
-        raise InputError(f"{path} must be square, got {' x '.join(map(str, matrix.shape)) or 'one number'}")
+    if not matrix.size or matrix.shape[0] != matrix.shape[1]:
+        raise InputError(f"{path} must be a square of numbers, got {matrix.shape[0]} x {matrix.shape[1]}")
     if not np.isfinite(matrix).all() or (matrix < 0).any():
         raise InputError(f"{path} must hold round trips of 0 ms or more, without gaps")
     round_trips_us: NDArray[np.int64] = np.rint(matrix * MILLISECOND_US).astype(np.int64)

@@ -23,7 +23,7 @@ def output_folder(path: Path, force: bool = False) -> Iterator[Path]:
     making = path.with_name(f".{path.name}.making-{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        shutil.rmtree(making, ignore_errors=True)
+        _sweep(path)
         making.mkdir()
     except OSError as error:
         raise InputError(f"cannot write to {path.parent}: {error.strerror}") from None
@@ -44,6 +44,24 @@ def check_output(path: Path, force: bool) -> None:
         raise InputError(f"{path} is not a folder, so --force will not replace it")
     if any(path.iterdir()) and not (path / MANIFEST).is_file():
         raise InputError(f"{path} holds no {MANIFEST}, so Gossamer did not make it and --force will not replace it")
+
+
+def _sweep(path: Path) -> None:
+    """Remove what a killed process left half-made beside `path`."""
+    for left in (*path.parent.glob(f".{path.name}.making-*"), *path.parent.glob(f".{path.name}.old-*")):
+        owner = left.name.rpartition("-")[2]
+        if owner.isdigit() and (int(owner) == os.getpid() or not _is_running(int(owner))):
+            shutil.rmtree(left, ignore_errors=True)
+
+
+def _is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def _put_in_place(making: Path, path: Path) -> None:

@@ -1,0 +1,145 @@
+"""One seed decides a run; a record replays into the same actions."""
+
+import io
+import os
+import subprocess
+import sys
+
+import msgspec
+import pytest
+
+from gossamer.model.values.errors import InputError
+from gossamer.protocols import record as records
+from gossamer.protocols.interface import Started
+from gossamer.protocols.systems import SYSTEMS, read_parameters
+from gossamer.simulator.checkers import all_checkers
+from gossamer.simulator.engine import EventEngine
+from gossamer.simulator.network import Network, UniformLatency
+from gossamer.simulator.population import newcomer, together
+from gossamer.simulator.recorder import Recorder
+
+CYCLON = SYSTEMS["cyclon"]
+PARAMETERS = read_parameters(CYCLON, {"view_size": 5, "shuffle_length": 3, "period_us": 1_000_000})
+
+
+def recorded(seed=1, nodes=12):
+    out = io.BytesIO()
+    header = records.Header(system="cyclon", parameters=msgspec.to_builtins(PARAMETERS), seed=seed)
+    engine = EventEngine(
+        lambda node: CYCLON.machine(PARAMETERS, seed, node),
+        Network(UniformLatency(5_000, 900_000), loss=0.05),
+        seed,
+        (Recorder(out, header), *all_checkers()),
+    )
+    for node in range(nodes):
+        engine.start(node, together(seed, node, nodes, 5))
+    engine.call_at(4_000_000, lambda: engine.crash(3))
+    engine.call_at(5_000_000, lambda: engine.stop(4))
+    engine.call_at(9_000_000, lambda: engine.start(3, newcomer(seed, 3, engine.now_us, engine.present)))
+    engine.run(30_000_000)
+    return out.getvalue()
+
+
+def replayed(content, seed=1):
+    _, steps = records.read_record(io.BytesIO(content))
+    return records.replay(steps, lambda node: CYCLON.machine(PARAMETERS, seed, node))
+
+
+def test_a_record_replays_into_the_same_actions():
+    count, difference = replayed(recorded())
+    assert difference is None
+    assert count > 500
+
+
+def test_a_replay_with_another_seed_says_where_it_first_differs():
+    count, difference = replayed(recorded(), seed=2)
+    assert difference is not None
+    assert difference.step == count + 1
+    assert "cyclon" in difference.recorded
+
+
+def test_a_machine_with_one_changed_decision_is_found_out():
+    class Lazy:
+        def __init__(self, node):
+            self.inner = CYCLON.machine(PARAMETERS, 1, node)
+            self.handled = 0
+
+        def handle(self, event, now_us):
+            self.handled += 1
+            actions = self.inner.handle(event, now_us)
+            return actions[:-1] if self.handled == 20 else actions
+
+    _, steps = records.read_record(io.BytesIO(recorded()))
+    assert records.replay(steps, Lazy)[1] is not None
+
+
+def test_the_same_seed_gives_the_same_record_and_another_does_not():
+    assert recorded(1) == recorded(1)
+    assert recorded(1) != recorded(2)
+
+
+@pytest.mark.parametrize("damage", ["cut", "noise", "empty", "text", "length"])
+def test_a_damaged_record_is_refused_in_one_sentence(damage):
+    content = recorded()
+    broken = {
+        "cut": content[:-3],
+        "noise": content[:200] + bytes(40) + content[240:],
+        "empty": b"",
+        "text": b"node,topic\n1,2\n" * 10,
+        "length": content + b"\xff\xff\xff\xff",
+    }[damage]
+    with pytest.raises(InputError, match=r"record|frame|step"):
+        replayed(broken)
+
+
+HASH_SEED_RUN = """
+import sys, hashlib
+from tests.determinism.test_replay import recorded
+from gossamer.simulator.lockstep import Lockstep
+from gossamer.protocols.systems import SYSTEMS
+from tests.determinism.test_replay import PARAMETERS
+driver = Lockstep(SYSTEMS["cyclon"], PARAMETERS, 3, 20, 5)
+driver.start()
+for _ in range(10):
+    driver.cycle()
+print(hashlib.sha256(recorded()).hexdigest(), sorted(driver.links.neighbours.items()))
+"""
+
+
+def test_two_hash_seeds_give_the_same_run():
+    outputs = set()
+    for hash_seed in ("0", "4242"):
+        done = subprocess.run(
+            [sys.executable, "-c", HASH_SEED_RUN],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=True,
+            env={**os.environ, "PYTHONHASHSEED": hash_seed},
+        )
+        outputs.add(done.stdout)
+    assert len(outputs) == 1
+
+
+def test_every_event_survives_the_record():
+    from gossamer.protocols import interface
+    from gossamer.protocols.cyclon import Join, ShuffleDue
+
+    message = Join(interface.Peer(3, b"addr"))
+    events = [
+        Started((interface.Peer(1, b"a"),), False, b"me"),
+        interface.Subscribe(5, 1),
+        interface.Unsubscribe(5),
+        interface.Publish(5, b"payload"),
+        interface.MessageReceived(2**64 - 1, message),
+        interface.PeerUp(4),
+        interface.PeerDown(4),
+        interface.TimerFired(ShuffleDue()),
+        interface.Validated(9, 1),
+        interface.Refused(4, message),
+        interface.Stopping(),
+    ]
+    assert {type(event) for event in events} == set(interface.Event.__args__)
+    for event in events:
+        step = records._step_decoder.decode(records.encode_step(7, 1, event, ())[4:])
+        assert records.decode_event(bytes(step.event)) == event

@@ -1,0 +1,140 @@
+"""Cyclon as a network: close to a random graph, even, connected, and quick to forget the dead."""
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from gossamer.protocols.cyclon import CyclonParameters
+from gossamer.protocols.systems import SYSTEMS
+from gossamer.simulator.checkers import all_checkers
+from gossamer.simulator.cycle import CyclonPopulation
+from gossamer.simulator.engine import EventEngine
+from gossamer.simulator.links import LinkBook
+from gossamer.simulator.network import Network, Partition, UniformLatency
+from gossamer.simulator.population import CycleChanges, newcomer, together
+
+NODES = 2_000
+PARAMETERS = CyclonParameters()
+
+
+def in_degrees(state):
+    used = np.arange(state.nodes.shape[1]) < state.sizes[:, None]
+    return np.bincount(state.nodes[used], minlength=len(state.sizes))
+
+
+def graph_of(overlay):
+    graph = nx.Graph()
+    graph.add_nodes_from(range(overlay.node_count))
+    graph.add_edges_from(zip(*(end.tolist() for end in overlay.links()), strict=True))
+    return graph
+
+
+@pytest.fixture(scope="module", params=[1, 2, 3])
+def settled(request):
+    population = CyclonPopulation(PARAMETERS, request.param, NODES)
+    for _ in range(60):
+        population.cycle()
+    return population
+
+
+def test_views_stay_full_and_in_degrees_are_narrower_than_a_random_graphs(settled):
+    assert (settled.state.sizes >= PARAMETERS.view_size - 1).all()
+    degrees = in_degrees(settled.state)
+    assert degrees.mean() == pytest.approx(PARAMETERS.view_size, abs=0.5)
+    # Paper (Cyclon, Figure 6): in-degrees gather around the view size; a random graph's spread is sqrt(20).
+    assert degrees.std() < np.sqrt(PARAMETERS.view_size)
+    assert np.percentile(degrees, 1) > PARAMETERS.view_size / 2
+
+
+def test_clustering_and_path_length_are_close_to_a_random_graphs(settled):
+    overlay = settled.overlay()
+    graph = graph_of(overlay)
+    assert nx.is_connected(graph)
+    random = nx.gnm_random_graph(NODES, overlay.link_count, seed=1)
+    assert nx.average_clustering(graph) == pytest.approx(nx.average_clustering(random), rel=0.25)
+
+    def path_length(which):
+        lengths = [nx.single_source_shortest_path_length(which, node) for node in range(0, NODES, 50)]
+        return np.mean([length for row in lengths for length in row.values() if length])
+
+    assert path_length(graph) == pytest.approx(path_length(random), rel=0.02)
+
+
+def test_a_star_of_contacts_becomes_an_even_graph():
+    """Everybody joins through one node; shuffling spreads the links."""
+    population = CyclonPopulation(PARAMETERS, 5, 400, absent=range(1, 400))
+    for node in range(1, 400):
+        population.cycle(CycleChanges(joiners=(node,))) if node % 20 == 0 else population._apply(
+            CycleChanges(joiners=(node,)), np.uint64(node)
+        )
+    for _ in range(40):
+        population.cycle()
+    degrees = in_degrees(population.state)
+    assert degrees.min() >= 5
+    assert degrees.max() <= 45
+    assert nx.is_connected(graph_of(population.overlay()))
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_after_half_of_the_nodes_crash_the_rest_stays_connected_and_forgets_them(seed):
+    population = CyclonPopulation(PARAMETERS, seed, NODES)
+    for _ in range(30):
+        population.cycle()
+    gone = tuple(range(0, NODES, 2))
+    population.cycle(CycleChanges(crashes=gone))
+    for _ in range(60):
+        population.cycle()
+    state = population.state
+    used = (np.arange(PARAMETERS.view_size) < state.sizes[:, None]) & state.present[:, None]
+    assert state.present[state.nodes[used]].all()
+    alive = graph_of(population.overlay()).subgraph(range(1, NODES, 2))
+    assert nx.is_connected(alive)
+
+
+def run_events(seed, network, faults=(), nodes=150, cycles=40):
+    system, links = SYSTEMS["cyclon"], LinkBook()
+    parameters = CyclonParameters(view_size=8, shuffle_length=4, period_us=1_000_000)
+    engine = EventEngine(lambda node: system.machine(parameters, seed, node), network, seed, (links, *all_checkers()))
+    for node in range(nodes):
+        engine.start(node, together(seed, node, nodes, 8))
+    for at_us, call in faults:
+        engine.call_at(at_us, lambda call=call: call(engine))
+    engine.run(cycles * 1_000_000)
+    return links, engine
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_under_latency_loss_and_a_partition_the_overlay_stays_whole(seed):
+    side = frozenset(range(0, 150, 3))
+    network = Network(UniformLatency(5_000, 400_000), 0.05, (Partition(10_000_000, 13_000_000, side),))
+    links, engine = run_events(seed, network)
+    assert nx.is_connected(graph_of(links.overlay(150)))
+    assert engine.lost_count > 0
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_nodes_that_crash_and_restart_find_their_way_back(seed):
+    def crash(engine):
+        for node in range(40):
+            engine.crash(node)
+
+    def restart(engine):
+        for node in range(40):
+            engine.start(node, newcomer(seed, node, engine.now_us, engine.present))
+
+    faults = [(10_500_000, crash), (20_500_000, restart)]
+    links, engine = run_events(seed, Network(UniformLatency(5_000, 50_000), 0.02), faults)
+    assert len(engine.present) == 150
+    assert nx.is_connected(graph_of(links.overlay(150)))
+    assert min(len(links.neighbours.get(node, {})) for node in range(40)) >= 4
+
+
+def test_event_engine_and_kernel_agree_on_the_statistics_of_the_overlay():
+    """Other latencies, other draws: the same kind of graph."""
+    links, _ = run_events(1, Network(UniformLatency(5_000, 50_000)), nodes=600, cycles=50)
+    kernel = CyclonPopulation(CyclonParameters(view_size=8, shuffle_length=4), 1, 600)
+    for _ in range(50):
+        kernel.cycle()
+    by_events, by_cycles = links.overlay(600), kernel.overlay()
+    assert by_events.degrees.mean() == pytest.approx(by_cycles.degrees.mean(), rel=0.05)
+    assert by_events.degrees.std() == pytest.approx(by_cycles.degrees.std(), rel=0.25)

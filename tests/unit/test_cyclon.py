@@ -1,0 +1,192 @@
+"""Cyclon's machine, handler by handler."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gossamer.protocols.cyclon import (
+    Cyclon,
+    CyclonParameters,
+    Entry,
+    Introduction,
+    Join,
+    JoinWalk,
+    ShuffleDue,
+    ShuffleReply,
+    ShuffleRequest,
+)
+from gossamer.protocols.interface import (
+    MessageReceived,
+    Observe,
+    Peer,
+    PeerMisbehaved,
+    Send,
+    SetTimer,
+    Started,
+    TimerFired,
+    ViewChanged,
+)
+
+PARAMETERS = CyclonParameters(view_size=4, shuffle_length=3, walk_length=2, period_us=1_000)
+
+
+def started(*contacts, joining=False, node=0):
+    part = Cyclon(PARAMETERS, seed=1, node=node)
+    out = []
+    part.handle(Started(tuple(Peer(c, bytes([c])) for c in contacts), joining, address=bytes([node])), 0, out)
+    return part, out
+
+
+def sends(out):
+    return [action for action in out if isinstance(action, Send)]
+
+
+def view(part):
+    return [entry.node for entry in part.view()]
+
+
+def receive(part, sender, message, now_us=500):
+    out = []
+    facts = part.handle(MessageReceived(sender, message), now_us, out)
+    return out, facts
+
+
+def test_a_node_that_starts_with_contacts_takes_them_as_its_view():
+    part, out = started(3, 5, 3, 0, 7, 8, 9)
+    assert view(part) == [3, 5, 7, 8]
+    assert [type(action) for action in out] == [SetTimer]
+
+
+def test_a_newcomer_asks_its_first_contact_and_goes_round_the_others():
+    part, out = started(3, 5, joining=True)
+    assert sends(out) == [Send((3,), Join(Peer(0, b"\x00")), (b"\x03",))]
+    for now_us, expected in ((1_000, 5), (2_000, 3)):
+        out = []
+        part.handle(TimerFired(ShuffleDue()), now_us, out)
+        assert [send.to for send in sends(out)] == [(expected,)]
+
+
+def test_a_shuffle_asks_the_oldest_peer_and_offers_itself_first():
+    part, _ = started(3, 5, 7)
+    receive(part, 9, Introduction(Entry(9, 40)))
+    out = []
+    facts = part.handle(TimerFired(ShuffleDue()), 1_000, out)
+    (send,) = sends(out)
+    assert send.to == (9,)
+    assert send.message.entries[0] == Entry(0, 0, b"\x00")
+    assert len(send.message.entries) == 3
+    assert facts == (ViewChanged((9,), ()),)
+    assert {entry.age for entry in part.view()} == {1}
+
+
+def test_a_stale_timer_is_ignored():
+    part, _ = started(3)
+    part.handle(TimerFired(ShuffleDue()), 1_000, [])
+    out = []
+    assert part.handle(TimerFired(ShuffleDue()), 1_500, out) == ()
+    assert out == []
+
+
+def test_a_full_view_replaces_only_what_it_gave_away():
+    part, _ = started(1, 2, 3, 4)
+    out, facts = receive(part, 9, ShuffleRequest((Entry(9, 0, b"\x09"), Entry(8, 5), Entry(2, 1))))
+    (send,) = sends(out)
+    assert send.to == (9,)
+    assert send.addresses == (b"\x09",)
+    given = [entry.node for entry in send.message.entries]
+    assert len(given) == 3
+    (change,) = facts
+    assert change.added == (9, 8)
+    assert list(change.removed) == given[:2] if 2 not in given else set(change.removed) <= set(given)
+    assert len(view(part)) == 4
+
+
+def test_a_reply_from_somebody_else_or_after_the_next_request_is_dropped():
+    part, _ = started(1, 2, 3, 4)
+    assert receive(part, 1, ShuffleReply((Entry(8, 0),)))[1] == ()
+    out = []
+    part.handle(TimerFired(ShuffleDue()), 1_000, out)
+    asked = sends(out)[0].to[0]
+    other = next(node for node in (1, 2, 3, 4) if node != asked)
+    assert receive(part, other, ShuffleReply((Entry(8, 0),)))[1] == ()
+    assert receive(part, asked, ShuffleReply((Entry(8, 0),)))[1][0].added == (8,)
+
+
+def test_a_walk_ends_by_putting_the_newcomer_in_a_neighbours_place():
+    part, _ = started(1, 2, 3, 4)
+    out, facts = receive(part, 1, JoinWalk(Peer(9, b"\x09"), 0, 0))
+    (change,) = facts
+    assert change.added == (9,)
+    assert sends(out) == [Send((9,), Introduction(Entry(change.removed[0], 0, bytes([change.removed[0]]))), (b"\x09",))]
+
+
+def test_a_walk_with_hops_left_moves_on_to_a_neighbour():
+    part, _ = started(1, 2, 3, 4)
+    out, facts = receive(part, 1, JoinWalk(Peer(9), 3, 2))
+    (send,) = sends(out)
+    assert send.to[0] in (1, 2, 3, 4)
+    assert send.message == JoinWalk(Peer(9), 3, 1)
+    assert facts == ()
+
+
+def test_an_introducer_starts_a_walk_for_each_slot_of_a_view():
+    part, _ = started(1, 2, 3, 4)
+    out, _ = receive(part, 9, Join(Peer(9)))
+    assert [send.message.walk for send in sends(out)] == [0, 1, 2, 3]
+    assert {send.message.hops_left for send in sends(out)} == {1}
+
+
+def test_the_second_node_of_a_network_is_taken_in_by_the_first():
+    part, _ = started()
+    out, facts = receive(part, 9, Join(Peer(9, b"\x09")))
+    assert facts == (ViewChanged((), (9,)),)
+    assert sends(out) == [Send((9,), Introduction(Entry(0, 0, b"\x00")), (b"\x09",))]
+
+
+def test_a_peer_that_sends_too_much_is_bounded_and_observed():
+    part, _ = started()
+    flood = tuple(Entry(node, 0) for node in range(1, 60))
+    out, facts = receive(part, 1, ShuffleRequest(flood))
+    assert Observe(PeerMisbehaved(1, "more entries than a shuffle holds")) in out
+    assert len(facts[0].added) == 3
+
+
+entries = st.builds(Entry, st.integers(0, 2**64 - 1), st.integers(-(2**63), 2**63 - 1), st.binary(max_size=4))
+peers = st.builds(Peer, st.integers(0, 2**64 - 1))
+walks = st.integers(-(2**40), 2**40)
+messages = st.one_of(
+    st.builds(ShuffleRequest, st.lists(entries, max_size=9).map(tuple)),
+    st.builds(ShuffleReply, st.lists(entries, max_size=9).map(tuple)),
+    st.builds(Join, peers),
+    st.builds(JoinWalk, peers, walks, walks),
+    st.builds(Introduction, entries),
+)
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), messages), max_size=30))
+def test_whatever_peers_send_the_view_stays_small_distinct_and_without_oneself(received):
+    part, _ = started(1, 2, 3)
+    for step, (sender, message) in enumerate(received):
+        receive(part, sender, message, now_us=1_000 * step)
+        part.handle(TimerFired(ShuffleDue()), 1_000 * step, [])
+        held = view(part)
+        assert len(held) <= 4
+        assert len(set(held)) == len(held)
+        assert 0 not in held
+        assert all(0 <= entry.age <= 255 for entry in part.view())
+
+
+def test_an_entry_that_comes_back_in_the_reply_is_not_replaced_by_it():
+    """Given away, replaced by another exchange, and returned: it is new again, not free to go."""
+    part, _ = started(1, 2, 3, 4)
+    out = []
+    part.handle(TimerFired(ShuffleDue()), 1_000, out)
+    (request,) = sends(out)
+    given = [entry.node for entry in request.message.entries[1:]]
+    kept = next(node for node in view(part) if node not in given)
+    # Another exchange fills the empty slot and replaces what was given.
+    receive(part, 9, ShuffleRequest((Entry(9, 0), Entry(8, 0), Entry(7, 0))), now_us=1_100)
+    lost = [node for node in given if node not in view(part)]
+    assert kept in view(part) or lost
+    _, facts = receive(part, request.to[0], ShuffleReply((*(Entry(node, 0) for node in lost), Entry(6, 0))))
+    for fact in facts:
+        assert not set(fact.added) & set(fact.removed)

@@ -1,0 +1,38 @@
+"""Kernels as a whole: all are compiled by set-up, with the few signatures that the rooms use."""
+
+import subprocess
+import sys
+
+# In an interpreter of its own: tests elsewhere in this process call kernels with types of their own.
+CODE = """
+from gossamer.kernels import warm
+from gossamer.kernels.jit import COMPILED
+warm.compile_all()
+unused = [k.py_func.__qualname__ for k in COMPILED if not k.signatures and not k.py_func.__name__.startswith("_")]
+many = [k.py_func.__qualname__ for k in COMPILED if len(k.signatures) > 2]
+assert not unused, f"set-up does not compile {unused}"
+assert not many, f"too many signatures: {many}"
+before = {k: list(k.signatures) for k in COMPILED}
+from gossamer.workloads.interests import make_interests, make_grid_interests
+from gossamer.workloads.social import SocialLaw, make_social_graph
+from gossamer.simulator.measure import measure_topics, summarise, top_intersection, interest_correlation
+from gossamer.simulator.systems import SIMULATED
+from gossamer.protocols.systems import read_parameters
+interest = make_interests(30, 6, "2", "rss", 1)
+make_grid_interests(30, 6, 1)
+make_social_graph(100, SocialLaw(mean_degree=4), True, 1)
+cyclon = SIMULATED["cyclon"]
+population = cyclon.population(read_parameters(cyclon.system, {}), 1, interest)
+population.cycle()
+overlay = population.overlay()
+summarise(overlay, interest, measure_topics(overlay, interest))
+top_intersection(interest, 3)
+interest_correlation(interest, 0.95)
+for kernel in COMPILED:
+    assert list(kernel.signatures) == before[kernel], f"{kernel.py_func.__name__} was compiled again for {kernel.signatures}"
+"""
+
+
+def test_set_up_compiles_every_kernel_with_the_types_that_commands_use():
+    done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, timeout=200, check=False)
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,164 @@
+"""The live driver over the in-memory transport: the same machines in real time."""
+
+import asyncio
+import io
+
+import msgspec
+import pytest
+
+from gossamer.live.driver import LiveDriver
+from gossamer.live.memory import MemoryTransport
+from gossamer.model.values.errors import MachineMisuse
+from gossamer.protocols import record as records
+from gossamer.protocols.interface import (
+    Connect,
+    Disconnect,
+    NeighbourDown,
+    NeighbourUp,
+    Peer,
+    PeerDown,
+    PeerUp,
+    Started,
+    Stopping,
+)
+from gossamer.protocols.systems import SYSTEMS, read_parameters
+
+CYCLON = SYSTEMS["cyclon"]
+PARAMETERS = read_parameters(CYCLON, {"view_size": 5, "shuffle_length": 3, "period_us": 2_000})
+HEADER = records.Header(system="cyclon", parameters=msgspec.to_builtins(PARAMETERS), seed=1)
+
+
+class Network:
+    """Some live nodes in this process, with their neighbours as they state them."""
+
+    def __init__(self, count):
+        self.transport = MemoryTransport()
+        self.neighbours = {node: set() for node in range(count)}
+        self.logs = {node: io.BytesIO() for node in range(count)}
+        self.drivers = [self._driver(node) for node in range(count)]
+
+    def _driver(self, node):
+        def watch(action):
+            if isinstance(action.fact, NeighbourUp):
+                self.neighbours[node].add(action.fact.node)
+            elif isinstance(action.fact, NeighbourDown):
+                self.neighbours[node].remove(action.fact.node)
+
+        machine = CYCLON.machine(PARAMETERS, 1, node)
+        return LiveDriver(machine, node, address(node), self.transport, watch, (self.logs[node], HEADER))
+
+    def start(self):
+        for driver in self.drivers:
+            contacts = (Peer(0, address(0)),) if driver.node else ()
+            driver.start(Started(contacts, address=driver.address))
+
+    def stop(self):
+        for driver in self.drivers:
+            driver.stop()
+
+
+def address(node):
+    return b"node-%d" % node
+
+
+async def until(condition, seconds=20):
+    async with asyncio.timeout(seconds):
+        while not condition():
+            await asyncio.sleep(0.001)
+
+
+def reachable(neighbours):
+    found, left = {0}, [0]
+    while left:
+        for other in neighbours[left.pop()] - found:
+            found.add(other)
+            left.append(other)
+    return found
+
+
+def test_live_nodes_join_through_one_seed_and_fill_their_views():
+    async def scenario():
+        network = Network(12)
+        network.start()
+        await until(lambda: all(len(mine) >= 4 for mine in network.neighbours.values()))
+        await until(lambda: len(reachable(network.neighbours)) == 12)
+        network.stop()
+        return network
+
+    network = asyncio.run(scenario())
+    assert all(node not in mine and len(mine) <= 5 for node, mine in network.neighbours.items())
+
+
+def test_what_a_live_node_was_told_replays_into_the_same_actions():
+    async def scenario():
+        network = Network(6)
+        network.start()
+        await until(lambda: min(driver.counts["Send"] for driver in network.drivers) > 20)
+        network.stop()
+        return network
+
+    network = asyncio.run(scenario())
+    for log in network.logs.values():
+        header, steps = records.read_record(io.BytesIO(log.getvalue()))
+        assert header == HEADER
+        count, difference = records.replay(steps, lambda node: CYCLON.machine(PARAMETERS, 1, node))
+        assert difference is None
+        assert count > 20
+
+
+def test_a_stopped_node_is_forgotten_by_the_others():
+    async def scenario():
+        network = Network(8)
+        network.start()
+        await until(lambda: all(len(mine) >= 4 for mine in network.neighbours.values()))
+        network.drivers[7].stop()
+        await until(lambda: not any(7 in network.neighbours[node] for node in range(7)))
+        network.stop()
+
+    asyncio.run(scenario())
+
+
+def test_a_frame_that_cannot_be_read_is_counted_and_dropped():
+    async def scenario():
+        network = Network(1)
+        network.start()
+        for frame in (b"", b"\xc1", b"hello", msgspec.msgpack.encode(["no_such_message", 1]), b"\x91" * 5000):
+            network.drivers[0].receive(9, frame)
+        network.stop()
+        return network.drivers[0].counts["unreadable frames"]
+
+    assert asyncio.run(scenario()) == 5
+
+
+def test_kept_connections_come_up_at_both_ends_and_break_at_both_ends():
+    told = {0: [], 1: [], 2: []}
+
+    class Quiet:
+        def __init__(self, node):
+            self.node = node
+
+        def handle(self, event, now_us):
+            told[self.node].append(event)
+            if self.node == 0 and isinstance(event, Started):
+                return (Connect(Peer(1, address(1))), Connect(Peer(2, address(2))), Connect(Peer(8, address(8))))
+            if event == PeerUp(2):
+                return (Disconnect(2),)
+            return ()
+
+    async def scenario():
+        transport = MemoryTransport()
+        drivers = [LiveDriver(Quiet(node), node, address(node), transport) for node in range(3)]
+        for driver in reversed(drivers):
+            driver.start(Started())
+        await until(lambda: PeerDown(0) in told[2] and PeerDown(8) in told[0] and PeerUp(0) in told[1])
+        drivers[0].stop()
+        await until(lambda: PeerDown(0) in told[1])
+
+    asyncio.run(scenario())
+    assert told[0] == [Started(), PeerUp(1), PeerUp(2), PeerDown(8), Stopping()]
+
+
+def test_a_driver_that_was_not_started_takes_no_events():
+    driver = LiveDriver(CYCLON.machine(PARAMETERS, 1, 0), 0, b"", MemoryTransport())
+    with pytest.raises(MachineMisuse, match="must be started"):
+        driver.give(Stopping())
