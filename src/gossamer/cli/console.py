@@ -53,25 +53,28 @@ def print_json(content: Any) -> None:
 
 def print_facts(title: str, facts: Mapping[str, Any]) -> None:
     """Names and values, one a line."""
-    table = Table(title=title, show_header=False, title_justify="left", title_style="bold")
+    table = Table(show_header=False)
     table.add_column(style="cyan")
     table.add_column(justify="right")
     for name, value in facts.items():
         table.add_row(name.replace("_", " "), _text(value))
-    _console().print(table)
+    _print_titled(title, table)
 
 
 def print_table(title: str, columns: list[str], rows: list[list[str]]) -> None:
     """A plain table."""
-    table = Table(*columns, title=title, title_justify="left", title_style="bold")
+    table = Table(*columns)
     for row in rows:
         table.add_row(*row)
-    _console().print(table)
+    _print_titled(title, table)
 
 
-def _console() -> Console:
-    # A pipe has no width; lines must not break in the middle of a value there.
-    return Console() if sys.stdout.isatty() else Console(width=160)
+def _print_titled(title: str, table: Table) -> None:
+    # A pipe has no width; lines must not break in the middle of a value there. A table's own title would be
+    # broken to the table's width.
+    console = Console() if sys.stdout.isatty() else Console(width=160)
+    console.print(title, style="bold", markup=False, highlight=False)
+    console.print(table)
 
 
 def _text(value: Any) -> str:

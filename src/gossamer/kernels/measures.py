@@ -90,22 +90,30 @@ def _subgraph(members: Ids, starts: Starts, neighbours: Ids, places: Ids, local_
 
 @kernel
 def local_clustering(starts: Starts, neighbours: Ids, out: NDArray[np.float64]) -> None:
-    """Each node's clustering coefficient: links among its neighbours over pairs of them (0 under two)."""
+    """Each node's clustering coefficient: links among its neighbours over pairs of them (0 under two).
+
+    Every triangle is found once, from its lowest node: rows ascend, so higher neighbours stand at their end.
+    """
     marks = np.full(len(starts) - 1, -1, np.int32)
+    out[:] = 0.0
+    for node in range(len(starts) - 1):
+        i = starts[node + 1] - 1
+        while i >= starts[node] and neighbours[i] > node:
+            marks[neighbours[i]] = node
+            i -= 1
+        for k in range(i + 1, starts[node + 1]):
+            other = neighbours[k]
+            j = starts[other + 1] - 1
+            while j >= starts[other] and neighbours[j] > other:
+                if marks[neighbours[j]] == node:
+                    out[node] += 1.0
+                    out[other] += 1.0
+                    out[neighbours[j]] += 1.0
+                j -= 1
     for node in range(len(starts) - 1):
         degree = starts[node + 1] - starts[node]
-        out[node] = 0.0
-        if degree < 2:
-            continue
-        for i in range(starts[node], starts[node + 1]):
-            marks[neighbours[i]] = node
-        closed = 0
-        for i in range(starts[node], starts[node + 1]):
-            other = neighbours[i]
-            for j in range(starts[other], starts[other + 1]):
-                if marks[neighbours[j]] == node:
-                    closed += 1
-        out[node] = closed / (degree * (degree - 1))
+        if degree > 1:
+            out[node] /= degree * (degree - 1) / 2
 
 
 @kernel

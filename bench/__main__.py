@@ -1,0 +1,23 @@
+"""`python -m bench [NAME ...]`: run the named benchmarks, or all of them."""
+
+import platform
+import sys
+
+from bench import cyclon, engine, measures, setup
+
+BENCHMARKS = {"setup": setup.run, "cyclon": cyclon.run, "engine": engine.run, "measures": measures.run}
+
+
+def main() -> None:
+    """Run what was asked for."""
+    names = sys.argv[1:] or list(BENCHMARKS)
+    unknown = [name for name in names if name not in BENCHMARKS]
+    if unknown:
+        sys.exit(f"there is no benchmark {unknown[0]!r}; there are: {', '.join(BENCHMARKS)}")
+    print(f"{platform.machine()}, Python {platform.python_version()}; each figure is the best of a few runs\n")
+    for name in names:
+        BENCHMARKS[name]()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,35 @@
+"""The same machines in real time: ten nodes on one asyncio loop, each joining through the first."""
+
+import asyncio
+
+from gossamer.live.driver import LiveDriver
+from gossamer.live.memory import MemoryTransport
+from gossamer.protocols.interface import NeighbourUp, Observe, Peer, Started
+from gossamer.protocols.systems import SYSTEMS, read_parameters
+
+
+async def main() -> None:
+    """Start the nodes and wait until every one has met four others."""
+    system = SYSTEMS["cyclon"]
+    parameters = read_parameters(system, {"view_size": 5, "shuffle_length": 3, "period_us": 5_000})
+    transport = MemoryTransport()
+    met: dict[int, set[int]] = {node: set() for node in range(10)}
+    drivers = []
+    for node in range(10):
+
+        def watch(action: Observe, node: int = node) -> None:
+            if isinstance(action.fact, NeighbourUp):
+                met[node].add(action.fact.node)
+
+        driver = LiveDriver(system.machine(parameters, 1, node), node, b"node-%d" % node, transport, watch)
+        driver.start(Started((Peer(0, b"node-0"),) if node else (), address=driver.address))
+        drivers.append(driver)
+    async with asyncio.timeout(10):
+        while min(map(len, met.values())) < 4:
+            await asyncio.sleep(0.005)
+    for driver in drivers:
+        driver.stop()
+    print("every node has met at least", min(map(len, met.values())), "others")
+
+
+asyncio.run(main())
