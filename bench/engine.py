@@ -63,7 +63,7 @@ def _idle() -> None:
     parameters = read_parameters(system, {})
     gc.collect()
     before = resident_bytes()
-    engine = EventEngine(lambda node: system.machine(parameters, 1, node), Network(), 1)
+    engine = EventEngine(lambda node: system.machine(parameters, 1, node, None), Network(), 1)
     for node in range(node_count):
         engine.start(node, together(1, node, node_count, parameters.view_size))
     held = resident_bytes() - before

@@ -13,7 +13,7 @@ parameters = read_parameters(system, {"view_size": 8, "shuffle_length": 4, "peri
 links = LinkBook()
 network = Network(UniformLatency(5_000, 50_000), loss=0.01)
 engine = EventEngine(
-    lambda node: system.machine(parameters, SEED, node), network, SEED, watchers=(links, *all_checkers())
+    lambda node: system.machine(parameters, SEED, node, None), network, SEED, watchers=(links, *all_checkers())
 )
 for node in range(NODES):
     engine.start(node, together(SEED, node, NODES, parameters.view_size))

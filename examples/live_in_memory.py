@@ -21,7 +21,7 @@ async def main() -> None:
             if isinstance(action.fact, NeighbourUp):
                 met[node].add(action.fact.node)
 
-        driver = LiveDriver(system.machine(parameters, 1, node), node, b"node-%d" % node, transport, watch)
+        driver = LiveDriver(system.machine(parameters, 1, node, None), node, b"node-%d" % node, transport, watch)
         driver.start(Started((Peer(0, b"node-0"),) if node else (), address=driver.address))
         drivers.append(driver)
     async with asyncio.timeout(10):

@@ -1,5 +1,6 @@
 """Kernels run as plain Python, so that a test can try one with a wrong line without compiling it."""
 
+import re
 import sys
 import types
 from pathlib import Path
@@ -9,13 +10,15 @@ from gossamer.kernels import draw
 PLAIN_DRAW = "tests_plain_draw"
 
 
-def interpreted(module: types.ModuleType, right: str = "", wrong: str = "") -> types.ModuleType:
-    """The module's source with `right` replaced by `wrong` and nothing compiled."""
+def interpreted(modules: list[types.ModuleType], right: str = "", wrong: str = "") -> types.ModuleType:
+    """The modules as one, in this order, with `right` replaced by `wrong` and nothing compiled."""
     if PLAIN_DRAW not in sys.modules:
         sys.modules[PLAIN_DRAW] = _run(PLAIN_DRAW, Path(str(draw.__file__)).read_text())
-    source = Path(str(module.__file__)).read_text()
-    assert right in source, f"{module.__name__} no longer holds the line {right!r}"
+    source = "\n".join(Path(str(module.__file__)).read_text() for module in modules)
+    assert right in source, f"the kernel no longer holds the line {right!r}"
     source = source.replace(right, wrong) if right else source
+    for module in modules:
+        source = re.sub(rf"(?m)^from {module.__name__} import (\([^)]*\)|.*)$", "", source)
     return _run("mutant", source.replace("from gossamer.kernels.draw import", f"from {PLAIN_DRAW} import"))
 
 

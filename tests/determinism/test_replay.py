@@ -26,7 +26,7 @@ def recorded(seed=1, nodes=12):
     out = io.BytesIO()
     header = records.Header(system="cyclon", parameters=msgspec.to_builtins(PARAMETERS), seed=seed)
     engine = EventEngine(
-        lambda node: CYCLON.machine(PARAMETERS, seed, node),
+        lambda node: CYCLON.machine(PARAMETERS, seed, node, None),
         Network(UniformLatency(5_000, 900_000), loss=0.05),
         seed,
         (Recorder(out, header), *all_checkers()),
@@ -42,7 +42,7 @@ def recorded(seed=1, nodes=12):
 
 def replayed(content, seed=1):
     _, steps = records.read_record(io.BytesIO(content))
-    return records.replay(steps, lambda node: CYCLON.machine(PARAMETERS, seed, node))
+    return records.replay(steps, lambda node, view: CYCLON.machine(PARAMETERS, seed, node, view))
 
 
 def test_a_record_replays_into_the_same_actions():
@@ -60,8 +60,8 @@ def test_a_replay_with_another_seed_says_where_it_first_differs():
 
 def test_a_machine_with_one_changed_decision_is_found_out():
     class Lazy:
-        def __init__(self, node):
-            self.inner = CYCLON.machine(PARAMETERS, 1, node)
+        def __init__(self, node, view):
+            self.inner = CYCLON.machine(PARAMETERS, 1, node, None)
             self.handled = 0
 
         def handle(self, event, now_us):

@@ -136,7 +136,7 @@ MUTANTS = {
 
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_wrong_kernel_is_caught(name, monkeypatch):
-    monkeypatch.setattr(cycle_engine, "kernel", interpreted(compiled, *MUTANTS[name]))
+    monkeypatch.setattr(cycle_engine, "kernel", interpreted([compiled], *MUTANTS[name]))
     with np.errstate(over="ignore"):
         for seed in range(SEEDS):
             try:
@@ -149,7 +149,7 @@ def test_a_wrong_kernel_is_caught(name, monkeypatch):
 
 def test_the_kernel_run_as_plain_python_equals_the_machine(monkeypatch):
     """So that a mutant is caught for its wrong line and not for being interpreted."""
-    monkeypatch.setattr(cycle_engine, "kernel", interpreted(compiled))
+    monkeypatch.setattr(cycle_engine, "kernel", interpreted([compiled]))
     with np.errstate(over="ignore"):
         for seed in range(24):
             assert first_difference(seed) is None

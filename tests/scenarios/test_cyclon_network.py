@@ -94,7 +94,9 @@ def test_after_half_of_the_nodes_crash_the_rest_stays_connected_and_forgets_them
 def run_events(seed, network, faults=(), nodes=150, cycles=40):
     system, links = SYSTEMS["cyclon"], LinkBook()
     parameters = CyclonParameters(view_size=8, shuffle_length=4, period_us=1_000_000)
-    engine = EventEngine(lambda node: system.machine(parameters, seed, node), network, seed, (links, *all_checkers()))
+    engine = EventEngine(
+        lambda node: system.machine(parameters, seed, node, None), network, seed, (links, *all_checkers())
+    )
     for node in range(nodes):
         engine.start(node, together(seed, node, nodes, 8))
     for at_us, call in faults:

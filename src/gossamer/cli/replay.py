@@ -27,7 +27,9 @@ def replay(
         header, steps = records.read_record(source)
         system = find_system(header.system)
         parameters = read_parameters(system, header.parameters)
-        count, difference = records.replay(steps, lambda node: system.machine(parameters, header.seed, node))
+        count, difference = records.replay(
+            steps, lambda node, view: system.machine(parameters, header.seed, node, view)
+        )
     if json:
         print_json({"system": header.system, "seed": header.seed, "equal_steps": count, "difference": difference})
     elif difference is None:

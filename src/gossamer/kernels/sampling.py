@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from gossamer.kernels.draw import COUNTER_FACTOR, U64, draw, draw_base, finish, unit
+from gossamer.kernels.draw import COUNTER_FACTOR, ITEM_FACTOR, U64, draw, draw_base, finish, unit
 from gossamer.kernels.jit import kernel
 from gossamer.model.values.draw import Purpose
 
@@ -122,3 +122,13 @@ def topics_within(
                 filled += 1
         starts[node + 1] = filled
     return starts
+
+
+@kernel
+def draw_items(seed: U64, node: U64, purpose: U64, counter: U64, items: NDArray[np.int32]) -> NDArray[np.uint64]:
+    """One draw for each item."""
+    bits = np.empty(len(items), np.uint64)
+    base = draw_base(seed, node, purpose, counter)
+    for i in range(len(items)):
+        bits[i] = finish(base + U64(items[i]) * ITEM_FACTOR)
+    return bits

@@ -4,6 +4,8 @@ import numpy as np
 
 from gossamer.kernels import cyclon, draw, measures, sampling
 from gossamer.kernels.jit import COMPILED
+from gossamer.kernels.spidercast import cycle as spidercast
+from gossamer.kernels.spidercast.state import COUNTERS, TaskState, World
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay
 
@@ -14,6 +16,7 @@ def compile_all() -> int:
     """Compile what is not yet compiled; returns how many kernels there are."""
     _warm_draws()
     _warm_cyclon()
+    _warm_spidercast()
     _warm_measures()
     return len(COMPILED)
 
@@ -39,6 +42,58 @@ def _warm_cyclon() -> None:
     cyclon.cyclon_cycle(U64(1), U64(1), 2, 2, state, counts)
     cyclon.leave(state, 0)
     cyclon.arrive(U64(1), U64(2), 2, state, 0, 1, counts)
+
+
+def _warm_spidercast() -> None:
+    # The state is put together by the population; that room stands above this one, so it is made here by hand.
+    world = World(
+        starts=np.array([0, 1, 2]),
+        sizes=np.ones(2, np.int32),
+        topics=np.zeros(2, np.int32),
+        present=np.zeros(2, np.bool_),
+        holders=np.zeros((1, 1), np.uint64),
+        everybody=np.zeros(1, np.uint64),
+        view_size=0,
+        strides=np.zeros(0, np.int64),
+        offsets=np.zeros(0, np.int64),
+        blocked=np.zeros(1, np.uint64),
+        wanted=np.zeros(1, np.bool_),
+        planes=np.zeros((2, 1), np.uint64),
+    )
+    greedy, random = (
+        TaskState(
+            np.array([0, 4, 8]),
+            np.zeros(2, np.int32),
+            np.zeros(8, np.int32),
+            np.zeros(8, np.uint16),
+            np.zeros(8, np.uint16),
+            np.zeros(8, np.uint16),
+            np.zeros(8, np.uint16),
+            np.zeros(8, np.uint16),
+            np.zeros(8, np.uint16),
+            np.zeros(2, np.int32),
+            np.zeros(2, np.int32),
+            np.zeros(2, np.int32),
+            np.zeros(2, np.uint16),
+            np.zeros(2, np.int32),
+            np.zeros((2, 1), np.int32),
+            np.zeros(2, np.bool_),
+        )
+        for _ in range(2)
+    )
+    counters = np.zeros(COUNTERS, np.int64)
+    for node in range(2):
+        spidercast.hold(world, node, True)
+        for task in (greedy, random):
+            spidercast.begin(world, task, 1, node)
+    order = np.arange(2, dtype=np.int32)
+    sampling.draw_items(U64(1), U64(0), U64(1), U64(1), order)
+    rules = np.array([0, 1])
+    spidercast.spidercast_cycle(world, greedy, random, rules, 1, False, True, False, U64(1), U64(1), 1, order, counters)
+    for last, task in enumerate((greedy, random)):
+        spidercast.change_interest(world, task, 0, np.zeros(1, np.int32), 1, counters, bool(last))
+        spidercast.recover_around(world, task, 0)
+        spidercast.depart(world, task, 0, True, counters)
 
 
 def _warm_measures() -> None:

@@ -7,7 +7,7 @@ Everything that crosses the line is a frozen value that msgpack can carry, so th
 replays into a fresh machine, and a message is its own wire format.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from enum import IntEnum
 from typing import Any, ClassVar, Protocol
 
@@ -240,6 +240,26 @@ class PeerMisbehaved(Fact, frozen=True, array_like=True, gc=False, tag="peer_mis
 
 
 NOTHING: tuple[Any, ...] = ()
+
+
+class InterestView(Protocol):
+    """What a node knows of the interests of others: it can ask for a peer, not look at them all.
+
+    `key` is the sum of a draw (`draw_base`); among equals the candidate with the smallest
+    `finish(key + candidate * ITEM_FACTOR)` is taken, the lowest id on a tie. The node itself must be in `exclude`.
+    """
+
+    def best_cover(self, topics: Sequence[TopicId], exclude: Collection[NodeId], key: int) -> Peer | None:
+        """A peer outside `exclude` that holds the most of these topics, at least one."""
+        ...
+
+    def random_cover(self, topics: Sequence[TopicId], exclude: Collection[NodeId], key: int) -> Peer | None:
+        """A random peer outside `exclude` that holds at least one of these topics."""
+        ...
+
+    def random_peer(self, exclude: Collection[NodeId], key: int) -> Peer | None:
+        """A random peer outside `exclude`."""
+        ...
 
 
 class Machine(Protocol):

@@ -5,7 +5,7 @@ many bytes of msgpack. Drivers write the bytes where they like; `replay` feeds t
 and compares the actions, byte for byte. Simulated and live nodes write the same format.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, BinaryIO
 
 import msgspec
@@ -13,15 +13,26 @@ import msgspec
 from gossamer.model.values.errors import InputError
 from gossamer.model.values.ids import NodeId
 from gossamer.protocols.cyclon import Cyclon
-from gossamer.protocols.interface import Action, Event, Machine, MessageReceived, Part, Refused, Started, TimerFired
+from gossamer.protocols.interface import (
+    Action,
+    Event,
+    Machine,
+    MessageReceived,
+    Part,
+    Peer,
+    Refused,
+    Started,
+    TimerFired,
+)
+from gossamer.protocols.spidercast.machine import SpiderCast
 
 FORMAT = "gossamer-record"
-VERSION = 1
+VERSION = 2
 # Chosen: 16 MiB, far above any event we write; a longer frame is a damaged file.
 FRAME_BYTES_MAX = 16 * 1024 * 1024
 
 # Every part there is: their messages and timers are what a record or a wire may hold.
-PARTS: tuple[type[Part], ...] = (Cyclon,)
+PARTS: tuple[type[Part], ...] = (Cyclon, SpiderCast)
 
 # Typed as Any: the unions are built at run time from the table above.
 AnyMessage: Any = None
@@ -50,6 +61,8 @@ class Step(msgspec.Struct, frozen=True, array_like=True):
     node: NodeId
     event: msgspec.Raw
     actions: msgspec.Raw
+    # What an interest view that was not the machine's own answered while it handled the event, in order.
+    answers: tuple[Peer | None, ...] = ()
 
 
 class Difference(msgspec.Struct, frozen=True):
@@ -79,10 +92,31 @@ def encode_header(header: Header) -> bytes:
     return frame(_encoder.encode(header))
 
 
-def encode_step(at_us: int, node: NodeId, event: Event, actions: Sequence[Action]) -> bytes:
+def encode_step(
+    at_us: int, node: NodeId, event: Event, actions: Sequence[Action], answers: Sequence[Peer | None] = ()
+) -> bytes:
     """The frame of one call of `handle`."""
     recorded = msgspec.Raw(_encoder.encode(event)), msgspec.Raw(_encoder.encode(tuple(actions)))
-    return frame(_encoder.encode(Step(at_us, node, *recorded)))
+    return frame(_encoder.encode(Step(at_us, node, *recorded, tuple(answers))))
+
+
+class RecordedView:
+    """An interest view that answers as the record says, whatever the question."""
+
+    def __init__(self) -> None:
+        self.answers: Iterator[Peer | None] = iter(())
+
+    def best_cover(self, topics: Sequence[int], exclude: Collection[NodeId], key: int) -> Peer | None:
+        """See `InterestView`."""
+        return next(self.answers, None)
+
+    def random_cover(self, topics: Sequence[int], exclude: Collection[NodeId], key: int) -> Peer | None:
+        """See `InterestView`."""
+        return next(self.answers, None)
+
+    def random_peer(self, exclude: Collection[NodeId], key: int) -> Peer | None:
+        """See `InterestView`."""
+        return next(self.answers, None)
 
 
 def decode_event(content: bytes) -> Event:
@@ -131,9 +165,10 @@ def _steps(frames: Iterable[bytes]) -> Iterator[Step]:
             raise InputError(f"frame {index} of the record is damaged: {error}") from None
 
 
-def replay(steps: Iterable[Step], machine: Callable[[NodeId], Machine]) -> tuple[int, Difference | None]:
+def replay(steps: Iterable[Step], machine: Callable[[NodeId, RecordedView], Machine]) -> tuple[int, Difference | None]:
     """Feed the steps to fresh machines: how many agreed, and the first that did not."""
     machines: dict[NodeId, Machine] = {}
+    view = RecordedView()
     count = 0
     for count, step in enumerate(steps, start=1):
         try:
@@ -141,7 +176,8 @@ def replay(steps: Iterable[Step], machine: Callable[[NodeId], Machine]) -> tuple
         except (msgspec.DecodeError, msgspec.ValidationError) as error:
             raise InputError(f"step {count} of the record holds an event that cannot be read: {error}") from None
         if isinstance(event, Started) or step.node not in machines:
-            machines[step.node] = machine(step.node)
+            machines[step.node] = machine(step.node, view)
+        view.answers = iter(step.answers)
         replayed = _encoder.encode(tuple(machines[step.node].handle(event, step.at_us)))
         if replayed != bytes(step.actions):
             found = Difference(

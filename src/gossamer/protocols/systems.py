@@ -10,11 +10,19 @@ from typing import Any
 
 import msgspec
 
-from gossamer.model.values.errors import InputError
+from gossamer.model.values.errors import InputError, MachineMisuse
 from gossamer.model.values.ids import NodeId
 from gossamer.protocols.cyclon import Cyclon, CyclonParameters, ShuffleDue
-from gossamer.protocols.interface import Machine, Timer
+from gossamer.protocols.interface import InterestView, Machine, Timer
 from gossamer.protocols.node import NodeMachine
+from gossamer.protocols.spidercast.machine import SpiderCast
+from gossamer.protocols.spidercast.messages import (
+    MaintenanceDue,
+    RandomParameters,
+    SimilarityParameters,
+    SpiderCastParameters,
+)
+from gossamer.protocols.spidercast.task import Rule
 from gossamer.protocols.view_overlay import ViewOverlay
 
 
@@ -30,27 +38,105 @@ class System:
     summary: str
     paper: str
     parameters: type[msgspec.Struct]
-    machine: Callable[[Any, int, NodeId], Machine]
+    # (parameters, seed, node, interest view) -> a machine. Without a view the node finds out for itself.
+    machine: Callable[[Any, int, NodeId, InterestView | None], Machine]
     maintenance: Timer
     random_order: bool
+    # How long a cycle is in lockstep, in virtual time.
+    cycle_us: Callable[[Any], int]
+    # Whether a simulation gives its nodes an interest view.
+    takes_view: bool = False
     # Which disseminations may stand on this overlay.
     disseminations: tuple[str, ...] = ()
 
 
-def _cyclon(parameters: CyclonParameters, seed: int, node: NodeId) -> Machine:
+def _cyclon(parameters: CyclonParameters, seed: int, node: NodeId, view: InterestView | None) -> Machine:
     return NodeMachine((Cyclon(parameters, seed, node), ViewOverlay()))
 
 
+def _spidercast(parameters: SpiderCastParameters, seed: int, node: NodeId, view: InterestView | None) -> Machine:
+    tasks = (
+        (Rule.COVER_GREEDILY, parameters.greedy_coverage),
+        (Rule.COVER_AT_RANDOM, parameters.random_coverage),
+    )
+    part = SpiderCast(
+        tasks,
+        parameters.margin,
+        parameters,
+        _needed(view),
+        seed,
+        node,
+        adaptive=parameters.adaptive,
+        drop_when_stuck=parameters.drop_when_stuck,
+    )
+    return NodeMachine((part,))
+
+
+def _similarity(parameters: SimilarityParameters, seed: int, node: NodeId, view: InterestView | None) -> Machine:
+    tasks = ((Rule.COUNT_SIMILAR, parameters.similar), (Rule.COUNT_RANDOM, parameters.random))
+    return NodeMachine((SpiderCast(tasks, parameters.margin, parameters, _needed(view), seed, node),))
+
+
+def _random(parameters: RandomParameters, seed: int, node: NodeId, view: InterestView | None) -> Machine:
+    tasks = ((Rule.COUNT_SIMILAR, 0), (Rule.COUNT_RANDOM, parameters.links))
+    return NodeMachine((SpiderCast(tasks, parameters.margin, parameters, _needed(view), seed, node),))
+
+
+def _needed(view: InterestView | None) -> InterestView:
+    if view is None:
+        raise MachineMisuse("this system needs an interest view; a simulation must give it one")
+    return view
+
+
+_SPIDERCAST_PAPER = "Chockler, Melamed, Tock, Vitenberg: SpiderCast (DEBS 2007)"
+
 SYSTEMS: Mapping[str, System] = {
-    "cyclon": System(
-        name="cyclon",
-        summary="Random views by shuffling; blind to interests. The membership below other systems.",
-        paper="Voulgaris, Gavidia, van Steen: CYCLON (2005)",
-        parameters=CyclonParameters,
-        machine=_cyclon,
-        maintenance=ShuffleDue(),
-        random_order=False,
-    ),
+    system.name: system
+    for system in (
+        System(
+            name="spidercast",
+            summary="Covers each topic K times, greedily and at random; connects topics with few links.",
+            paper=_SPIDERCAST_PAPER,
+            parameters=SpiderCastParameters,
+            machine=_spidercast,
+            maintenance=MaintenanceDue(),
+            random_order=True,
+            cycle_us=lambda parameters: int(parameters.heartbeat_us),
+            takes_view=True,
+        ),
+        System(
+            name="similarity",
+            summary="Links to the nodes most alike, and to random ones; a rival of SpiderCast.",
+            paper=f"{_SPIDERCAST_PAPER}, 3.9.1",
+            parameters=SimilarityParameters,
+            machine=_similarity,
+            maintenance=MaintenanceDue(),
+            random_order=True,
+            cycle_us=lambda parameters: int(parameters.heartbeat_us),
+            takes_view=True,
+        ),
+        System(
+            name="random",
+            summary="Links to random nodes, whatever they follow; a rival of SpiderCast.",
+            paper=f"{_SPIDERCAST_PAPER}, 3.9.1",
+            parameters=RandomParameters,
+            machine=_random,
+            maintenance=MaintenanceDue(),
+            random_order=True,
+            cycle_us=lambda parameters: int(parameters.heartbeat_us),
+            takes_view=True,
+        ),
+        System(
+            name="cyclon",
+            summary="Random views by shuffling; blind to interests. The membership below other systems.",
+            paper="Voulgaris, Gavidia, van Steen: CYCLON (2005)",
+            parameters=CyclonParameters,
+            machine=_cyclon,
+            maintenance=ShuffleDue(),
+            random_order=False,
+            cycle_us=lambda parameters: int(parameters.period_us),
+        ),
+    )
 }
 
 

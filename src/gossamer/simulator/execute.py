@@ -1,7 +1,8 @@
 """`execute(run)`: from a value to tables. A process pool or a Spark task calls the same function."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -15,15 +16,15 @@ from gossamer.model.values.draw import Purpose, draw, unit
 from gossamer.model.values.errors import InputError
 from gossamer.model.values.run import QUIET_CYCLES, Run
 from gossamer.model.values.time import SECOND_US, duration_us
-from gossamer.protocols.interface import Subscribe
+from gossamer.protocols.interface import Peer
 from gossamer.protocols.record import Header
 from gossamer.protocols.systems import check_dissemination, read_parameters
 from gossamer.simulator.checkers import all_checkers
-from gossamer.simulator.engine import EventEngine, Watcher
+from gossamer.simulator.engine import Watcher
+from gossamer.simulator.event_population import EventPopulation
 from gossamer.simulator.links import LinkBook
 from gossamer.simulator.measure import Progress, TopicMeasures, measure_topics, silent, summarise
 from gossamer.simulator.network import Network, Partition, read_latency
-from gossamer.simulator.population import newcomer, together
 from gossamer.simulator.recorder import ControlCounter, DeliveryLog, Recorder
 from gossamer.simulator.systems import SimulatedSystem, find_simulated
 
@@ -85,17 +86,19 @@ def _build_by_cycles(
 def _build_by_events(
     run: Run, simulated: SimulatedSystem, parameters: Any, workload: Workload, progress: Progress
 ) -> Outcome:
+    cycle_us = simulated.system.cycle_us(parameters)
     links = LinkBook()
-    control = ControlCounter(window_us=run.cycle_limit * parameters.period_us + 1)
-    engine = _engine(run, simulated, parameters, Network(read_latency(run.latency, run.seed)), (links, control))
-    _start_together(engine, run, simulated, parameters, workload, range(workload.interest.node_count))
+    control = ControlCounter(window_us=run.cycle_limit * cycle_us + 1)
+    network = Network(read_latency(run.latency, run.seed))
+    population = EventPopulation(simulated, parameters, run.seed, workload.interest, network, (links, control))
+    population.start_together(range(workload.interest.node_count))
     quiet = cycles = 0
     while quiet < QUIET_CYCLES and cycles < run.cycle_limit:
         before = links.change_count
         cycles += 1
-        engine.run(cycles * parameters.period_us)
+        population.engine.run(cycles * cycle_us)
         quiet = 0 if links.change_count > before else quiet + 1
-        progress(f"{run.system}, periods", cycles, run.cycle_limit)
+        progress(f"{run.system}, cycles", cycles, run.cycle_limit)
     facts = {**_ending(cycles, quiet), "messages": control.totals()}
     return links.overlay(workload.interest.node_count), facts, {}
 
@@ -125,13 +128,15 @@ def _simulate(
     )
     links, control, deliveries = LinkBook(keep_history=True), ControlCounter(SECOND_US), DeliveryLog()
     watchers: list[Watcher] = [links, control, deliveries, *all_checkers()]
+    answers: list[Peer | None] | None = None
     if record is not None:
+        answers = []
         header = Header(system=run.system, parameters=msgspec.to_builtins(parameters), seed=run.seed)
-        watchers.append(Recorder(record, header))
-    engine = _engine(run, simulated, parameters, network, watchers)
-    present = np.flatnonzero(churn.present_at_start(node_count)).tolist()
-    _start_together(engine, run, simulated, parameters, workload, present)
-    _schedule_churn(engine, run, churn, workload)
+        watchers.append(Recorder(record, header, answers))
+    population = EventPopulation(simulated, parameters, run.seed, workload.interest, network, watchers, answers)
+    engine = population.engine
+    population.start_together(np.flatnonzero(churn.present_at_start(node_count)).tolist())
+    _schedule_churn(population, churn)
     steps = min(100, run.until_us)
     for step in range(1, steps + 1):
         engine.run(run.until_us * step // steps)
@@ -169,42 +174,10 @@ def read_partition(text: str, node_count: int, seed: int) -> Partition:
     return Partition(from_us, until_us, frozenset(side))
 
 
-def _engine(
-    run: Run, simulated: SimulatedSystem, parameters: Any, network: Network, watchers: Sequence[Watcher]
-) -> EventEngine:
-    system = simulated.system
-    return EventEngine(lambda node: system.machine(parameters, run.seed, node), network, run.seed, watchers)
-
-
-def _start_together(
-    engine: EventEngine,
-    run: Run,
-    simulated: SimulatedSystem,
-    parameters: Any,
-    workload: Workload,
-    nodes: Sequence[int],
-) -> None:
-    contact_count = simulated.contact_count(parameters)
-    for node in nodes:
-        engine.start(node, together(run.seed, node, workload.interest.node_count, contact_count))
-        _subscribe(engine, node, workload)
-
-
-def _subscribe(engine: EventEngine, node: int, workload: Workload) -> None:
-    interest = workload.interest
-    row = slice(interest.node_starts[node], interest.node_starts[node + 1])
-    for topic, role in zip(interest.node_topics[row].tolist(), interest.roles[row].tolist(), strict=True):
-        engine.give(node, Subscribe(topic, role))
-
-
-def _schedule_churn(engine: EventEngine, run: Run, churn: Churn, workload: Workload) -> None:
-    def join(node: int) -> None:
-        engine.start(node, newcomer(run.seed, node, engine.now_us, engine.present))
-        _subscribe(engine, node, workload)
-
-    calls = {JOIN: join, LEAVE: engine.stop, CRASH: engine.crash}
+def _schedule_churn(population: EventPopulation, churn: Churn) -> None:
+    calls = {JOIN: population.join, LEAVE: population.leave, CRASH: population.crash}
     for at_us, node, event in zip(churn.at_us.tolist(), churn.nodes.tolist(), churn.events.tolist(), strict=True):
-        engine.call_at(at_us, lambda call=calls[event], node=node: call(node))  # type: ignore[misc]
+        population.engine.call_at(at_us, partial(calls[event], node))
 
 
 def _link_columns(links: LinkBook, ids: Any) -> dict[str, Any]:

@@ -7,7 +7,9 @@ from collections import Counter, deque
 from collections.abc import Sequence
 from typing import Any
 
+from gossamer.model.arrays.interest import Interest
 from gossamer.model.values.draw import Purpose, draw
+from gossamer.model.values.ids import Role
 from gossamer.protocols.interface import (
     Event,
     Machine,
@@ -16,17 +18,28 @@ from gossamer.protocols.interface import (
     Send,
     Started,
     Stopping,
+    Subscribe,
     TimerFired,
+    Unsubscribe,
 )
 from gossamer.protocols.systems import System
 from gossamer.simulator.links import LinkBook
 from gossamer.simulator.population import CycleChanges, newcomer, together
+from gossamer.simulator.views import InterestOracle
 
 
 class Lockstep:
     """A population of one system's machines, a cycle at a time."""
 
-    def __init__(self, system: System, parameters: Any, seed: int, node_count: int, contact_count: int) -> None:
+    def __init__(
+        self,
+        system: System,
+        parameters: Any,
+        seed: int,
+        node_count: int,
+        contact_count: int,
+        interest: Interest | None = None,
+    ) -> None:
         self.machines: dict[int, Machine] = {}
         self.links = LinkBook()
         self.messages: Counter[str] = Counter()
@@ -36,17 +49,24 @@ class Lockstep:
         self._seed = seed
         self._node_count = node_count
         self._contact_count = contact_count
+        self._oracle = InterestOracle(node_count)
+        self._interests: list[tuple[int, ...]] = [()] * node_count
+        if interest is not None:
+            self._interests = [tuple(interest.topics_of(node).tolist()) for node in range(node_count)]
         self._queue: deque[tuple[int, int, Any]] = deque()
 
     def start(self, nodes: Sequence[int] | None = None) -> None:
         """Everybody starts at once, at time zero."""
-        for node in range(self._node_count) if nodes is None else nodes:
+        starting = range(self._node_count) if nodes is None else nodes
+        for node in starting:
+            self._oracle.put(node, self._interests[node])
+        for node in starting:
             self._start(node, together(self._seed, node, self._node_count, self._contact_count), 0)
 
     def cycle(self, changes: CycleChanges | None = None) -> None:
         """Churn first, then every node's maintenance turn."""
         self.cycle_count += 1
-        now_us = self.cycle_count * self._parameters.period_us
+        now_us = self.cycle_count * self._system.cycle_us(self._parameters)
         if changes is not None:
             self._apply(changes, now_us)
         nodes = sorted(self.machines)
@@ -64,6 +84,7 @@ class Lockstep:
                 self._handle(node, Stopping(), now_us)
                 self._deliver(now_us)
             del self.machines[node]
+            self._oracle.drop(node)
             self.links.gone(now_us, node)
             if node in crashes:
                 for other in watching:
@@ -71,12 +92,31 @@ class Lockstep:
                     self._deliver(now_us)
         present = sorted(self.machines)
         for node in sorted(changes.joiners):
+            self._interests[node] = changes.interests.get(node, self._interests[node])
+            self._oracle.put(node, self._interests[node])
             self._start(node, newcomer(self._seed, node, now_us, present), now_us)
+        for node, interest in sorted(changes.interests.items()):
+            if node in self.machines and node not in changes.joiners:
+                self._change_interest(node, interest, now_us)
+
+    def _change_interest(self, node: int, interest: tuple[int, ...], now_us: int) -> None:
+        before = self._interests[node]
+        self._interests[node] = interest
+        self._oracle.put(node, interest)
+        events: list[Event] = [Unsubscribe(topic) for topic in before if topic not in interest]
+        events += [Subscribe(topic, Role.FOLLOWS) for topic in interest if topic not in before]
+        for event in events:
+            self._handle(node, event, now_us)
+            self._deliver(now_us)
 
     def _start(self, node: int, event: Started, now_us: int) -> None:
-        self.machines[node] = self._system.machine(self._parameters, self._seed, node)
-        self._handle(node, event, now_us)
-        self._deliver(now_us)
+        view = self._oracle.view_for(self._parameters, self._seed, node) if self._system.takes_view else None
+        self.machines[node] = self._system.machine(self._parameters, self._seed, node, view)
+        first: list[Event] = [event]
+        first += [Subscribe(topic, Role.FOLLOWS) for topic in self._interests[node]]
+        for each in first:
+            self._handle(node, each, now_us)
+            self._deliver(now_us)
 
     def _handle(self, node: int, event: Event, now_us: int) -> None:
         actions = self.machines[node].handle(event, now_us)

@@ -3,8 +3,8 @@
 Kernels and machines must start from the same facts, so every driver takes them from here.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,8 @@ class CycleChanges:
     leavers: tuple[int, ...] = ()
     crashes: tuple[int, ...] = ()
     joiners: tuple[int, ...] = ()
+    # New interests, topics ascending: of joiners, and of nodes that are there and change their mind.
+    interests: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
 
 
 def changes_by_cycle(churn: Churn, period_us: int) -> dict[int, CycleChanges]:

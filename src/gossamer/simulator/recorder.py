@@ -6,20 +6,25 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from gossamer.protocols.interface import Action, Data, Deliver, Event, MessageReceived, Publish, Send
+from gossamer.protocols.interface import Action, Data, Deliver, Event, MessageReceived, Peer, Publish, Send
 from gossamer.protocols.record import Header, encode_header, encode_step
 
 
 class Recorder:
-    """Every event and every action, in the format that `gossamer replay` reads."""
+    """Every event and every action, in the format that `gossamer replay` reads.
 
-    def __init__(self, out: BinaryIO, header: Header) -> None:
+    `answers` is the list that recording views append to; what it holds belongs to the event just handled.
+    """
+
+    def __init__(self, out: BinaryIO, header: Header, answers: list[Peer | None] | None = None) -> None:
         self._out = out
+        self._answers = answers if answers is not None else []
         out.write(encode_header(header))
 
     def handled(self, at_us: int, node: int, event: Event, actions: Sequence[Action]) -> None:
         """See `engine.Watcher`."""
-        self._out.write(encode_step(at_us, node, event, actions))
+        self._out.write(encode_step(at_us, node, event, actions, self._answers))
+        self._answers.clear()
 
     def gone(self, at_us: int, node: int) -> None:
         """See `engine.Watcher`: the next Started says it."""

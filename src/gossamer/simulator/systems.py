@@ -8,8 +8,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from gossamer.model.arrays.interest import Interest
+from gossamer.protocols.spidercast.messages import (
+    RandomParameters,
+    SimilarityParameters,
+    SpiderCastParameters,
+    Timing,
+)
+from gossamer.protocols.spidercast.task import Rule
 from gossamer.protocols.systems import SYSTEMS, System, find_system
 from gossamer.simulator.cycle import CyclonPopulation, Population
+from gossamer.simulator.spidercast import SpiderCastNumbers, SpiderCastPopulation
 
 
 @dataclass(frozen=True)
@@ -23,7 +31,60 @@ class SimulatedSystem:
     contact_count: Callable[[Any], int]
 
 
+def spidercast_numbers(parameters: SpiderCastParameters) -> SpiderCastNumbers:
+    """SpiderCast's parameters for its kernel."""
+    return SpiderCastNumbers(
+        rules=(Rule.COVER_GREEDILY, Rule.COVER_AT_RANDOM),
+        coverage=(parameters.greedy_coverage, parameters.random_coverage),
+        margin=parameters.margin,
+        adaptive=parameters.adaptive,
+        drop_when_stuck=parameters.drop_when_stuck,
+        scan=parameters.ties == "scan",
+        view=parameters.view,
+        **_timing(parameters),
+    )
+
+
+def similarity_numbers(parameters: SimilarityParameters) -> SpiderCastNumbers:
+    """similarity(x, y) for SpiderCast's kernel."""
+    return _rival(parameters, (parameters.similar, parameters.random))
+
+
+def random_numbers(parameters: RandomParameters) -> SpiderCastNumbers:
+    """random(y) for SpiderCast's kernel."""
+    return _rival(parameters, (0, parameters.links))
+
+
+def _rival(parameters: SimilarityParameters | RandomParameters, coverage: tuple[int, int]) -> SpiderCastNumbers:
+    return SpiderCastNumbers(
+        rules=(Rule.COUNT_SIMILAR, Rule.COUNT_RANDOM),
+        coverage=coverage,
+        margin=parameters.margin,
+        adaptive=False,
+        drop_when_stuck=True,
+        scan=False,
+        view=parameters.view,
+        **_timing(parameters),
+    )
+
+
+def _timing(parameters: Timing) -> dict[str, int]:
+    cycle_us = parameters.heartbeat_us
+    return {"cycle_us": cycle_us, "quarantine_cycles": -(-parameters.quarantine_us // cycle_us)}
+
+
+def _spidercast_kernel(numbers: Callable[[Any], SpiderCastNumbers]) -> Callable[[Any, int, Interest], Population]:
+    return lambda parameters, seed, interest: SpiderCastPopulation(numbers(parameters), seed, interest)
+
+
+def _no_contacts(parameters: Any) -> int:
+    return 0
+
+
 SIMULATED: Mapping[str, SimulatedSystem] = {
+    "spidercast": SimulatedSystem(SYSTEMS["spidercast"], _spidercast_kernel(spidercast_numbers), _no_contacts),
+    "similarity": SimulatedSystem(SYSTEMS["similarity"], _spidercast_kernel(similarity_numbers), _no_contacts),
+    "random": SimulatedSystem(SYSTEMS["random"], _spidercast_kernel(random_numbers), _no_contacts),
     "cyclon": SimulatedSystem(
         system=SYSTEMS["cyclon"],
         population=lambda parameters, seed, interest: CyclonPopulation(parameters, seed, interest.node_count),

@@ -1,0 +1,176 @@
+"""One neighbour maintenance task of SpiderCast: its set of neighbours and the rules on it.
+
+A task knows coverage, not messages or time. The machine asks it what to do and tells it what happened.
+"""
+
+from collections.abc import Iterable, Sequence
+from enum import IntEnum
+
+from gossamer.model.values.draw import ITEM_FACTOR, MASK, finish
+from gossamer.model.values.ids import NodeId, TopicId
+
+
+class Rule(IntEnum):
+    """What a task wants of its neighbours."""
+
+    COVER_GREEDILY = 0
+    COVER_AT_RANDOM = 1
+    # The rivals of 3.9.1: a number of links instead of coverage.
+    COUNT_SIMILAR = 2
+    COUNT_RANDOM = 3
+
+
+class Neighbour:
+    """A neighbour as this node was last told of it, and what it was last told."""
+
+    __slots__ = ("asked_when", "degree", "heard_us", "interest", "shared", "target", "told")
+
+    def __init__(self, degree: int, target: int, interest: frozenset[TopicId], told: tuple[int, int]) -> None:
+        self.degree = degree
+        self.target = target
+        self.interest = interest
+        self.shared: tuple[TopicId, ...] = ()
+        self.told = told
+        # The (degree, target) it had when it last did not agree to a DISCONNECT.
+        self.asked_when: tuple[int, int] | None = None
+        self.heard_us = 0
+
+
+class NeighbourTask:
+    """Neighbours, coverage, and L: the state of Figure 1 for one task."""
+
+    __slots__ = ("_cover", "_interest", "_uncovered_count", "coverage", "margin", "neighbours", "rule", "target")
+
+    def __init__(self, rule: Rule, coverage: int, margin: int) -> None:
+        self.rule = rule
+        # K; for the rivals the number of links wanted.
+        self.coverage = coverage
+        self.margin = margin
+        self.neighbours: dict[NodeId, Neighbour] = {}
+        # L, the adaptive target number of neighbours.
+        self.target = 0
+        self._interest: dict[TopicId, None] = {}
+        self._cover: dict[TopicId, int] = {}
+        self._uncovered_count = 0
+
+    @property
+    def degree(self) -> int:
+        """How many neighbours this task has."""
+        return len(self.neighbours)
+
+    @property
+    def degree_max(self) -> int:
+        """Paper: L_max = K * |self_interest| (2.3). The rivals: the number of links wanted."""
+        return self.coverage * (len(self._interest) if self.rule <= Rule.COVER_AT_RANDOM else 1)
+
+    @property
+    def has_room(self) -> bool:
+        """Paper: "the number of neighbors is limited to be below L^max + Margin"."""
+        return len(self.neighbours) < self.degree_max + self.margin
+
+    @property
+    def under_covered(self) -> int:
+        """CALCKUNCOVERED of Figure 3, kept as neighbours come and go; for the rivals, links still missing."""
+        if self.rule <= Rule.COVER_AT_RANDOM:
+            return self._uncovered_count
+        return max(self.coverage - len(self.neighbours), 0)
+
+    def under_covered_without(self, node: NodeId) -> int:
+        """CALCKUNCOVERED over all neighbours but one."""
+        if self.rule <= Rule.COVER_AT_RANDOM:
+            cover, coverage = self._cover, self.coverage
+            return self._uncovered_count + sum(1 for topic in self.neighbours[node].shared if cover[topic] == coverage)
+        return max(self.coverage - len(self.neighbours) + 1, 0)
+
+    def uncovered_topics(self) -> list[TopicId]:
+        """Own topics that fewer than K neighbours hold.
+
+        Paper: Figure 5 counts over `cands`. Differs: over the current neighbours, as the text says (READING).
+        """
+        return [topic for topic in self._interest if self._cover[topic] < self.coverage]
+
+    def raise_coverage(self) -> None:
+        """K := K + 1, for the adaptive K_r."""
+        self.coverage += 1
+        self._recount()
+
+    def set_interest(self, interest: Iterable[TopicId]) -> None:
+        """The node's own interest changed."""
+        self._interest = dict.fromkeys(interest)
+        self._cover = dict.fromkeys(self._interest, 0)
+        for neighbour in self.neighbours.values():
+            self._share(neighbour)
+        self._recount()
+
+    def add(self, node: NodeId, neighbour: Neighbour) -> None:
+        """A new neighbour, or a known one with new values."""
+        if node in self.neighbours:
+            self.remove(node)
+        self.neighbours[node] = neighbour
+        self._share(neighbour)
+        self._recount()
+
+    def remove(self, node: NodeId) -> None:
+        """The neighbour is gone."""
+        for topic in self.neighbours.pop(node).shared:
+            self._cover[topic] -= 1
+        self._recount()
+
+    def change_interest(self, node: NodeId, interest: frozenset[TopicId]) -> None:
+        """A neighbour follows other topics than before."""
+        neighbour = self.neighbours[node]
+        for topic in neighbour.shared:
+            self._cover[topic] -= 1
+        neighbour.interest = interest
+        self._share(neighbour)
+        self._recount()
+
+    def grow_target(self) -> None:
+        """Figure 4, lines 4-5 and 15-16: L follows the degree, up to L_max."""
+        if self.target < self.degree_max and len(self.neighbours) < self.target + self.margin:
+            self.target += 1
+
+    def disconnect_candidate(self, key: int) -> NodeId | None:
+        """DISCONNECTCANDIDATE of Figure 3: the neighbour that is missed least among those who can spare us.
+
+        Paper: line 9 says degree > target, the text that `target <= degree` shows coverage; we follow the text.
+        Differs: one that did not agree is not a candidate until its (degree, target) changes. As written
+        DISCONNECT never goes quiet: about 35 a node, 0.2 of them agreed to.
+        """
+        best: tuple[int, int, NodeId] | None = None
+        for node, neighbour in self.neighbours.items():
+            if neighbour.degree < neighbour.target or neighbour.asked_when == (neighbour.degree, neighbour.target):
+                continue
+            score = (self.under_covered_without(node), finish((key + node * ITEM_FACTOR) & MASK), node)
+            if best is None or score < best:
+                best = score
+        return None if best is None else best[2]
+
+    def redirect_candidate(self, interest: frozenset[TopicId], key: int) -> NodeId | None:
+        """Figure 4, lines 7-8: the neighbour with room that shares most with the one who asked."""
+        best: tuple[int, int, NodeId] | None = None
+        for node, neighbour in self.neighbours.items():
+            if neighbour.degree < neighbour.target + self.margin:
+                score = (-len(neighbour.interest & interest), finish((key + node * ITEM_FACTOR) & MASK), node)
+                if best is None or score < best:
+                    best = score
+        return None if best is None else best[2]
+
+    def untold(self) -> list[NodeId]:
+        """Neighbours whose last-told (degree, target) of this node is no longer true."""
+        now = (len(self.neighbours), self.target)
+        return [node for node, neighbour in self.neighbours.items() if neighbour.told != now]
+
+    def _share(self, neighbour: Neighbour) -> None:
+        neighbour.shared = tuple(topic for topic in self._interest if topic in neighbour.interest)
+        for topic in neighbour.shared:
+            self._cover[topic] += 1
+
+    def _recount(self) -> None:
+        coverage = self.coverage
+        self._uncovered_count = sum(1 for count in self._cover.values() if count < coverage)
+
+
+def interest_set(topics: Sequence[TopicId], most: int) -> frozenset[TopicId]:
+    """A peer's interest from outside, bounded."""
+    return frozenset(topics[:most])

@@ -1,0 +1,100 @@
+"""A population of one system's machines in the event engine: who is up, what each holds, what each knows."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from gossamer.model.arrays.interest import Interest
+from gossamer.protocols.interface import InterestView, Machine, Peer, Subscribe
+from gossamer.simulator.engine import EventEngine, Watcher
+from gossamer.simulator.network import Network
+from gossamer.simulator.population import newcomer, together
+from gossamer.simulator.systems import SimulatedSystem
+from gossamer.simulator.views import InterestOracle
+
+
+class EventPopulation:
+    """Starts and stops nodes, and keeps the oracle that answers their interest views in step."""
+
+    def __init__(
+        self,
+        simulated: SimulatedSystem,
+        parameters: Any,
+        seed: int,
+        interest: Interest,
+        network: Network,
+        watchers: Sequence[Watcher] = (),
+        answers: list[Peer | None] | None = None,
+    ) -> None:
+        self._simulated = simulated
+        self._parameters = parameters
+        self._seed = seed
+        self._interest = interest
+        self._answers = answers
+        self._oracle = InterestOracle(interest.node_count)
+        self.engine = EventEngine(self._machine, network, seed, watchers)
+
+    def start_together(self, nodes: Sequence[int]) -> None:
+        """Everybody at once, with first contacts where the system wants any."""
+        contacts = self._simulated.contact_count(self._parameters)
+        for node in nodes:
+            self._oracle.put(node, self._interest.topics_of(node).tolist())
+        for node in nodes:
+            self.engine.start(node, together(self._seed, node, self._interest.node_count, contacts))
+            self._subscribe(node)
+
+    def join(self, node: int) -> None:
+        """A node comes (back), introduced by one that is up."""
+        event = newcomer(self._seed, node, self.engine.now_us, self.engine.present)
+        self._oracle.put(node, self._interest.topics_of(node).tolist())
+        self.engine.start(node, event)
+        self._subscribe(node)
+
+    def leave(self, node: int) -> None:
+        """A node goes with a word."""
+        self._oracle.drop(node)
+        self.engine.stop(node)
+
+    def crash(self, node: int) -> None:
+        """A node goes without one."""
+        self._oracle.drop(node)
+        self.engine.crash(node)
+
+    def _machine(self, node: int) -> Machine:
+        system = self._simulated.system
+        view: InterestView | None = None
+        if system.takes_view:
+            view = self._oracle.view_for(self._parameters, self._seed, node)
+            if self._answers is not None:
+                view = RecordingView(view, self._answers)
+        return system.machine(self._parameters, self._seed, node, view)
+
+    def _subscribe(self, node: int) -> None:
+        interest = self._interest
+        row = slice(interest.node_starts[node], interest.node_starts[node + 1])
+        for topic, role in zip(interest.node_topics[row].tolist(), interest.roles[row].tolist(), strict=True):
+            self.engine.give(node, Subscribe(topic, role))
+
+
+class RecordingView:
+    """A view whose every answer is written down, so that a replay needs no oracle."""
+
+    def __init__(self, view: InterestView, answers: list[Peer | None]) -> None:
+        self._view = view
+        self._answers = answers
+
+    def best_cover(self, topics: Sequence[int], exclude: Any, key: int) -> Peer | None:
+        """See `InterestView`."""
+        return self._noted(self._view.best_cover, topics, exclude, key)
+
+    def random_cover(self, topics: Sequence[int], exclude: Any, key: int) -> Peer | None:
+        """See `InterestView`."""
+        return self._noted(self._view.random_cover, topics, exclude, key)
+
+    def random_peer(self, exclude: Any, key: int) -> Peer | None:
+        """See `InterestView`."""
+        return self._noted(self._view.random_peer, exclude, key)
+
+    def _noted(self, ask: Callable[..., Peer | None], *question: Any) -> Peer | None:
+        answer = ask(*question)
+        self._answers.append(answer)
+        return answer

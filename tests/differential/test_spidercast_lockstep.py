@@ -1,0 +1,227 @@
+"""SpiderCast's kernel against its machine: neighbours, what was told, targets and redirects after every cycle."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from gossamer.kernels.spidercast import coverage, selection, state
+from gossamer.kernels.spidercast import cycle as turns
+from gossamer.model.arrays.interest import Interest
+from gossamer.model.values.draw import below, draw
+from gossamer.protocols.spidercast.messages import (
+    RandomParameters,
+    SimilarityParameters,
+    SpiderCastParameters,
+)
+from gossamer.protocols.systems import SYSTEMS
+from gossamer.simulator import spidercast as population
+from gossamer.simulator.lockstep import Lockstep
+from gossamer.simulator.population import CycleChanges
+from gossamer.simulator.systems import random_numbers, similarity_numbers, spidercast_numbers
+from gossamer.workloads.interests import make_interests
+from tests.interpreted import interpreted
+
+SEEDS = 160
+KERNEL = [state, coverage, selection, turns]
+ROOM = 8  # topics a node may ever hold
+PURPOSE = 1_000_000
+
+
+def pick(seed: int, counter: int, low: int, high: int, node: int = 0) -> int:
+    return low + below(draw(seed, node, PURPOSE, counter), high - low + 1)
+
+
+def setting(seed: int):
+    """(name, parameters, numbers, interest): small margins, views and populations, where rare branches happen."""
+    node_count, topic_count = pick(seed, 0, 1, 40), pick(seed, 1, 1, 14)
+    most = min(ROOM, topic_count)
+    law = ("rss", "uniform", "zipf:2")[pick(seed, 2, 0, 2)]
+    interest = make_interests(node_count, topic_count, f"1:{most}", law, seed)
+    view = (1.0, 1.0, 0.3, 0.6)[pick(seed, 3, 0, 3)]
+    common = {"margin": pick(seed, 4, 0, 3), "view": view, "quarantine_us": pick(seed, 5, 1, 5) * 1_000_000}
+    which = pick(seed, 6, 0, 7)
+    if which == 0:
+        parameters = SimilarityParameters(similar=pick(seed, 7, 1, 5), random=pick(seed, 8, 0, 2), **common)
+        return "similarity", parameters, similarity_numbers(parameters), interest
+    if which == 1:
+        parameters = RandomParameters(links=pick(seed, 7, 1, 5), **common)
+        return "random", parameters, random_numbers(parameters), interest
+    parameters = SpiderCastParameters(
+        greedy_coverage=pick(seed, 7, 1, 3),
+        random_coverage=pick(seed, 8, 0, 1),
+        adaptive=which >= 5,
+        drop_when_stuck=bool(pick(seed, 9, 0, 2)),
+        ties="scan" if which == 2 and view == 1.0 else "random",
+        **common,
+    )
+    return "spidercast", parameters, spidercast_numbers(parameters), interest
+
+
+def some_topics(seed: int, node: int, cycle: int, topic_count: int) -> tuple[int, ...]:
+    count = pick(seed, 100 + cycle, 0, min(ROOM, topic_count), node + 1)
+    topics = sorted(range(topic_count), key=lambda topic: draw(seed, node, PURPOSE + 3, cycle, topic))
+    return tuple(sorted(topics[:count]))
+
+
+def churn(seed: int, cycle: int, present: set[int], interest: Interest) -> CycleChanges:
+    """Now and then somebody leaves, crashes, comes back with a new interest, or changes its mind."""
+    if pick(seed, 10, 0, 3) == 0:
+        return CycleChanges()  # a quarter of the seeds have no churn at all
+    leavers, crashes, joiners, interests = [], [], [], {}
+    for node in range(interest.node_count):
+        chance = below(draw(seed, node, PURPOSE + 1, cycle), 100)
+        if node in present and chance < 6:
+            (leavers if chance % 2 else crashes).append(node)
+        elif node not in present and chance < 30:
+            joiners.append(node)
+            interests[node] = some_topics(seed, node, cycle, interest.topic_count)
+        elif node in present and chance > 95:
+            interests[node] = some_topics(seed, node, cycle, interest.topic_count)
+    return CycleChanges(tuple(leavers), tuple(crashes), tuple(joiners), interests)
+
+
+def machine_state(driver: Lockstep):
+    """For each node and task: neighbours as told, what they were told, L, K and redirect candidates."""
+    found = {}
+    for node, machine in driver.machines.items():
+        part = machine._parts[0]
+        for kind, task in enumerate(part.tasks):
+            neighbours = {other: (mine.degree, mine.target, *mine.told) for other, mine in task.neighbours.items()}
+            found[node, kind] = (neighbours, task.target, task.coverage, task.under_covered, part.redirect(kind))
+    return found
+
+
+def kernel_state(kernel: population.SpiderCastPopulation):
+    found = {}
+    for node in np.flatnonzero(kernel.world.present).tolist():
+        for kind, task in enumerate(kernel.tasks):
+            slots = slice(task.starts[node], task.starts[node] + task.counts[node])
+            columns = (task.degrees, task.targets, task.told_degrees, task.told_targets)
+            rows = zip(*(column[slots].tolist() for column in columns), strict=True)
+            neighbours = dict(zip(task.nodes[slots].tolist(), rows, strict=True))
+            redirect = int(task.redirect[node]) if task.redirect[node] >= 0 else None
+            rule = kernel._numbers.rules[kind]
+            under = int(coverage.under_covered.py_func(task, rule, node))
+            found[node, kind] = (neighbours, int(task.target[node]), int(task.coverage[node]), under, redirect)
+    return found
+
+
+def first_difference(seed: int, cycles: int = 16, seen: Counter[str] | None = None) -> str | None:
+    """Run both in lockstep; what differs first, or None."""
+    name, parameters, numbers, interest = setting(seed)
+    node_count = interest.node_count
+    absent = [node for node in range(node_count) if below(draw(seed, node, PURPOSE + 2, 0), 5) == 0]
+    present = set(range(node_count)) - set(absent)
+    machines = Lockstep(SYSTEMS[name], parameters, seed, node_count, 0, interest)
+    machines.start(sorted(present))
+    kernel = population.SpiderCastPopulation(numbers, seed, interest, absent, ROOM)
+    for cycle in range(1, cycles + 1):
+        changes = churn(seed, cycle, present, interest)
+        present = (present - set(changes.leavers) - set(changes.crashes)) | set(changes.joiners)
+        machines.cycle(changes)
+        kernel.cycle(changes)
+        ours, theirs = kernel_state(kernel), machine_state(machines)
+        if ours != theirs:
+            where = next(key for key in sorted(theirs) if ours.get(key) != theirs[key])
+            return f"node and task {where} differ after cycle {cycle} of seed {seed}: {theirs[where]} {ours.get(where)}"
+        counted = {kind: count for kind, count in kernel.messages().items() if count}
+        if dict(machines.messages) != counted:
+            return f"messages differ after cycle {cycle} of seed {seed}: {dict(machines.messages)} {counted}"
+        if not np.array_equal(machines.links.overlay(node_count).neighbours, kernel.overlay().neighbours):
+            return f"links differ after cycle {cycle} of seed {seed}"
+        if seen is not None:
+            seen.update(
+                leaves=len(changes.leavers),
+                crashes=len(changes.crashes),
+                joins=len(changes.joiners),
+                interest_changes=len(set(changes.interests) & present),
+                quarantined=sum(int((task.quarantine >= 0).sum()) for task in kernel.tasks),
+                redirect_candidates=sum(int((task.redirect >= 0).sum()) for task in kernel.tasks),
+            )
+    if seen is not None:
+        counts = kernel.messages()
+        seen.update(kernel.rare_events())
+        seen.update(
+            redirects=counts["Redirect"],
+            refused_disconnects=counts["Disconnect"] - counts["DisconnectOk"],
+            agreed_disconnects=counts["DisconnectOk"],
+            **{f"{name} runs": 1, "partial views": numbers.view < 1, "scans": numbers.scan},
+        )
+    return None
+
+
+def test_the_kernel_equals_the_machine_link_by_link_under_churn():
+    seen: Counter[str] = Counter()
+    for seed in range(SEEDS):
+        difference = first_difference(seed, seen=seen)
+        assert difference is None, f"{difference}; repeat with first_difference({seed})"
+    for what, count in seen.items():
+        assert count > 0, f"no {what} happened in {SEEDS} seeds: the test does not test it"
+    assert {"raises", "stuck", "redirects", "refused_disconnects", "joins", "leaves", "crashes"} <= set(seen)
+
+
+@pytest.mark.parametrize("changed", [{}, {"random_coverage": 1}, {"view": 0.2}, {"adaptive": True}])
+def test_the_kernel_equals_the_machine_in_the_papers_own_setting(changed):
+    parameters = SpiderCastParameters(**changed)
+    interest = make_interests(300, 100, "10", "zipf:2" if changed.get("adaptive") else "rss", seed=3)
+    machines = Lockstep(SYSTEMS["spidercast"], parameters, 5, 300, 0, interest)
+    machines.start()
+    kernel = population.SpiderCastPopulation(spidercast_numbers(parameters), 5, interest)
+    for _ in range(25):
+        machines.cycle()
+        kernel.cycle()
+        assert machine_state(machines) == kernel_state(kernel)
+
+
+MUTANTS = {
+    "counts coverage one too high": ("before + change < coverage", "before + change <= coverage"),
+    "strict reading of coverage reached": ("if degree < target or (task.asked", "if degree <= target or (task.asked"),
+    "asks again whoever refused": ("task.asked_degrees[slot] = task.degrees[slot]", "task.asked_degrees[slot] = NEVER"),
+    "raises L past the margin": (
+        "and np.int64(task.counts[node]) < target + margin:",
+        "and np.int64(task.counts[node]) <= target + margin:",
+    ),
+    "tells L after it was raised": (
+        "    add_neighbour(world, task, peer, node, degree, target, peer_degree, peer_target)\n    counters[M_CONNECT_OK] += 1\n    grow_target(world, task, rule, margin, peer)",
+        "    add_neighbour(world, task, peer, node, degree, target, peer_degree, peer_target)\n    counters[M_CONNECT_OK] += 1\n    grow_target(world, task, rule, margin, peer)\n    peer_target = np.int64(task.target[peer])",
+    ),
+    "tells the one it asked to part": ("        if other == except_for:\n            continue\n", ""),
+    "redirects to the least similar": ("or shared > most", "or shared < most"),
+    "redirects only below the target": (
+        "if np.int64(task.degrees[slot]) >= np.int64(task.targets[slot]) + margin:",
+        "if np.int64(task.degrees[slot]) >= np.int64(task.targets[slot]):",
+    ),
+    "ignores redirects": ("        task.redirect[node] = other\n", ""),
+    "sleeps through what it is told": ("            task.quiet[other] = False\n", ""),
+    "quarantines nobody": ("            task.quarantine[node, cycle % task.quarantine.shape[1]] = peer\n", ""),
+    "agrees to part while under-covered": (
+        "if under > 0 and np.int64(task.counts[peer]) <= degree_max(world, task, rule, peer):",
+        "if under > 1 and np.int64(task.counts[peer]) <= degree_max(world, task, rule, peer):",
+    ),
+    "keeps L after agreeing to part": ("    if under == 0:\n        task.target[peer] = task.counts[peer]\n", ""),
+    "never raises past one": ("random.uncovered[node] > 0 or coverage > ADAPTIVE_COVERAGE_MAX", "True"),
+    "drops when stuck whatever it covers": ("fewest > (under if stuck else 0)", "fewest > (under + 1 if stuck else 0)"),
+    "forgets to pass the departed on": ("counters[M_LEAVE] += speaks", "counters[M_LEAVE] += 1"),
+}
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_a_wrong_kernel_is_caught(name, monkeypatch):
+    monkeypatch.setattr(population, "kernel", interpreted(KERNEL, *MUTANTS[name]))
+    with np.errstate(over="ignore"):
+        for seed in range(SEEDS):
+            try:
+                if first_difference(seed, cycles=12) is not None:
+                    return
+            except (IndexError, OverflowError):
+                return  # it ran off the end of a row, which compiled code would not notice
+    pytest.fail(f"{SEEDS} seeds did not tell mutant {name!r} from the machine")
+
+
+def test_the_kernel_run_as_plain_python_equals_the_machine(monkeypatch):
+    """So that a mutant is caught for its wrong line and not for being interpreted."""
+    monkeypatch.setattr(population, "kernel", interpreted(KERNEL))
+    with np.errstate(over="ignore"):
+        for seed in range(20):
+            assert first_difference(seed) is None
