@@ -42,8 +42,11 @@ setup: .venv/.installed .venv/.compiled
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
 	@touch $@
 
-# Compiled once here, so that the first command is not a long silence. Numba notices changed sources by itself.
-.venv/.compiled: .venv/.installed $(wildcard src/gossamer/kernels/*.py)
+# Compiled once here, so that the first command is not a long silence. Numba notices a change in a kernel's own file
+# but not in a function or constant that it takes from another, so any change compiles all of them anew.
+KERNELS := $(shell find src/gossamer/kernels -name '*.py') src/gossamer/model/values/draw.py
+.venv/.compiled: .venv/.installed $(KERNELS)
+	find src/gossamer/kernels -name '*.nb[ic]' -delete
 	$(BIN)/python -m gossamer.kernels
 	@touch $@
 

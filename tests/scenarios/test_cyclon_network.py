@@ -4,6 +4,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
+from gossamer.kernels import cyclon as kernel
 from gossamer.protocols.cyclon import CyclonParameters
 from gossamer.protocols.systems import SYSTEMS
 from gossamer.simulator.checkers import all_checkers
@@ -60,19 +61,41 @@ def test_clustering_and_path_length_are_close_to_a_random_graphs(settled):
     assert path_length(graph) == pytest.approx(path_length(random), rel=0.02)
 
 
-def test_a_star_of_contacts_becomes_an_even_graph():
-    """Everybody joins through one node; shuffling spreads the links."""
-    population = CyclonPopulation(PARAMETERS, 5, 400, absent=range(1, 400))
-    for node in range(1, 400):
-        population.cycle(CycleChanges(joiners=(node,))) if node % 20 == 0 else population._apply(
-            CycleChanges(joiners=(node,)), np.uint64(node)
-        )
+@pytest.mark.parametrize("seed", range(40))
+def test_nodes_that_all_join_through_one_become_an_even_graph(seed):
+    population = CyclonPopulation(PARAMETERS, seed, 300, absent=range(1, 300))
+    counts = np.zeros(5, np.int64)
+    for node in range(1, 300):
+        kernel.arrive(np.uint64(seed), np.uint64(node), PARAMETERS.walk_length, population.state, node, 0, counts)
+        if node % 10 == 0:
+            population.cycle()
     for _ in range(40):
         population.cycle()
     degrees = in_degrees(population.state)
     assert degrees.min() >= 5
-    assert degrees.max() <= 45
+    assert degrees.max() <= 50
     assert nx.is_connected(graph_of(population.overlay()))
+
+
+@pytest.mark.parametrize("gap_us", [2_000, 100_000])
+@pytest.mark.parametrize("seed", range(5))
+def test_nodes_that_join_one_by_one_under_loss_make_one_network(seed, gap_us):
+    links, engine = started_engine(seed, Network(UniformLatency(5_000, 50_000), 0.05))
+    for node in range(150):
+        engine.call_at(
+            node * gap_us,
+            lambda node=node: engine.start(node, newcomer(seed, node, engine.now_us, engine.present)),
+        )
+    engine.run(60_000_000)
+    assert nx.is_connected(graph_of(links.overlay(150)))
+
+
+def test_nodes_that_were_cut_off_until_they_knew_nobody_find_their_way_back():
+    side = frozenset({3, 70, 111})
+    network = Network(UniformLatency(5_000, 50_000), 0.0, (Partition(10_000_000, 100_000_000, side),))
+    links, _ = run_events(2, network, cycles=140)
+    assert nx.is_connected(graph_of(links.overlay(150)))
+    assert min(len(links.neighbours[node]) for node in side) >= 4
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
@@ -91,12 +114,16 @@ def test_after_half_of_the_nodes_crash_the_rest_stays_connected_and_forgets_them
     assert nx.is_connected(alive)
 
 
-def run_events(seed, network, faults=(), nodes=150, cycles=40):
+def started_engine(seed, network):
     system, links = SYSTEMS["cyclon"], LinkBook()
     parameters = CyclonParameters(view_size=8, shuffle_length=4, period_us=1_000_000)
-    engine = EventEngine(
+    return links, EventEngine(
         lambda node: system.machine(parameters, seed, node, None), network, seed, (links, *all_checkers())
     )
+
+
+def run_events(seed, network, faults=(), nodes=150, cycles=40):
+    links, engine = started_engine(seed, network)
     for node in range(nodes):
         engine.start(node, together(seed, node, nodes, 8))
     for at_us, call in faults:
@@ -134,9 +161,9 @@ def test_nodes_that_crash_and_restart_find_their_way_back(seed):
 def test_event_engine_and_kernel_agree_on_the_statistics_of_the_overlay():
     """Other latencies, other draws: the same kind of graph."""
     links, _ = run_events(1, Network(UniformLatency(5_000, 50_000)), nodes=600, cycles=50)
-    kernel = CyclonPopulation(CyclonParameters(view_size=8, shuffle_length=4), 1, 600)
+    population = CyclonPopulation(CyclonParameters(view_size=8, shuffle_length=4), 1, 600)
     for _ in range(50):
-        kernel.cycle()
-    by_events, by_cycles = links.overlay(600), kernel.overlay()
+        population.cycle()
+    by_events, by_cycles = links.overlay(600), population.overlay()
     assert by_events.degrees.mean() == pytest.approx(by_cycles.degrees.mean(), rel=0.05)
     assert by_events.degrees.std() == pytest.approx(by_cycles.degrees.std(), rel=0.25)

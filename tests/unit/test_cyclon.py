@@ -182,11 +182,51 @@ def test_an_entry_that_comes_back_in_the_reply_is_not_replaced_by_it():
     part.handle(TimerFired(ShuffleDue()), 1_000, out)
     (request,) = sends(out)
     given = [entry.node for entry in request.message.entries[1:]]
-    kept = next(node for node in view(part) if node not in given)
-    # Another exchange fills the empty slot and replaces what was given.
-    receive(part, 9, ShuffleRequest((Entry(9, 0), Entry(8, 0), Entry(7, 0))), now_us=1_100)
-    lost = [node for node in given if node not in view(part)]
-    assert kept in view(part) or lost
-    _, facts = receive(part, request.to[0], ShuffleReply((*(Entry(node, 0) for node in lost), Entry(6, 0))))
-    for fact in facts:
-        assert not set(fact.added) & set(fact.removed)
+    # Other exchanges fill the empty slot and replace everything that was given.
+    newcomers = iter(range(20, 60))
+    while any(node in view(part) for node in given):
+        three = tuple(Entry(next(newcomers), 0) for _ in range(3))
+        receive(part, three[0].node, ShuffleRequest(three), now_us=1_000 + three[0].node)
+    first, second = given
+    # Only `first` may be replaced by anything in this reply, and it comes back in it: nothing else fits.
+    part._given = [first, second]
+    part._replace(0, Entry(second, 0))
+    _, facts = receive(part, request.to[0], ShuffleReply((Entry(first, 0), Entry(6, 0))))
+    (change,) = facts
+    assert change.added == (first,)
+    assert change.removed == (second,)
+    assert first in view(part)
+
+
+def test_only_the_first_reply_to_a_request_is_taken():
+    part, _ = started(1, 2, 3, 4)
+    out = []
+    part.handle(TimerFired(ShuffleDue()), 1_000, out)
+    (request,) = sends(out)
+    assert receive(part, request.to[0], ShuffleReply((Entry(8, 0),)))[1][0].added == (8,)
+    assert receive(part, request.to[0], ShuffleReply((Entry(9, 0),)))[1] == ()
+
+
+def test_nodes_that_start_together_do_not_shuffle_in_step():
+    phases = {started(1, 2, node=node)[1][0].at_us for node in range(10, 30)}
+    assert len(phases) > 15
+    assert all(0 <= phase < 1_000 for phase in phases)
+
+
+def test_a_newcomer_asks_until_somebody_introduces_it():
+    part, _ = started(3, joining=True)
+    receive(part, 9, Join(Peer(9)))  # it takes in another newcomer meanwhile
+    out = []
+    part.handle(TimerFired(ShuffleDue()), 1_000, out)
+    assert [type(send.message) for send in sends(out)] == [Join]
+    receive(part, 7, Introduction(Entry(7, 0)))
+    out = []
+    part.handle(TimerFired(ShuffleDue()), 2_000, out)
+    assert [type(send.message) for send in sends(out)] == [ShuffleRequest]
+
+
+def test_a_peer_is_not_offered_to_itself():
+    part, _ = started(1, 2, 3)
+    out, _ = receive(part, 2, ShuffleRequest((Entry(2, 0), Entry(8, 0), Entry(9, 0))))
+    assert {entry.node for entry in sends(out)[0].message.entries} == {1, 3}
+    assert 2 in view(part)

@@ -3,12 +3,10 @@
 import hashlib
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from gossamer.model.values.errors import InputError
 from gossamer.model.values.ids import Role, identity
-from gossamer.model.values.time import duration_text, duration_us
+from gossamer.model.values.time import duration_us
 
 
 @pytest.mark.parametrize(
@@ -18,15 +16,10 @@ def test_durations_are_read_as_microseconds(text, expected):
     assert duration_us(text) == expected
 
 
-@pytest.mark.parametrize("text", ["", "20", "ms", "-5ms", "5 parsecs", "1e3s", "99999999999999999h"])
+@pytest.mark.parametrize("text", ["", "20", "ms", "-5ms", "5 parsecs", "1e3s", "99999999999999999h", "9" * 400 + "s"])
 def test_a_bad_duration_is_refused_in_one_sentence(text):
     with pytest.raises(InputError, match="--until must be"):
         duration_us(text, "--until")
-
-
-@given(st.integers(0, 10**15))
-def test_a_duration_survives_being_written_and_read(amount_us):
-    assert duration_us(duration_text(amount_us)) == amount_us
 
 
 def test_an_identity_is_the_first_eight_bytes_of_a_sha256():

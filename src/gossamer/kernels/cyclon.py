@@ -1,12 +1,14 @@
 """Cyclon for a whole population: the same views as `protocols/cyclon.py`, entry by entry, in lockstep.
 
-State of n nodes with views of v entries, 5v + 6 bytes a node:
+State of n nodes with views of v entries, 5v + 11 bytes a node:
 
     nodes    uint32[n, v]  who stands in each view, in the view's own order
     ages     uint8[n, v]   how old each entry is
     sizes    uint8[n]      how many entries are in use
     present  bool[n]       who is up
-    contacts uint32[n]     who introduced a newcomer (itself: nobody)
+    contacts uint32[n]     who introduces a newcomer (itself: nobody; TOGETHER: its drawn first contacts)
+    joins    uint32[n]     how often it has asked to be introduced
+    waiting  bool[n]       it is a newcomer that nobody has introduced yet
 
 A node's row is two neighbouring cache lines; a shuffle touches its own rows, read in order, and those of
 one random peer. Cost: O(shuffle * view) a node and cycle; past the cache the random row dominates.
@@ -28,6 +30,9 @@ WALK = U64(Purpose.CYCLON_WALK)
 REPLACE = U64(Purpose.CYCLON_REPLACE)
 CONTACTS = U64(Purpose.CONTACTS)
 
+# In place of a contact: the node started together with all others, and its contacts can be drawn again.
+TOGETHER = np.uint32(2**32 - 1)
+
 # Positions in the array of message counts.
 REQUESTS, REPLIES, JOINS, WALKS, INTRODUCTIONS = range(5)
 KINDS = ("ShuffleRequest", "ShuffleReply", "Join", "JoinWalk", "Introduction")
@@ -41,6 +46,8 @@ class CyclonState(NamedTuple):
     sizes: NDArray[np.uint8]
     present: NDArray[np.bool_]
     contacts: NDArray[np.uint32]
+    joins: NDArray[np.uint32]
+    waiting: NDArray[np.bool_]
 
 
 def cyclon_state(node_count: int, view_size: int) -> CyclonState:
@@ -51,6 +58,8 @@ def cyclon_state(node_count: int, view_size: int) -> CyclonState:
         sizes=np.zeros(node_count, np.uint8),
         present=np.zeros(node_count, np.bool_),
         contacts=np.arange(node_count, dtype=np.uint32),
+        joins=np.zeros(node_count, np.uint32),
+        waiting=np.zeros(node_count, np.bool_),
     )
 
 
@@ -79,6 +88,7 @@ def start_together(seed: U64, state: CyclonState) -> None:
         state.sizes[node] = draw_contacts(seed, node, node_count, state.nodes[node])
         state.ages[node, :] = 0
         state.present[node] = True
+        state.contacts[node] = TOGETHER
 
 
 @kernel
@@ -114,8 +124,19 @@ def _choose(base: U64, count: int, view: NDArray[np.uint32], ages: NDArray[np.ui
 
 
 @kernel
+def _put_last(view: NDArray[np.uint32], ages: NDArray[np.uint8], size: int, node: np.uint32) -> int:
+    """Move `node` to the end of the view if it is there; returns how many stand before it."""
+    for i in range(size):
+        if view[i] == node:
+            last = size - 1
+            view[i], view[last] = view[last], view[i]
+            ages[i], ages[last] = ages[last], ages[i]
+            return last
+    return size
+
+
+@kernel
 def _take_in(
-    me: int,
     view: NDArray[np.uint32],
     ages: NDArray[np.uint8],
     size: int,
@@ -124,11 +145,14 @@ def _take_in(
     ages_in: NDArray[np.uint8],
     count_in: int,
 ) -> int:
-    """Fill empty slots, then replace the first `given` entries; returns the new size."""
+    """Fill empty slots, then replace the first `given` entries; returns the new size.
+
+    Nobody is offered itself here: what is given leaves the receiver out.
+    """
     replaced = 0
     for i in range(count_in):
         node = nodes_in[i]
-        if node == np.uint32(me) or _holds(view, size, node):
+        if _holds(view, size, node):
             continue
         if size < view.shape[0]:
             view[size] = node
@@ -163,9 +187,8 @@ def cyclon_cycle(
         if not state.present[me]:
             continue
         size = np.int64(state.sizes[me])
-        if size == 0:
-            if state.contacts[me] != np.uint32(me):
-                _join(seed, now_us, walk_length, state, me, counts)
+        if size == 0 or state.waiting[me]:
+            _join(seed, now_us, walk_length, state, me, counts)
             continue
         view = state.nodes[me]
         ages = state.ages[me]
@@ -190,22 +213,26 @@ def cyclon_cycle(
         peer_view = state.nodes[peer]
         peer_ages = state.ages[peer]
         peer_size = np.int64(state.sizes[peer])
-        back = min(shuffle_length, peer_size)
+        others = _put_last(peer_view, peer_ages, peer_size, np.uint32(me))
+        back = min(shuffle_length, others)
         base = draw_base(seed, U64(peer), REPLY, counter) + U64(me) * ITEM_FACTOR
-        _choose(base, back, peer_view, peer_ages, peer_size)
+        _choose(base, back, peer_view, peer_ages, others)
         for i in range(back):
             back_nodes[i] = peer_view[i]
             back_ages[i] = peer_ages[i]
         counts[REPLIES] += 1
-        state.sizes[peer] = _take_in(peer, peer_view, peer_ages, peer_size, back, out_nodes, out_ages, given + 1)
-        state.sizes[me] = _take_in(me, view, ages, size, given, back_nodes, back_ages, back)
+        state.sizes[peer] = _take_in(peer_view, peer_ages, peer_size, back, out_nodes, out_ages, given + 1)
+        state.sizes[me] = _take_in(view, ages, size, given, back_nodes, back_ages, back)
 
 
 @kernel
 def _join(seed: U64, now_us: U64, walk_length: int, state: CyclonState, me: int, counts: NDArray[np.int64]) -> None:
     """`me` asks its contact for an introduction; all walks take a hop before any takes the next."""
     view_size = state.nodes.shape[1]
-    contact = np.int64(state.contacts[me])
+    contact = _next_contact(seed, state, me)
+    if contact < 0:
+        return
+    state.joins[me] += np.uint32(1)
     counts[JOINS] += 1
     if not state.present[contact]:
         return
@@ -237,6 +264,16 @@ def _join(seed: U64, now_us: U64, walk_length: int, state: CyclonState, me: int,
 
 
 @kernel
+def _next_contact(seed: U64, state: CyclonState, me: int) -> int:
+    """Whom to ask for an introduction, or -1; nodes that started together go round their first contacts."""
+    if state.contacts[me] == TOGETHER:
+        contacts = np.empty(state.nodes.shape[1], np.uint32)
+        found = draw_contacts(seed, me, state.nodes.shape[0], contacts)
+        return np.int64(contacts[np.int64(state.joins[me]) % found]) if found else -1
+    return np.int64(state.contacts[me]) if state.contacts[me] != np.uint32(me) else -1
+
+
+@kernel
 def _introduce(
     state: CyclonState,
     me: int,
@@ -251,8 +288,9 @@ def _introduce(
         if node < 0:
             continue
         counts[INTRODUCTIONS] += 1
+        state.waiting[me] = False
         size = np.int64(state.sizes[me])
-        if node != me and size < view_size and not _holds(state.nodes[me], size, np.uint32(node)):
+        if size < view_size and not _holds(state.nodes[me], size, np.uint32(node)):
             state.nodes[me, size] = node
             state.ages[me, size] = offered_ages[walk]
             state.sizes[me] = size + 1
@@ -295,6 +333,23 @@ def _end_walk(
 
 
 @kernel
+def cyclon_fingerprint(state: CyclonState) -> U64:
+    """The links among those present, each once whoever states it, hashed and summed in any order."""
+    total = U64(0)
+    for node in range(state.nodes.shape[0]):
+        if not state.present[node]:
+            continue
+        for i in range(state.sizes[node]):
+            other = np.int64(state.nodes[node, i])
+            if not state.present[other]:
+                continue
+            mutual = _holds(state.nodes[other], np.int64(state.sizes[other]), np.uint32(node))
+            if not mutual or node < other:
+                total += finish((U64(min(node, other)) << U64(32)) + U64(max(node, other)))
+    return total
+
+
+@kernel
 def leave(state: CyclonState, node: int) -> None:
     """A node stops; Cyclon sends nothing, and its entries elsewhere grow old."""
     state.present[node] = False
@@ -309,5 +364,6 @@ def arrive(
     state.present[me] = True
     state.sizes[me] = 0
     state.contacts[me] = contact
-    if contact != me:
-        _join(seed, now_us, walk_length, state, me, counts)
+    state.joins[me] = 0
+    state.waiting[me] = contact != me
+    _join(seed, now_us, walk_length, state, me, counts)

@@ -40,6 +40,7 @@ def _warm_cyclon() -> None:
     cyclon.start_together(U64(1), state)
     cyclon.draw_contacts(U64(1), 0, 4, np.zeros(2, np.uint32))
     cyclon.cyclon_cycle(U64(1), U64(1), 2, 2, state, counts)
+    cyclon.cyclon_fingerprint(state)
     cyclon.leave(state, 0)
     cyclon.arrive(U64(1), U64(2), 2, state, 0, 1, counts)
 
@@ -90,6 +91,7 @@ def _warm_spidercast() -> None:
     sampling.draw_items(U64(1), U64(0), U64(1), U64(1), order)
     rules = np.array([0, 1])
     spidercast.spidercast_cycle(world, greedy, random, rules, 1, False, True, False, U64(1), U64(1), 1, order, counters)
+    spidercast.spidercast_fingerprint(greedy, random)
     for last, task in enumerate((greedy, random)):
         spidercast.change_interest(world, task, 0, np.zeros(1, np.int32), 1, counters, bool(last))
         spidercast.recover_around(world, task, 0)

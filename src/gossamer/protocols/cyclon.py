@@ -8,21 +8,26 @@ and an entry of a dead node grows old, is asked, does not answer, and is gone.
 Differs: the entry of the peer that is asked is removed when the request goes out, not when a time-out
 passes. The paper gives that entry away in the same exchange, so a live peer loses nothing and a
 dead one is forgotten without a timer.
+Differs: a node does not offer a peer to itself. The paper's reply may hold the asker, who throws it out; if the
+replier then replaces that entry too, neither end of the exchange knows the other any more.
+Differs: a newcomer asks again every period until somebody has introduced it, and a node whose view has run empty
+goes back to its first contacts. The paper's joins are never lost.
 Differs: a node holds at most one exchange open; a reply that comes after the next request went out is
 dropped.
 """
 
 from collections.abc import Sequence
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta, Struct
 
 from gossamer.model.values.draw import Purpose, below, draw, stepped
 from gossamer.model.values.ids import NodeId
-from gossamer.model.values.time import SECOND_US
+from gossamer.model.values.time import PERIOD_US_MAX, SECOND_US
 from gossamer.protocols.interface import (
     NOTHING,
     Action,
+    Address,
     Event,
     Fact,
     Message,
@@ -51,9 +56,9 @@ class CyclonParameters(Struct, frozen=True, kw_only=True):
         int,
         Meta(ge=1, le=15, description="Chosen: 5, the mean path of the paper's networks. Hops of a join walk"),
     ] = 5
-    period_us: Annotated[int, Meta(ge=1, description="Paper: 10 s. Microseconds between a node's shuffles")] = (
-        10 * SECOND_US
-    )
+    period_us: Annotated[
+        int, Meta(ge=1, le=PERIOD_US_MAX, description="Paper: 10 s. Microseconds between a node's shuffles")
+    ] = 10 * SECOND_US
 
     def problem(self) -> str | None:
         """What is wrong with the parameters together, if anything."""
@@ -67,7 +72,7 @@ class Entry(Struct, frozen=True, array_like=True, gc=False):
 
     node: NodeId
     age: int
-    address: bytes = b""
+    address: Address = b""
 
 
 class ShuffleRequest(Message, frozen=True, array_like=True, gc=False, tag="cyclon_request"):
@@ -117,6 +122,7 @@ class Cyclon:
         "_contacts",
         "_due_us",
         "_given",
+        "_introduced",
         "_joins",
         "_node",
         "_nodes",
@@ -137,6 +143,7 @@ class Cyclon:
         self._addresses: list[bytes] = []
         self._contacts: tuple[Peer, ...] = ()
         self._joins = 0
+        self._introduced = False
         self._due_us = 0
         self._asked: NodeId | None = None
         self._given: list[NodeId] = []
@@ -165,8 +172,9 @@ class Cyclon:
         phase = draw(self._seed, self._node, Purpose.CYCLON_PHASE, now_us) % self._parameters.period_us
         self._due_us = now_us
         out.append(SetTimer(now_us + phase, ShuffleDue()))
+        self._contacts = event.contacts
+        self._introduced = not event.joining
         if event.joining:
-            self._contacts = event.contacts
             self._ask_to_join(out)
             return NOTHING
         added: list[NodeId] = []
@@ -197,7 +205,7 @@ class Cyclon:
             return NOTHING
         self._due_us = now_us + self._parameters.period_us
         out.append(SetTimer(self._due_us, ShuffleDue()))
-        if not self._nodes:
+        if not self._nodes or (self._contacts and not self._introduced):
             self._ask_to_join(out)
             return NOTHING
         # Paper: "increase by one the age of all neighbors", "select neighbor Q with the highest age" (section 3).
@@ -206,8 +214,9 @@ class Cyclon:
         asked = self._remove(oldest)
         # Paper: "and l - 1 other random neighbors" ... "replace Q's entry with a new entry of age 0 and with
         # P's address".
-        self._choose(self._parameters.shuffle_length - 1, Purpose.CYCLON_SHUFFLE, now_us, item=0)
-        entries = self._first(self._parameters.shuffle_length - 1)
+        count = min(self._parameters.shuffle_length - 1, len(self._nodes))
+        self._choose(count, len(self._nodes), Purpose.CYCLON_SHUFFLE, now_us, item=0)
+        entries = self._first(count)
         self._asked = asked.node
         self._given = [entry.node for entry in entries]
         request = ShuffleRequest((Entry(self._node, 0, self._address), *entries))
@@ -226,8 +235,10 @@ class Cyclon:
         self, sender: NodeId, message: ShuffleRequest, now_us: int, out: list[Action]
     ) -> Sequence[Fact]:
         # Paper: Q "sends back a random subset of its own neighbors" and does not age its view.
-        self._choose(self._parameters.shuffle_length, Purpose.CYCLON_REPLY, now_us, item=sender)
-        entries = self._first(self._parameters.shuffle_length)
+        others = self._put_last(sender)
+        count = min(self._parameters.shuffle_length, others)
+        self._choose(count, others, Purpose.CYCLON_REPLY, now_us, item=sender)
+        entries = self._first(count)
         address = message.entries[0].address if message.entries else b""
         out.append(_send(Peer(sender, address), ShuffleReply(entries)))
         return self._take_in(sender, message.entries, [entry.node for entry in entries], out)
@@ -305,6 +316,7 @@ class Cyclon:
         return (ViewChanged((replaced.node,), (newcomer.node,)),)
 
     def _on_introduction(self, message: Introduction) -> Sequence[Fact]:
+        self._introduced = True
         entry = message.entry
         if not self._has_room_for(entry.node):
             return NOTHING
@@ -316,15 +328,23 @@ class Cyclon:
     def _has_room_for(self, node: NodeId) -> bool:
         return node != self._node and len(self._nodes) < self._parameters.view_size and node not in self._nodes
 
-    def _choose(self, count: int, purpose: Purpose, now_us: int, item: int) -> None:
-        """Move `count` random entries to the front: the first steps of a Fisher-Yates shuffle."""
-        nodes, ages, addresses = self._nodes, self._ages, self._addresses
-        size = len(nodes)
-        for step in range(min(count, size)):
-            other = step + below(draw(self._seed, self._node, purpose, stepped(now_us, step), item), size - step)
-            nodes[step], nodes[other] = nodes[other], nodes[step]
-            ages[step], ages[other] = ages[other], ages[step]
-            addresses[step], addresses[other] = addresses[other], addresses[step]
+    def _choose(self, count: int, size: int, purpose: Purpose, now_us: int, item: int) -> None:
+        """Move `count` random entries of the first `size` to the front: the first steps of a Fisher-Yates shuffle."""
+        for step in range(count):
+            bits = draw(self._seed, self._node, purpose, stepped(now_us, step), item)
+            self._swap(step, step + below(bits, size - step))
+
+    def _put_last(self, node: NodeId) -> int:
+        """Move `node` to the end of the view if it is there; returns how many stand before it."""
+        if node not in self._nodes:
+            return len(self._nodes)
+        self._swap(self._nodes.index(node), len(self._nodes) - 1)
+        return len(self._nodes) - 1
+
+    def _swap(self, one: int, other: int) -> None:
+        columns: tuple[list[Any], ...] = (self._nodes, self._ages, self._addresses)
+        for column in columns:
+            column[one], column[other] = column[other], column[one]
 
     def _first(self, count: int) -> tuple[Entry, ...]:
         columns = self._nodes[:count], self._ages[:count], self._addresses[:count]

@@ -9,7 +9,7 @@ replays into a fresh machine, and a message is its own wire format.
 
 from collections.abc import Collection, Sequence
 from enum import IntEnum
-from typing import Any, ClassVar, Protocol
+from typing import Annotated, Any, ClassVar, Protocol
 
 import msgspec
 
@@ -43,11 +43,15 @@ class Fact(Value, frozen=True, array_like=True, gc=False):
     """Something that became true: passed between parts, or shown to the driver by `Observe`."""
 
 
+# Chosen: 256 bytes, enough for any host name and port; a longer one is refused where it is decoded.
+Address = Annotated[bytes, msgspec.Meta(max_length=256)]
+
+
 class Peer(Value, frozen=True, array_like=True, gc=False):
     """Another node and where it can be reached; the machine passes the address on and never reads it."""
 
     node: NodeId
-    address: bytes = b""
+    address: Address = b""
 
 
 class Outcome(IntEnum):
@@ -66,7 +70,7 @@ class Started(Value, frozen=True, array_like=True, gc=False, tag="started"):
 
     contacts: tuple[Peer, ...] = ()
     joining: bool = True
-    address: bytes = b""
+    address: Address = b""
 
 
 class Subscribe(Value, frozen=True, array_like=True, gc=False, tag="subscribe"):

@@ -150,7 +150,7 @@ def read_record(source: BinaryIO) -> tuple[Header, Iterator[Step]]:
     frames = read_frames(source)
     try:
         header = _header_decoder.decode(next(frames, b""))
-    except msgspec.DecodeError:
+    except ValueError:  # msgspec's own errors, and UnicodeDecodeError where a name is not text
         raise InputError("this is not a Gossamer record: it does not begin with a header") from None
     if header.format != FORMAT or header.version != VERSION:
         raise InputError(f"the record has format {header.format} {header.version}; this reads {FORMAT} {VERSION}")
@@ -161,7 +161,7 @@ def _steps(frames: Iterable[bytes]) -> Iterator[Step]:
     for index, content in enumerate(frames, start=1):
         try:
             yield _step_decoder.decode(content)
-        except msgspec.DecodeError as error:
+        except ValueError as error:
             raise InputError(f"frame {index} of the record is damaged: {error}") from None
 
 
@@ -173,7 +173,7 @@ def replay(steps: Iterable[Step], machine: Callable[[NodeId, RecordedView], Mach
     for count, step in enumerate(steps, start=1):
         try:
             event = decode_event(bytes(step.event))
-        except (msgspec.DecodeError, msgspec.ValidationError) as error:
+        except ValueError as error:
             raise InputError(f"step {count} of the record holds an event that cannot be read: {error}") from None
         if isinstance(event, Started) or step.node not in machines:
             machines[step.node] = machine(step.node, view)
@@ -185,8 +185,15 @@ def replay(steps: Iterable[Step], machine: Callable[[NodeId, RecordedView], Mach
                 at_us=step.at_us,
                 node=step.node,
                 event=str(event),
-                recorded=str(msgspec.msgpack.decode(step.actions)),
-                replayed=str(msgspec.msgpack.decode(replayed)),
+                recorded=_text(step.actions),
+                replayed=_text(replayed),
             )
             return count - 1, found
     return count, None
+
+
+def _text(actions: bytes | msgspec.Raw) -> str:
+    try:
+        return str(msgspec.msgpack.decode(actions))
+    except ValueError:
+        return f"unreadable: {bytes(actions)[:60]!r}"

@@ -16,8 +16,12 @@ U64 = np.uint64
 class Population(Protocol):
     """What every kernel offers the cycle engine."""
 
-    def cycle(self, changes: CycleChanges | None = None) -> bool:
-        """One cycle; says whether any link changed."""
+    def cycle(self, changes: CycleChanges | None = None) -> None:
+        """One cycle."""
+        ...
+
+    def fingerprint(self) -> int:
+        """A number that is the same for the same set of links, and all but surely another for another."""
         ...
 
     def overlay(self) -> Overlay:
@@ -42,18 +46,20 @@ class CyclonPopulation:
         for node in absent:
             kernel.leave(self.state, node)
 
-    def cycle(self, changes: CycleChanges | None = None) -> bool:
-        """See `Population`. A shuffle gives an entry away, so any request is a change."""
+    def cycle(self, changes: CycleChanges | None = None) -> None:
+        """See `Population`."""
         self._cycle_count += 1
         now_us = U64(self._cycle_count * self._parameters.period_us)
-        before = int(self._counts[kernel.REQUESTS])
         if changes is not None:
             self._apply(changes, now_us)
         parameters = self._parameters
         kernel.cyclon_cycle(
             self._seed, now_us, parameters.shuffle_length, parameters.walk_length, self.state, self._counts
         )
-        return int(self._counts[kernel.REQUESTS]) > before
+
+    def fingerprint(self) -> int:
+        """See `Population`."""
+        return int(kernel.cyclon_fingerprint(self.state))
 
     def overlay(self) -> Overlay:
         """See `Population`."""

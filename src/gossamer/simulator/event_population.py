@@ -7,7 +7,7 @@ from gossamer.model.arrays.interest import Interest
 from gossamer.protocols.interface import InterestView, Machine, Peer, Subscribe
 from gossamer.simulator.engine import EventEngine, Watcher
 from gossamer.simulator.network import Network
-from gossamer.simulator.population import newcomer, together
+from gossamer.simulator.population import newcomer, together_among
 from gossamer.simulator.systems import SimulatedSystem
 from gossamer.simulator.views import InterestOracle
 
@@ -38,8 +38,8 @@ class EventPopulation:
         contacts = self._simulated.contact_count(self._parameters)
         for node in nodes:
             self._oracle.put(node, self._interest.topics_of(node).tolist())
-        for node in nodes:
-            self.engine.start(node, together(self._seed, node, self._interest.node_count, contacts))
+        for place, node in enumerate(nodes):
+            self.engine.start(node, together_among(self._seed, place, nodes, contacts))
             self._subscribe(node)
 
     def join(self, node: int) -> None:

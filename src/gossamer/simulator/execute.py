@@ -8,6 +8,7 @@ from typing import Any, BinaryIO
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from gossamer.model.arrays.churn import CRASH, JOIN, LEAVE, Churn
 from gossamer.model.arrays.overlay import Overlay
@@ -41,27 +42,33 @@ class Result:
 
 def execute(run: Run, progress: Progress = silent, exact: bool = True, record: BinaryIO | None = None) -> Result:
     """Carry out a run: build where it has no end, simulate where it has one."""
+    if run.until_us is None and (run.churn or run.loss or run.partitions or run.dissemination):
+        raise InputError("churn, loss, partitions and dissemination need an end: a run without until_us is a build")
     simulated = find_simulated(run.system)
     parameters = read_parameters(simulated.system, run.parameters)
     if run.dissemination is not None:
         check_dissemination(simulated.system, run.dissemination)
     workload = read_workload(Path(run.workload))
+    present = np.ones(workload.interest.node_count, np.bool_)
     if run.until_us is not None:
-        overlay, facts, tables = _simulate(run, simulated, parameters, workload, progress, record)
+        overlay, facts, tables, up = _simulate(run, simulated, parameters, workload, progress, record)
+        present = np.zeros(workload.interest.node_count, np.bool_)
+        present[up] = True
     elif run.engine == "event":
         overlay, facts, tables = _build_by_events(run, simulated, parameters, workload, progress)
     else:
         overlay, facts, tables = _build_by_cycles(run, simulated, parameters, workload, progress)
-    topics = measure_topics(overlay, workload.interest, exact, progress)
+    interest = workload.interest.among(present)
+    topics = measure_topics(overlay, interest, exact, progress)
     metrics = {
         "system": run.system,
         "parameters": msgspec.to_builtins(parameters),
         "engine": "event" if run.until_us is not None else run.engine,
         "seed": run.seed,
-        **summarise(overlay, workload.interest, topics),
+        **summarise(overlay, interest, topics, present),
         **facts,
     }
-    measured = {"topics": _topic_columns(workload, topics), "degrees": _degree_columns(overlay)}
+    measured = {"topics": _topic_columns(workload, topics), "degrees": _degree_columns(overlay, present)}
     return Result(workload, overlay, metrics, {**tables, **measured})
 
 
@@ -75,8 +82,11 @@ def _build_by_cycles(
         raise InputError(f"{run.system} has no compiled kernel; use --engine event")
     population = simulated.population(parameters, run.seed, workload.interest)
     quiet = cycles = 0
+    before = population.fingerprint()
     while quiet < QUIET_CYCLES and cycles < run.cycle_limit:
-        quiet = 0 if population.cycle() else quiet + 1
+        population.cycle()
+        now = population.fingerprint()
+        quiet, before = (0 if now != before else quiet + 1), now
         cycles += 1
         progress(f"{run.system}, cycles", cycles, run.cycle_limit)
     facts = {**_ending(cycles, quiet), "messages": population.messages()}
@@ -94,10 +104,10 @@ def _build_by_events(
     population.start_together(range(workload.interest.node_count))
     quiet = cycles = 0
     while quiet < QUIET_CYCLES and cycles < run.cycle_limit:
-        before = links.change_count
+        before = links.fingerprint
         cycles += 1
         population.engine.run(cycles * cycle_us)
-        quiet = 0 if links.change_count > before else quiet + 1
+        quiet = 0 if links.fingerprint != before else quiet + 1
         progress(f"{run.system}, cycles", cycles, run.cycle_limit)
     facts = {**_ending(cycles, quiet), "messages": control.totals()}
     return links.overlay(workload.interest.node_count), facts, {}
@@ -115,7 +125,7 @@ def _simulate(
     workload: Workload,
     progress: Progress,
     record: BinaryIO | None,
-) -> Outcome:
+) -> tuple[Overlay, dict[str, Any], dict[str, Mapping[str, Any]], list[int]]:
     if run.event_count and run.dissemination is None:
         raise InputError("events need a dissemination to carry them; give --dissemination, or leave --events out")
     assert run.until_us is not None
@@ -142,9 +152,10 @@ def _simulate(
         engine.run(run.until_us * step // steps)
         progress(f"{run.system}, virtual time", step, steps)
     ids = workload.node_ids
+    traffic = control.columns()
     tables: dict[str, Mapping[str, Any]] = {
         "links": _link_columns(links, ids),
-        "control": {**control.columns(), "node": ids[np.array(control.columns()["node"], dtype=np.int64)]},
+        "control": {**traffic, "node": ids[np.array(traffic["node"], dtype=np.int64)]},
         "deliveries": _delivery_columns(deliveries, workload),
     }
     facts = {
@@ -154,7 +165,7 @@ def _simulate(
         "lost_messages": engine.lost_count,
         "delivered": len(tables["deliveries"]["event"]),
     }
-    return links.overlay(node_count, engine.present), facts, tables
+    return links.overlay(node_count), facts, tables, engine.present
 
 
 def read_partition(text: str, node_count: int, seed: int) -> Partition:
@@ -177,7 +188,8 @@ def read_partition(text: str, node_count: int, seed: int) -> Partition:
 def _schedule_churn(population: EventPopulation, churn: Churn) -> None:
     calls = {JOIN: population.join, LEAVE: population.leave, CRASH: population.crash}
     for at_us, node, event in zip(churn.at_us.tolist(), churn.nodes.tolist(), churn.events.tolist(), strict=True):
-        population.engine.call_at(at_us, partial(calls[event], node))
+        if event in calls:
+            population.engine.call_at(at_us, partial(calls[event], node))
 
 
 def _link_columns(links: LinkBook, ids: Any) -> dict[str, Any]:
@@ -206,6 +218,6 @@ def _topic_columns(workload: Workload, topics: TopicMeasures) -> dict[str, Any]:
     return columns
 
 
-def _degree_columns(overlay: Overlay) -> dict[str, Any]:
-    degrees, nodes = np.unique(overlay.degrees, return_counts=True)
+def _degree_columns(overlay: Overlay, present: NDArray[np.bool_]) -> dict[str, Any]:
+    degrees, nodes = np.unique(overlay.degrees[present], return_counts=True)
     return {"degree": degrees, "nodes": nodes}

@@ -53,15 +53,17 @@ def measure_topics(
     return TopicMeasures(interest.popularity, components, links, lower, upper, clustering)
 
 
-def summarise(overlay: Overlay, interest: Interest, topics: TopicMeasures) -> dict[str, Any]:
-    """The figures that `gossamer check` prints and `metrics.json` holds."""
-    degrees = overlay.degrees
+def summarise(
+    overlay: Overlay, interest: Interest, topics: TopicMeasures, present: NDArray[np.bool_] | None = None
+) -> dict[str, Any]:
+    """The figures that `gossamer check` prints and `metrics.json` holds; of those present, where some are away."""
+    degrees = overlay.degrees if present is None else overlay.degrees[present]
     exact = bool((topics.diameter == topics.diameter_most).all())
     summary: dict[str, Any] = {
-        "nodes": overlay.node_count,
+        "nodes": len(degrees),
         "links": overlay.link_count,
-        "average_degree": float(degrees.mean()),
-        "max_degree": int(degrees.max()),
+        "average_degree": float(degrees.mean()) if len(degrees) else 0.0,
+        "max_degree": int(degrees.max(initial=0)),
         "topics": interest.topic_count,
         "subscriptions": interest.subscription_count,
         "partitioned_topics": int((topics.components > 1).sum()),
@@ -69,17 +71,18 @@ def summarise(overlay: Overlay, interest: Interest, topics: TopicMeasures) -> di
         "max_topic_diameter": int(topics.diameter.max()),
         "max_topic_diameter_is_exact": exact,
         "links_per_subscription": links_per_subscription(overlay, interest),
-        "clustering": overlay_clustering(overlay),
+        "clustering": overlay_clustering(overlay, present),
     }
     if not exact:
         summary["max_topic_diameter_at_most"] = int(topics.diameter_most.max())
     return summary
 
 
-def overlay_clustering(overlay: Overlay) -> float:
-    """The mean clustering coefficient of the whole overlay's nodes."""
+def overlay_clustering(overlay: Overlay, present: NDArray[np.bool_] | None = None) -> float:
+    """The mean clustering coefficient of the whole overlay's nodes, or of those present."""
     values = np.zeros(overlay.node_count)
     kernel.local_clustering(overlay.starts, overlay.neighbours, values)
+    values = values if present is None else values[present]
     return float(values.mean()) if len(values) else 0.0
 
 

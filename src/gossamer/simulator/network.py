@@ -4,6 +4,7 @@ One keyed draw decides a message's fate: its lower 32 bits the loss, its upper b
 """
 
 import warnings
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +16,9 @@ from numpy.typing import NDArray
 from gossamer.model.values.draw import Purpose, draw
 from gossamer.model.values.errors import InputError
 from gossamer.model.values.time import MILLISECOND_US, duration_us
+
+# An hour: a longer round trip is a mistake in the file.
+ROUND_TRIP_MS_MAX = 3_600_000
 
 
 class Latency(Protocol):
@@ -138,11 +142,11 @@ def read_matrix_us(path: Path) -> NDArray[np.int64]:
     try:
         with warnings.catch_warnings(action="ignore"):  # an empty file: said below
             matrix = np.loadtxt(path, delimiter="," if path.name.endswith((".csv", ".csv.gz")) else None, ndmin=2)
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, EOFError, zlib.error) as error:
         raise InputError(f"{path} is not a matrix of numbers: {str(error).splitlines()[0]}") from None
     if not matrix.size or matrix.shape[0] != matrix.shape[1]:
         raise InputError(f"{path} must be a square of numbers, got {matrix.shape[0]} x {matrix.shape[1]}")
-    if not np.isfinite(matrix).all() or (matrix < 0).any():
-        raise InputError(f"{path} must hold round trips of 0 ms or more, without gaps")
+    if not ((matrix >= 0) & (matrix <= ROUND_TRIP_MS_MAX)).all():
+        raise InputError(f"{path} must hold round trips of 0 to {ROUND_TRIP_MS_MAX:,} ms, without gaps")
     round_trips_us: NDArray[np.int64] = np.rint(matrix * MILLISECOND_US).astype(np.int64)
     return round_trips_us

@@ -10,16 +10,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gossamer.kernels.cyclon import draw_contacts
-from gossamer.model.arrays.churn import CRASH, JOIN, Churn
+from gossamer.model.arrays.churn import ABSENT, CRASH, JOIN, Churn
 from gossamer.model.values.draw import Purpose, below, draw
 from gossamer.protocols.interface import Peer, Started
 
 
 def together(seed: int, node: int, node_count: int, contact_count: int) -> Started:
-    """The first event of a node whose whole population starts at once: a ready view of random contacts."""
+    """The first event of a node whose whole population starts at once: a ready view of random contacts.
+
+    Nodes are numbered 0 to node_count - 1; where some of them are away, use `together_among`.
+    """
     contacts = np.zeros(contact_count, np.uint32)
     found = draw_contacts(np.uint64(seed), node, node_count, contacts)
     return Started(tuple(Peer(int(contact)) for contact in contacts[:found]), joining=False)
+
+
+def together_among(seed: int, place: int, nodes: Sequence[int], contact_count: int) -> Started:
+    """The same for the node at `place` among those that start together; its contacts are among them too."""
+    event = together(seed, place, len(nodes), contact_count)
+    return Started(tuple(Peer(nodes[contact.node]) for contact in event.contacts), joining=False)
 
 
 def introducer(seed: int, node: int, now_us: int, present: Sequence[int] | NDArray[np.integer]) -> int | None:
@@ -53,6 +62,8 @@ def changes_by_cycle(churn: Churn, period_us: int) -> dict[int, CycleChanges]:
     """
     rows: dict[int, dict[int, list[int]]] = {}
     for at_us, node, event in zip(churn.at_us.tolist(), churn.nodes.tolist(), churn.events.tolist(), strict=True):
+        if event == ABSENT:
+            continue
         cycle = max(1, -(-at_us // period_us))
         rows.setdefault(cycle, {}).setdefault(node, []).append(event)
     gathered = {}

@@ -52,10 +52,9 @@ class SpiderCastPopulation:
             if node not in gone:
                 self._begin(node)
 
-    def cycle(self, changes: CycleChanges | None = None) -> bool:
+    def cycle(self, changes: CycleChanges | None = None) -> None:
         """See `cycle.Population`."""
         self._cycle_count += 1
-        before = int(self._counters[state.CHANGES])
         if changes is not None:
             self._apply(changes)
         numbers = self._numbers
@@ -76,7 +75,10 @@ class SpiderCastPopulation:
             self._order(),
             self._counters,
         )
-        return int(self._counters[state.CHANGES]) > before
+
+    def fingerprint(self) -> int:
+        """See `cycle.Population`."""
+        return int(kernel.spidercast_fingerprint(*self.tasks))
 
     def overlay(self) -> Overlay:
         """See `cycle.Population`."""

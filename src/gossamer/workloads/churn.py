@@ -3,9 +3,10 @@
 import numpy as np
 
 from gossamer.kernels.sampling import units
-from gossamer.model.arrays.churn import CRASH, JOIN, LEAVE, Churn
+from gossamer.model.arrays.churn import ABSENT, CRASH, JOIN, LEAVE, Churn
 from gossamer.model.values.draw import Purpose
 from gossamer.model.values.errors import InputError
+from gossamer.workloads.interests import check_sizes
 from gossamer.workloads.laws import DurationLaw
 
 U64 = np.uint64
@@ -20,8 +21,7 @@ def make_churn(
     """
     if not 0.0 <= crash_share <= 1.0:
         raise InputError(f"the share of departures that are crashes must lie between 0 and 1, got {crash_share:g}")
-    if node_count < 1:
-        raise InputError(f"the number of nodes must be at least 1, got {node_count}")
+    check_sizes(node_count, 1)
     if until_us < 1:
         raise InputError("churn must last longer than nothing; give --until a longer time")
     chance = on.mean_us / (on.mean_us + off.mean_us)
@@ -37,18 +37,18 @@ def make_churn(
         crashes = units(U64(seed), U64(Purpose.CHURN_CRASH), U64(turn), node_count) < crash_share
         at_us = at_us + np.where(present, staying, missing)
         alive &= at_us < until_us
+        at_us = np.minimum(at_us, until_us)  # so that long laws never overflow
         now = np.flatnonzero(alive)
         times.append(at_us[now])
         nodes.append(now)
         events.append(np.where(present, np.where(crashes, CRASH, LEAVE), JOIN)[now])
         present = ~present
         turn += 1
-    # A node that is absent at first and never joins within the time would count as always present: it joins
-    # at the very end.
+    # A node that is absent at first and does not join in time would otherwise count as always there.
     named = np.zeros(node_count, np.bool_)
     named[np.concatenate(nodes)] = True
     never = np.flatnonzero(~named & ~started)
-    times.append(np.full(len(never), until_us, np.int64))
+    times.append(np.zeros(len(never), np.int64))
     nodes.append(never)
-    events.append(np.full(len(never), JOIN))
+    events.append(np.full(len(never), ABSENT))
     return Churn.from_rows(np.concatenate(times), np.concatenate(nodes), np.concatenate(events))

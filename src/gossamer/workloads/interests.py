@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from gossamer.kernels.sampling import draw_interests, draws, topics_within, units
 from gossamer.model.arrays.interest import Interest
-from gossamer.model.values.draw import Purpose
+from gossamer.model.values.draw import Purpose, below, draw
 from gossamer.model.values.errors import InputError
 from gossamer.model.values.ids import Role
 from gossamer.workloads.laws import SizeLaw, popularity, size_law
@@ -168,22 +168,37 @@ def _shuffled(values: NDArray[np.int64], seed: int, counter: int) -> NDArray[np.
     return values[order]
 
 
+# Chosen: places tried for one repeated pair before it is left out; dense tables need many.
+_SWAPS_MAX = 2_000
+
+
 def _without_repeats(
     users: NDArray[np.int64], topics: NDArray[np.int64], topic_count: int, seed: int
 ) -> NDArray[np.int64]:
-    """Swap users between topics until no topic has one twice, or thirty rounds have passed."""
-    users = users.copy()
-    for attempt in range(1, 31):
-        keys = users * topic_count + topics
-        order = np.argsort(keys, kind="stable")
-        repeats = order[1:][keys[order][1:] == keys[order][:-1]]
-        if not len(repeats):
+    """Swap users between topics until no topic has one twice: each swap is checked before it is made."""
+    dealt, rows = users.tolist(), topics.tolist()
+    held: dict[int, int] = {}
+    repeats = []
+    for place, (user, topic) in enumerate(zip(dealt, rows, strict=True)):
+        key = user * topic_count + topic
+        if key in held:
+            repeats.append(place)
+        held[key] = held.get(key, 0) + 1
+    for place in repeats:
+        for attempt in range(_SWAPS_MAX):
+            other = below(draw(seed, place, Purpose.GRAPH_STUB, 1 + attempt), len(dealt))
+            mine, theirs = dealt[place], dealt[other]
+            gives, takes = mine * topic_count + rows[other], theirs * topic_count + rows[place]
+            if gives in held or takes in held:
+                continue
+            for key in (mine * topic_count + rows[place], theirs * topic_count + rows[other]):
+                held[key] -= 1
+                if not held[key]:
+                    del held[key]
+            held[gives] = held[takes] = 1
+            dealt[place], dealt[other] = theirs, mine
             break
-        bits = draws(U64(seed), U64(Purpose.GRAPH_STUB), U64(attempt), len(repeats))
-        partners = (bits % U64(len(users))).astype(np.int64)
-        for one, other in zip(repeats, partners, strict=True):
-            users[one], users[other] = users[other], users[one]
-    return users
+    return np.array(dealt, np.int64)
 
 
 def _all_follow(count: int) -> NDArray[np.uint8]:

@@ -1,12 +1,13 @@
 """Laws of chance that a user can name: topic popularity, interest sizes, durations."""
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gossamer.model.values.errors import InputError
-from gossamer.model.values.time import duration_us
+from gossamer.model.values.time import LONGEST_US, duration_us
 
 Floats = NDArray[np.float64]
 
@@ -67,7 +68,8 @@ class SizeLaw:
     def sizes(self, uniforms: Floats) -> NDArray[np.int64]:
         """One size for each uniform number in [0, 1)."""
         values = np.arange(self.low, self.high + 1)
-        cumulative = np.cumsum(values.astype(np.float64) ** -self.exponent)
+        # Relative to the lowest, so that no weight underflows there however steep the law.
+        cumulative = np.cumsum((values / self.low) ** -self.exponent)
         places = np.searchsorted(cumulative, uniforms * cumulative[-1], side="right")
         sizes: NDArray[np.int64] = values[np.minimum(places, len(values) - 1)]
         return sizes
@@ -86,7 +88,7 @@ def size_law(text: str, topic_count: int) -> SizeLaw:
         exponent = SIZE_EXPONENT
         if len(words) == 3:
             exponent = _number(words.pop(), "the exponent of power")
-    if not 1 <= len(words) <= 2 or not all(word.strip().lstrip("-").isdigit() for word in words):
+    if not 1 <= len(words) <= 2 or not all(re.fullmatch(r"-?[0-9]{1,9}", word.strip()) for word in words):
         raise InputError(f"subscriptions must be S, a:b, power:a:b or power:a:b:EXPONENT, got {text!r}")
     low, high = int(words[0]), int(words[-1])
     if low < 1:
@@ -120,7 +122,7 @@ class DurationLaw:
             values = -np.log1p(-uniforms) * self.low_us
         else:
             values = self.low_us + uniforms * (self.high_us - self.low_us)
-        durations: NDArray[np.int64] = np.maximum(np.rint(values), 1).astype(np.int64)
+        durations: NDArray[np.int64] = np.clip(np.rint(values), 1, LONGEST_US // 4).astype(np.int64)
         return durations
 
 

@@ -13,6 +13,7 @@ from gossamer.kernels.sampling import draws, units
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.values.draw import Purpose
 from gossamer.model.values.errors import InputError
+from gossamer.workloads.interests import check_sizes
 from gossamer.workloads.laws import SizeLaw
 
 U64 = np.uint64
@@ -32,6 +33,7 @@ class SocialLaw:
 
 def make_social_graph(node_count: int, law: SocialLaw, directed: bool, seed: int) -> tuple[Ids, Ids]:
     """(source, target) of every link, each once, no self-loops; undirected links have source < target."""
+    check_sizes(node_count, 1)
     if node_count < 2:
         raise InputError(f"a social graph needs at least 2 nodes, got {node_count}")
     if not 0 < law.mean_degree <= (node_count - 1) / 2:

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from gossamer.kernels.draw import U64, draw_base
+from gossamer.kernels.draw import U64, draw_base, finish
 from gossamer.kernels.jit import kernel
 from gossamer.kernels.spidercast.coverage import (
     add_neighbour,
@@ -25,7 +25,6 @@ from gossamer.kernels.spidercast.selection import (
 )
 from gossamer.kernels.spidercast.state import (
     ADAPTIVE_COVERAGE_MAX,
-    CHANGES,
     CONNECT,
     DISCONNECT,
     M_CONNECT,
@@ -143,7 +142,6 @@ def _exchange_connect(
     add_neighbour(world, task, peer, node, degree, target, peer_degree, peer_target)
     counters[M_CONNECT_OK] += 1
     grow_target(world, task, rule, margin, peer)
-    counters[CHANGES] += 1
     if has_room(world, task, rule, margin, node):
         add_neighbour(world, task, node, peer, peer_degree, peer_target, degree, target)
         grow_target(world, task, rule, margin, node)
@@ -163,7 +161,6 @@ def _exchange_disconnect(
         return
     remove_neighbour(world, task, peer, node)
     counters[M_DISCONNECT_OK] += 1
-    counters[CHANGES] += 1
     if under == 0:
         task.target[peer] = task.counts[peer]
     remove_neighbour(world, task, node, peer)
@@ -249,7 +246,6 @@ def depart(world: World, task: TaskState, node: int, speaks: bool, counters: NDA
     """A node goes, with a LEAVE to each neighbour or without; its neighbours let go of it."""
     for slot in range(task.starts[node], task.starts[node] + task.counts[node]):
         counters[M_LEAVE] += speaks
-        counters[CHANGES] += 1
         remove_neighbour(world, task, np.int64(task.nodes[slot]), node)
     task.counts[node] = 0
 
@@ -311,3 +307,18 @@ def recover_around(world: World, task: TaskState, node: int) -> None:
     count_anew(world, task, node)
     for slot in range(task.starts[node], task.starts[node] + task.counts[node]):
         count_anew(world, task, np.int64(task.nodes[slot]))
+
+
+@kernel
+def spidercast_fingerprint(greedy: TaskState, random: TaskState) -> U64:
+    """The links of both tasks together, each once, hashed and summed in any order."""
+    total = U64(0)
+    for node in range(len(greedy.counts)):
+        for slot in range(greedy.starts[node], greedy.starts[node] + greedy.counts[node]):
+            if node < greedy.nodes[slot]:
+                total += finish((U64(node) << U64(32)) + U64(greedy.nodes[slot]))
+        for slot in range(random.starts[node], random.starts[node] + random.counts[node]):
+            other = np.int64(random.nodes[slot])
+            if node < other and slot_of(greedy, node, other) < 0:
+                total += finish((U64(node) << U64(32)) + U64(other))
+    return total

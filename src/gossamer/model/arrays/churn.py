@@ -8,13 +8,14 @@ from numpy.typing import NDArray
 from gossamer.model.values.errors import InputError
 
 # The codes of the `event` column, in arrays; tables spell them out.
-JOIN, LEAVE, CRASH = 0, 1, 2
-EVENT_NAMES = ("join", "leave", "crash")
+JOIN, LEAVE, CRASH, ABSENT = 0, 1, 2, 3
+EVENT_NAMES = ("join", "leave", "crash", "absent")
 
 
 @dataclass(frozen=True)
 class Churn:
-    """Changes of presence. A node is absent until its first join; a node never named is always present.
+    """Changes of presence. A node whose first row is a join, or says `absent`, is not there at first; a node never
+    named is always there. `absent` changes nothing itself: it is for nodes that would otherwise not be named.
 
     Rows are sorted by time; rows of one time happen as DESIGN's lockstep says: leavers by id, then joiners by id.
     """
@@ -40,13 +41,16 @@ class Churn:
         """Who is there before any row: those whose first row is not a join."""
         present = np.ones(node_count, np.bool_)
         nodes, first = np.unique(self.nodes, return_index=True)
-        present[nodes] = self.events[first] != JOIN
+        present[nodes] = (self.events[first] != JOIN) & (self.events[first] != ABSENT)
         return present
 
     def _check_turns(self) -> None:
         order = np.lexsort((np.arange(len(self.nodes)), self.nodes))
         nodes, joins, times = self.nodes[order], self.events[order] == JOIN, self.at_us[order]
         same = nodes[1:] == nodes[:-1]
+        late = same & (self.events[order][1:] == ABSENT)
+        if late.any():
+            raise InputError(f"node {nodes[1:][late][0]} is said to be absent after other rows; that must come first")
         again = same & (joins[1:] == joins[:-1])
         if again.any():
             row = int(np.flatnonzero(again)[0]) + 1

@@ -93,6 +93,14 @@ class Interest:
         keys.sort()
         return (keys % max(self.node_count, 1)).astype(np.int32)
 
+    def among(self, present: NDArray[np.bool_]) -> "Interest":
+        """The interests of those present: the others hold nothing, ids stay as they are."""
+        if present.all():
+            return self
+        kept = np.repeat(present, self.sizes)
+        starts = np.concatenate(([0], np.cumsum(np.where(present, self.sizes, 0))))
+        return Interest(starts, self.node_topics[kept], self.roles[kept], self.topic_count)
+
     def topics_of(self, node: int) -> Ids:
         """The topics of one node, ascending."""
         return self.node_topics[self.node_starts[node] : self.node_starts[node + 1]]

@@ -87,14 +87,15 @@ def read_table(name: str, path: Path) -> pa.Table:
     Returns the schema's columns in its own types; columns that the schema does not know are left behind.
     """
     schema = SCHEMAS[name]
-    if not path.is_file():
+    if not path.exists():
         raise InputError(f"there is no {path}; expected the table '{name}' there")
     try:
-        present = pq.read_schema(path).names
+        # A table may also be a folder of part files, as Spark writes.
+        present = pq.ParquetDataset(path).schema.names
         wanted = [column for column in (*schema.required.names, *schema.optional.names) if column in present]
         _check_columns(schema, path, present)
-        table = pq.read_table(path, columns=wanted, partitioning=None)
-    except (pa.ArrowException, OSError) as error:
+        table = pq.read_table(path, columns=wanted)
+    except (pa.ArrowException, OSError, ValueError) as error:
         raise TableError(f"{path} cannot be read as Parquet: {str(error).splitlines()[0]}") from None
     columns = {column: _checked(schema, path, column, table.column(column)) for column in wanted}
     return pa.table(columns)
@@ -112,12 +113,14 @@ def _checked(schema: Schema, path: Path, column: str, values: Any) -> Any:
     if values.null_count:
         raise TableError(f"{path}: column {column} holds {values.null_count} nulls; every row needs a value")
     wanted = schema.column_type(column)
-    if pa.types.is_floating(values.type) and pa.types.is_integer(wanted):
+    given = values.type.value_type if pa.types.is_dictionary(values.type) else values.type
+    if pa.types.is_integer(wanted) and not pa.types.is_integer(given):
         raise TableError(f"{path}: column {column} must be {wanted}, got {values.type}; cast it to whole numbers")
     try:
         values = values.cast(wanted)
     except pa.ArrowException:
-        raise TableError(f"{path}: column {column} must be {wanted}, got {values.type}") from None
+        reason = "; ids must be below 2^63" if pa.types.is_uint64(given) else ""
+        raise TableError(f"{path}: column {column} must be {wanted}, got {values.type}{reason}") from None
     if column in schema.not_negative and len(values):
         lowest = pc.min(values).as_py()
         if lowest < 0:

@@ -8,7 +8,10 @@ MILLISECOND_US = 1_000
 SECOND_US = 1_000_000
 
 _UNITS_US = {"us": 1, "ms": MILLISECOND_US, "s": SECOND_US, "m": 60 * SECOND_US, "h": 3_600 * SECOND_US}
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)(us|ms|s|m|h)")
+_DURATION = re.compile(r"([0-9]{1,18}(?:\.[0-9]{1,9})?)(us|ms|s|m|h)")
+
+# A day: no protocol's period is longer, and no count of cycles times it overflows.
+PERIOD_US_MAX = 24 * 3_600 * SECOND_US
 
 # About 290,000 years: what a signed 64-bit column of microseconds can hold.
 LONGEST_US = 2**63 - 1
@@ -23,11 +26,3 @@ def duration_us(text: str, what: str = "a duration") -> int:
     if amount_us > LONGEST_US:
         raise InputError(f"{what} must be shorter than 290,000 years, got {text!r}")
     return amount_us
-
-
-def duration_text(amount_us: int) -> str:
-    """The shortest exact spelling: 20000 -> `20ms`."""
-    for unit, size_us in reversed(_UNITS_US.items()):
-        if amount_us and amount_us % size_us == 0:
-            return f"{amount_us // size_us}{unit}"
-    return f"{amount_us}us"

@@ -9,9 +9,9 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from gossamer.model.values.ids import NodeId, TopicId
-from gossamer.model.values.time import MILLISECOND_US, SECOND_US
-from gossamer.protocols.interface import Message, Peer, Timer
+from gossamer.model.values.ids import TopicId
+from gossamer.model.values.time import MILLISECOND_US, PERIOD_US_MAX, SECOND_US
+from gossamer.protocols.interface import Address, Message, Peer, Timer
 
 
 class Task(IntEnum):
@@ -29,19 +29,35 @@ class Timing(Struct, frozen=True, kw_only=True):
     """How long things take. The paper publishes none of it; its 2 s rule (3.8) implies short periods."""
 
     period_us: Annotated[
-        int, Meta(ge=1, description="Chosen: 100 ms. Between a busy node's maintenance turns; at rest there are none")
+        int,
+        Meta(
+            ge=1,
+            le=PERIOD_US_MAX,
+            description="Chosen: 100 ms. Between a busy node's maintenance turns; at rest there are none",
+        ),
     ] = 100 * MILLISECOND_US
     heartbeat_us: Annotated[
-        int, Meta(ge=1, description="Chosen: 1 s. Between heartbeats; also the length of a cycle in lockstep")
+        int,
+        Meta(
+            ge=1,
+            le=PERIOD_US_MAX,
+            description="Chosen: 1 s. Between heartbeats; also the length of a cycle in lockstep",
+        ),
     ] = SECOND_US
     suspect_after: Annotated[
         int, Meta(ge=1, description="Chosen: 3. Missed heartbeats after which a neighbour is taken for dead")
     ] = 3
     connect_timeout_us: Annotated[
-        int, Meta(ge=1, description="Chosen: 500 ms, several round trips. A CONNECT without an answer is given up")
+        int,
+        Meta(
+            ge=1,
+            le=PERIOD_US_MAX,
+            description="Chosen: 500 ms, several round trips. A CONNECT without an answer is given up",
+        ),
     ] = 500 * MILLISECOND_US
     quarantine_us: Annotated[
-        int, Meta(ge=1, description="Chosen: 5 s. A peer that was asked is not asked again for so long")
+        int,
+        Meta(ge=1, le=PERIOD_US_MAX, description="Chosen: 5 s. A peer that was asked is not asked again for so long"),
     ] = 5 * SECOND_US
 
 
@@ -113,7 +129,7 @@ class Connect(Message, frozen=True, array_like=True, gc=False, tag="spidercast_c
     degree: Count
     target: Count
     interest: tuple[TopicId, ...]
-    address: bytes = b""
+    address: Address = b""
 
 
 class ConnectOk(Message, frozen=True, array_like=True, gc=False, tag="spidercast_connect_ok"):
@@ -169,11 +185,3 @@ class MaintenanceDue(Timer, frozen=True, array_like=True, gc=False, tag="spiderc
 
 class HeartbeatDue(Timer, frozen=True, array_like=True, gc=False, tag="spidercast_heartbeat_due"):
     """Tell every neighbour that one is alive, and look for those who no longer are."""
-
-
-class Known(Struct, frozen=True, array_like=True, gc=False):
-    """A node and its interest, as a membership service carries them."""
-
-    node: NodeId
-    interest: tuple[TopicId, ...]
-    address: bytes = b""
