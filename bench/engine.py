@@ -21,6 +21,7 @@ NODES, DEGREE, EVENTS = 10_000, 10, 12
 
 def run() -> None:
     """Constant latency with nothing watching; drawn latency and loss with every checker on."""
+    _idle()
     generator = np.random.default_rng(1)
     ends = generator.integers(0, NODES, (2, NODES * DEGREE // 2))
     overlay = Overlay.from_links(ends[0], ends[1], NODES)
@@ -38,7 +39,6 @@ def run() -> None:
         ["setting", "handled messages", "duplicates", "wanted", "ratio"],
         rows,
     )
-    _idle()
 
 
 def _flood(neighbours: list[tuple[int, ...]], network: Network, checked: bool) -> tuple[float, float]:

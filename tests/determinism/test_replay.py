@@ -1,5 +1,6 @@
 """One seed decides a run; a record replays into the same actions."""
 
+import contextlib
 import io
 import os
 import subprocess
@@ -8,6 +9,7 @@ import sys
 import msgspec
 import pytest
 
+from gossamer.model.values.draw import draw
 from gossamer.model.values.errors import InputError
 from gossamer.protocols import record as records
 from gossamer.protocols.interface import Started
@@ -90,6 +92,16 @@ def test_a_damaged_record_is_refused_in_one_sentence(damage):
     }[damage]
     with pytest.raises(InputError, match=r"record|frame|step"):
         replayed(broken)
+
+
+def test_a_record_with_any_byte_changed_is_refused_or_replayed_but_never_breaks():
+    content = recorded(nodes=6)
+    for number in range(2_000):
+        bits = draw(7, number, 0, 0)
+        broken = bytearray(content)
+        broken[bits % len(broken)] = (bits >> 32) & 0xFF
+        with contextlib.suppress(InputError):
+            replayed(bytes(broken))
 
 
 HASH_SEED_RUN = """

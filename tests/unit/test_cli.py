@@ -183,12 +183,6 @@ def test_a_simulation_writes_its_tables_and_its_record_replays(gossamer, workloa
     assert files(tmp_path / "s") == sorted(
         [*(f"{name}.parquet" for name in tables), "manifest.json", "metrics.json", "record.bin"]
     )
-    links = pq.read_table(tmp_path / "s" / "links.parquet").to_pydict()
-    up = set()
-    for u, v, rises in zip(links["u"], links["v"], links["up"], strict=True):
-        assert ((u, v) in up) != rises
-        up ^= {(u, v)}
-    assert pq.read_table(tmp_path / "s" / "overlay.parquet").num_rows <= len(up)
     control = pq.read_table(tmp_path / "s" / "control.parquet").to_pydict()
     assert {"ShuffleRequest", "ShuffleReply", "Join"} <= set(control["kind"])
     code, out, _ = gossamer("replay", tmp_path / "s" / "record.bin", "--json")
@@ -268,6 +262,34 @@ BAD = {
         ("churn", "make", "o", "--nodes", 3, "--on", "exp:3s", "--off", "exp:3s", "--crashes", 7, "--seed", 1),
         "between 0 and 1",
     ),
+    "subscriptions that are no number": (
+        ("workload", "make", "o", "--nodes", 5, "--topics", 4, "--subscriptions", "\u00b2", "--seed", 1),
+        "subscriptions must be",
+    ),
+    "endless subscriptions": (
+        ("workload", "make", "o", "--nodes", 5, "--topics", 4, "--subscriptions", "9" * 5000, "--seed", 1),
+        "subscriptions must be",
+    ),
+    "too many friends": (
+        ("workload", "make", "o", "--kind", "friends", "--nodes", 10**20, "--seed", 1),
+        "must lie between",
+    ),
+    "too much churn": (
+        ("churn", "make", "o", "--nodes", 99999999999, "--on", "exp:3s", "--off", "exp:3s", "--seed", 1),
+        "must lie between",
+    ),
+    "an endless period": (
+        ("build", "cyclon", "w", "o", "--seed", 1, "--set", "period_us=18446744073709551615"),
+        "period_us is",
+    ),
+    "an endless rate": (("simulate", "cyclon", "w", "o", "--seed", 1, "--rate", "inf"), "--rate must lie"),
+    "deep output of a run that fails": (
+        ("simulate", "cyclon", "w", "deep/er/o", "--seed", 1, "--latency", "fast"),
+        "latency must be",
+    ),
+    "output over the input": (("build", "cyclon", "w", "w", "--seed", 1, "--force"), "is or holds the input"),
+    "output around the input": (("build", "cyclon", "w", ".", "--seed", 1, "--force"), "is or holds the input"),
+    "a name that is too long": (("build", "cyclon", "w", "x" * 300, "--seed", 1), "too long"),
     "unwritable": (("build", "cyclon", "w", "w/manifest.json/o", "--seed", 1), "cannot write"),
 }
 
@@ -287,12 +309,13 @@ def test_force_replaces_what_gossamer_made(gossamer, workload):
     assert gossamer(*MAKE, "--force")[0] == 0
 
 
-def test_a_missing_extra_is_one_sentence_with_the_pip_command(gossamer, workload, monkeypatch):
-    monkeypatch.setitem(sys.modules, "gossamer.simulator.execute", None)
-    monkeypatch.setattr(cli, "_EXTRAS", {"gossamer": "sim"})
-    code, _, err = gossamer("build", "cyclon", "w", "o", "--seed", 1)
-    assert code == 2
-    assert "pip install 'gossamer[sim]'" in err
+@pytest.mark.parametrize("library", ["numpy", "pyarrow", "numba"])
+def test_a_missing_extra_is_one_sentence_with_the_pip_command(workload, tmp_path, library):
+    code = f"import sys; sys.modules[{library!r}] = None; from gossamer.cli.app import main; main()"
+    command = [sys.executable, "-c", code, "build", "cyclon", "w", "o", "--seed", "1"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr == f"gossamer: this command needs {library}; run: pip install 'gossamer[sim]'\n"
 
 
 def test_a_check_that_fails_prints_the_command_that_repeats_it(gossamer, workload, monkeypatch):
@@ -336,3 +359,106 @@ def test_a_killed_build_leaves_nothing_in_the_way_of_the_next(workload, tmp_path
     assert files(tmp_path) == ["w"]
     again = subprocess.run([*command[:-1], "20"], cwd=tmp_path, capture_output=True, check=False, env=os.environ)
     assert again.returncode == 0
+
+
+def test_square_brackets_in_a_path_are_printed_as_they_are(gossamer, tmp_path):
+    code, out, _ = gossamer(*MAKE[:2], "out[red][x]", *MAKE[3:])
+    assert code == 0
+    assert "out[red][x]" in out
+
+
+def test_a_table_in_part_files_is_read_as_one(gossamer, workload, tmp_path):
+    table = pq.read_table(workload / "interests.parquet")
+    parts = tmp_path / "spark" / "interests.parquet"
+    parts.mkdir(parents=True)
+    pq.write_table(table.slice(0, 100), parts / "part-0.parquet")
+    pq.write_table(table.slice(100), parts / "part-1.parquet")
+    shown = json.loads(gossamer("workload", "show", "spark", "--json")[1])
+    assert shown["subscriptions"] == 240
+    assert gossamer("build", "cyclon", "spark", "o", "--seed", 1, "--cycles", 2)[0] == 0
+
+
+def test_nodes_that_hold_nothing_are_counted_out_aloud(gossamer):
+    made = json.loads(
+        gossamer("workload", "make", "g", "--kind", "grid", "--nodes", 300, "--topics", 9, "--seed", 1, "--json")[1]
+    )
+    assert made["nodes"] < 300
+    assert made["nodes"] == json.loads(gossamer("workload", "show", "g", "--json")[1])["nodes"]
+
+
+def test_a_simulation_measures_only_who_is_there(gossamer, workload, tmp_path):
+    gossamer(
+        "churn",
+        "make",
+        "c",
+        "--workload",
+        "w",
+        "--on",
+        "fixed:10s",
+        "--off",
+        "fixed:1000s",
+        "--until",
+        "5s",
+        "--seed",
+        4,
+    )
+    metrics = json.loads(
+        gossamer("simulate", "cyclon", "w", "s", "--seed", 1, "--churn", "c", "--until", "30s", "--json")[1]
+    )
+    assert metrics["present"] == metrics["nodes"] < 10
+    degrees = pq.read_table(tmp_path / "s" / "degrees.parquet").to_pydict()
+    assert sum(degrees["nodes"]) == metrics["nodes"]
+
+
+@pytest.mark.parametrize("engine", ["cycle", "event"])
+def test_a_network_too_small_to_change_comes_to_rest(gossamer, engine):
+    gossamer("workload", "make", "t", "--nodes", 8, "--topics", 3, "--subscriptions", 1, "--seed", 1)
+    built = json.loads(gossamer("build", "cyclon", "t", "o", "--seed", 1, "--engine", engine, "--json")[1])
+    assert built["links"] == 28
+    assert built["stopped_by"] == "rest"
+
+
+def test_the_last_overlay_is_what_the_links_table_adds_up_to(gossamer, workload, tmp_path):
+    gossamer(
+        "churn",
+        "make",
+        "c",
+        "--workload",
+        "w",
+        "--on",
+        "exp:30s",
+        "--off",
+        "exp:30s",
+        "--until",
+        "90s",
+        "--crashes",
+        0.5,
+        "--seed",
+        4,
+    )
+    gossamer(
+        "simulate", "cyclon", "w", "s", "--seed", 5, "--set", "period_us=1000000", "--churn", "c", "--until", "100s"
+    )
+    links = pq.read_table(tmp_path / "s" / "links.parquet").to_pydict()
+    up = set()
+    for u, v, rises in zip(links["u"], links["v"], links["up"], strict=True):
+        assert ((u, v) in up) != rises
+        up ^= {(u, v)}
+    last = pq.read_table(tmp_path / "s" / "overlay.parquet").to_pydict()
+    assert set(zip(last["u"], last["v"], strict=True)) == up
+
+
+def test_every_input_of_a_simulation_is_hashed_in_its_manifest(gossamer, workload, tmp_path):
+    (tmp_path / "m.tsv").write_text("0 10\n10 0\n")
+    gossamer(
+        "churn", "make", "c", "--workload", "w", "--on", "exp:60s", "--off", "exp:20s", "--until", "9s", "--seed", 4
+    )
+    assert (
+        gossamer(
+            "simulate", "cyclon", "w", "s", "--seed", 5, "--churn", "c", "--latency", "matrix:m.tsv", "--until", "9s"
+        )[0]
+        == 0
+    )
+    inputs = json.loads((tmp_path / "s" / "manifest.json").read_text())["inputs"]
+    assert set(inputs) == {"interests", "churn", "latency"}
+    assert set(json.loads((tmp_path / "c" / "manifest.json").read_text())["inputs"]) == {"interests"}

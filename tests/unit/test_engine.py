@@ -239,11 +239,20 @@ def test_a_matrix_gives_half_of_the_round_trip_both_ways(tmp_path):
     assert all(latency.delay_us(a, b, 0) == latency.delay_us(b, a, 0) for a in range(20) for b in range(20))
 
 
-@pytest.mark.parametrize("text", ["1 2\n3 4\n5 6\n", "0 x\nx 0\n", "0 -1\n-1 0\n", "0 1\n1\n", ""])
+@pytest.mark.parametrize(
+    "text", ["1 2\n3 4\n5 6\n", "0 x\nx 0\n", "0 -1\n-1 0\n", "0 1\n1\n", "", "0 1e300\n1e300 0\n"]
+)
 def test_a_bad_matrix_is_refused(tmp_path, text):
     (tmp_path / "m.txt").write_text(text)
     with pytest.raises(InputError, match=r"m\.txt"):
         read_matrix_us(tmp_path / "m.txt")
+
+
+@pytest.mark.parametrize("content", [b"\x1f\x8b\x08\x00cut", b"\x1f\x8b\x08\x00" + bytes(40)])
+def test_a_damaged_compressed_matrix_is_refused(tmp_path, content):
+    (tmp_path / "m.tsv.gz").write_bytes(content)
+    with pytest.raises(InputError, match=r"m\.tsv\.gz is not a matrix"):
+        read_matrix_us(tmp_path / "m.tsv.gz")
 
 
 def test_the_planetlab_matrix_reads_whole(real_data):

@@ -2,14 +2,17 @@
 
 import asyncio
 import io
+from itertools import pairwise
 
 import msgspec
 import pytest
 
 from gossamer.live.driver import LiveDriver
 from gossamer.live.memory import MemoryTransport
+from gossamer.model.values.draw import draw
 from gossamer.model.values.errors import MachineMisuse
 from gossamer.protocols import record as records
+from gossamer.protocols.cyclon import Entry, ShuffleDue, ShuffleRequest
 from gossamer.protocols.interface import (
     Connect,
     Disconnect,
@@ -18,6 +21,7 @@ from gossamer.protocols.interface import (
     Peer,
     PeerDown,
     PeerUp,
+    SetTimer,
     Started,
     Stopping,
 )
@@ -122,12 +126,19 @@ def test_a_frame_that_cannot_be_read_is_counted_and_dropped():
     async def scenario():
         network = Network(1)
         network.start()
-        for frame in (b"", b"\xc1", b"hello", msgspec.msgpack.encode(["no_such_message", 1]), b"\x91" * 5000):
+        for frame in (
+            b"",
+            b"\xc1",
+            b"hello",
+            msgspec.msgpack.encode(["no_such_message", 1]),
+            b"\x91" * 5000,
+            b"\x92\xa1\xff\x01",
+        ):
             network.drivers[0].receive(9, frame)
         network.stop()
         return network.drivers[0].counts["unreadable frames"]
 
-    assert asyncio.run(scenario()) == 5
+    assert asyncio.run(scenario()) == 6
 
 
 def test_kept_connections_come_up_at_both_ends_and_break_at_both_ends():
@@ -162,3 +173,42 @@ def test_a_driver_that_was_not_started_takes_no_events():
     driver = LiveDriver(CYCLON.machine(PARAMETERS, 1, 0, None), 0, b"", MemoryTransport())
     with pytest.raises(MachineMisuse, match="must be started"):
         driver.give(Stopping())
+
+
+def test_whatever_bytes_come_the_driver_lives():
+    async def scenario():
+        network = Network(1)
+        network.start()
+        good = msgspec.msgpack.encode(ShuffleRequest((Entry(5, 0, b"x"), Entry(6, 1, b"y"))))
+        for number in range(3_000):
+            frame = bytearray(good)
+            for change in range(1 + number % 4):
+                bits = draw(1, number, 0, change)
+                frame[bits % len(frame)] = (bits >> 32) & 0xFF
+            network.drivers[0].receive(9, bytes(frame))
+        network.drivers[0].receive(9, msgspec.msgpack.encode(ShuffleRequest((Entry(7, 0, b"x" * 1_000),))))
+        network.stop()
+        return network
+
+    network = asyncio.run(scenario())
+    assert network.drivers[0].counts["unreadable frames"] > 100
+    assert len(network.neighbours[0]) <= 5
+    assert 7 not in network.neighbours[0]
+
+
+def test_a_clock_that_wakes_early_does_not_silence_a_node():
+    told = []
+
+    class Ticking:
+        def handle(self, event, now_us):
+            told.append(now_us)
+            return (SetTimer(now_us + 1_000, ShuffleDue()),) if len(told) < 5 else ()
+
+    async def scenario():
+        driver = LiveDriver(Ticking(), 0, b"", MemoryTransport())
+        driver.start(Started())
+        driver._zero += 0.0009  # from now on every timer fires almost a millisecond early
+        await until(lambda: len(told) == 5)
+
+    asyncio.run(scenario())
+    assert all(later - earlier >= 1_000 for earlier, later in pairwise(told))

@@ -129,7 +129,7 @@ def test_a_folder_appears_whole_or_not_at_all(tmp_path):
 def test_force_replaces_a_folder_whole_and_keeps_it_when_the_work_fails(tmp_path):
     out = tmp_path / "deep" / "out"
     with output_folder(out) as folder:
-        write_manifest(folder, {"n": 1})
+        write_manifest(folder, {"gossamer": "1"})
         (folder / "old").write_text("old")
     with pytest.raises(InputError, match="exists; choose another folder, or --force"):
         check_output(out, force=False)
@@ -142,7 +142,7 @@ def test_force_replaces_a_folder_whole_and_keeps_it_when_the_work_fails(tmp_path
         broken()
     assert (out / "old").exists()
     with output_folder(out, force=True) as folder:
-        write_manifest(folder, {"n": 2})
+        write_manifest(folder, {"gossamer": "2"})
     assert [path.name for path in out.iterdir()] == [MANIFEST]
     assert [path.name for path in out.parent.iterdir()] == ["out"]
 
@@ -150,7 +150,10 @@ def test_force_replaces_a_folder_whole_and_keeps_it_when_the_work_fails(tmp_path
 def test_force_does_not_replace_what_gossamer_did_not_make(tmp_path):
     (tmp_path / "photos").mkdir()
     (tmp_path / "photos" / "cat.jpg").write_text("cat")
-    with pytest.raises(InputError, match="did not make it"):
+    with pytest.raises(InputError, match="will not replace it"):
+        check_output(tmp_path / "photos", force=True)
+    (tmp_path / "photos" / MANIFEST).write_text('{"name": "my web extension"}')
+    with pytest.raises(InputError, match="will not replace it"):
         check_output(tmp_path / "photos", force=True)
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="not a folder"):
@@ -164,3 +167,32 @@ def test_what_a_killed_process_left_is_swept_by_the_next_run(tmp_path):
     with output_folder(tmp_path / "out"):
         pass
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_a_result_that_a_killed_process_had_set_aside_comes_back(tmp_path):
+    old = tmp_path / ".out.old-999999999"
+    old.mkdir()
+    write_manifest(old, {"gossamer": "1"})
+    (old / "result").write_text("precious")
+    with pytest.raises(InputError, match="exists"), output_folder(tmp_path / "out"):
+        pass
+    assert (tmp_path / "out" / "result").read_text() == "precious"
+
+
+def test_a_folder_that_appears_meanwhile_is_not_replaced(tmp_path):
+    def race():
+        with output_folder(tmp_path / "out"):
+            (tmp_path / "out").mkdir()
+            (tmp_path / "out" / "thesis").write_text("mine")
+
+    with pytest.raises(InputError, match="exists"):
+        race()
+    assert (tmp_path / "out" / "thesis").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    "column", [pa.array([True]), pa.array([1], pa.timestamp("us")), pa.array([2**63], pa.uint64())]
+)
+def test_columns_that_are_no_ids_are_refused(tmp_path, column):
+    with pytest.raises(TableError, match="column node must be int64"):
+        read_workload(workload_of(tmp_path, node=column, topic=[1]))

@@ -137,6 +137,22 @@ def test_the_douban_generator_meets_its_four_figures():
     assert (interest.popularity <= 16).mean() > 0.7
 
 
+@pytest.mark.parametrize("figures", [(1000, 100, 20_000, 900), (100, 50, 2_500, 100), (60, 300, 3_000, 60)])
+def test_the_douban_generator_meets_the_figures_of_dense_tables_too(figures):
+    assert make_douban_interests(Figures(*figures), seed=2)[1] == Figures(*figures)
+
+
+def test_a_steep_law_of_sizes_favours_the_smallest():
+    assert make_interests(50, 100, "power:10:90:400", "rss", seed=1).sizes.max() == 10
+
+
+def test_durations_that_are_longer_than_time_itself_do_not_wrap_around():
+    on, off = duration_law("exp:2000000000h", "--on"), duration_law("exp:1s", "--off")
+    churn = make_churn(200, on, off, 10_000_000, crash_share=0, seed=1)
+    assert (churn.at_us >= 0).all()
+    assert (churn.at_us <= 10_000_000).all()
+
+
 @settings(max_examples=200)
 @given(st.integers(1, 60), st.integers(1, 3), st.integers(0, 80), st.floats(0, 1))
 def test_rank_sizes_sum_exactly_and_stay_in_range(count, smallest, extra, share):

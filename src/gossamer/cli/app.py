@@ -3,6 +3,7 @@
 Exit codes: 0 done; 1 something differs or failed; 2 a flag, file or value is wrong; 130 stopped by Ctrl-C.
 """
 
+import errno
 import shlex
 import sys
 from typing import Annotated
@@ -51,6 +52,18 @@ def root(
 # The modules that an extra brings; a command that misses one says which extra to install.
 _EXTRAS = {"numpy": "sim", "numba": "sim", "pyarrow": "sim", "pyspark": "spark", "matplotlib": "report"}
 
+# What the system says of a path that the user gave; a full disk is nobody's mistake.
+_USERS_MISTAKE = {
+    errno.EACCES,
+    errno.EISDIR,
+    errno.ELOOP,
+    errno.ENAMETOOLONG,
+    errno.ENOENT,
+    errno.ENOTDIR,
+    errno.EPERM,
+    errno.EROFS,
+}
+
 
 def main() -> None:
     """Run a command; every expected error is one sentence on standard error."""
@@ -69,8 +82,13 @@ def main() -> None:
         if extra is None:
             raise
         code = _say(f"this command needs {error.name}; run: pip install 'gossamer[{extra}]'", 2)
+    except UnicodeError:
+        code = _say("a path or name is not valid UTF-8; rename it", 2)
+    except MemoryError:
+        code = _say("this does not fit in memory; ask for fewer nodes, topics or subscriptions", 2)
     except OSError as error:
-        code = _say(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}", 1)
+        where = f": {error.filename}" if error.filename else ""
+        code = _say(f"{error.strerror or error}{where}", 2 if error.errno in _USERS_MISTAKE else 1)
     except SystemExit as ended:  # Typer's own: done, a usage error, or Ctrl-C
         code = _say("stopped; nothing was written", 130) if ended.code == 130 else ended.code
     sys.exit(code)

@@ -2,13 +2,13 @@
 
 import time
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from gossamer.cli.console import print_facts, print_json, progress_bar
-from gossamer.cli.options import Bounds, Force, Json, Out, Seed, Settings, WorkloadFolder, manifest, read_settings
+from gossamer.cli.console import progress_bar
+from gossamer.cli.options import Bounds, Force, Json, Out, Seed, Settings, WorkloadFolder, read_settings
+from gossamer.cli.results import show_metrics, write_result
 from gossamer.protocols.systems import find_system, read_parameters
 
 
@@ -41,14 +41,12 @@ def build(
     """
     read_parameters(find_system(system), read_settings(settings))
 
-    from gossamer.model.tables.folders import check_output, file_sha256, output_folder, write_json, write_manifest
-    from gossamer.model.tables.schemas import write_table
-    from gossamer.model.tables.workload import INTERESTS, write_overlay
+    from gossamer.model.tables.folders import check_output, output_folder
     from gossamer.model.values.run import Run
     from gossamer.simulator.execute import execute
 
     started = time.monotonic()
-    check_output(out, force)
+    check_output(out, force, [workload])
     run = Run(
         system=system,
         parameters=read_settings(settings),
@@ -59,31 +57,11 @@ def build(
     )
     with progress_bar() as progress:
         result = execute(run, progress, exact=not bounds)
-    with output_folder(out, force) as folder:
-        rows = {"overlay": write_overlay(folder, result.overlay, result.workload.node_ids)}
-        for name, columns in result.tables.items():
-            rows[name] = write_table(name, folder / f"{name}.parquet", columns)
-        write_json(folder / "metrics.json", result.metrics)
-        source = Path(workload) / INTERESTS
-        inputs = {"interests": {"sha256": file_sha256(source), "rows": result.workload.interest.subscription_count}}
-        write_manifest(folder, manifest("build", seed, started, inputs, rows, run=run))
+    with output_folder(out, force, [workload]) as folder:
+        write_result(folder, result, run, "build", started)
     show_metrics(f"{system} on {workload}", result.metrics, json)
     if not json:
         typer.echo(ending_sentence(result.metrics))
-
-
-def show_metrics(title: str, metrics: dict[str, Any], json: bool) -> None:
-    """All of it for a script; for a person, nested values one a line."""
-    if json:
-        print_json(metrics)
-        return
-    flat: dict[str, Any] = {}
-    for name, value in metrics.items():
-        if isinstance(value, dict):
-            flat |= {f"{name}: {inner}": deeper for inner, deeper in value.items()}
-        else:
-            flat[name] = value
-    print_facts(title, flat)
 
 
 def ending_sentence(metrics: dict[str, Any]) -> str:

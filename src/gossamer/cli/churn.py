@@ -42,24 +42,26 @@ def make(
     import numpy as np
 
     from gossamer.model.arrays.churn import EVENT_NAMES
-    from gossamer.model.tables.folders import check_output, output_folder, write_manifest
-    from gossamer.model.tables.workload import read_workload, write_churn
+    from gossamer.model.tables.folders import check_output, file_sha256, output_folder, write_manifest
+    from gossamer.model.tables.workload import INTERESTS, read_workload, write_churn
     from gossamer.workloads.churn import make_churn
+    from gossamer.workloads.interests import check_sizes
     from gossamer.workloads.laws import duration_law
 
     started = time.monotonic()
-    check_output(out, force)
+    check_output(out, force, [] if workload is None else [workload])
     if (nodes is None) == (workload is None):
         raise InputError("give the nodes either as --nodes N or as --workload DIR")
-    ids = np.arange(nodes) if nodes is not None else read_workload(Path(str(workload))).node_ids
+    if nodes is not None:
+        check_sizes(nodes, 1)
+    ids = read_workload(workload).node_ids if workload is not None else np.arange(nodes or 0)
     on_law, off_law = duration_law(on, "--on"), duration_law(off, "--off")
-    if not len(ids):
-        raise InputError("the number of nodes must be at least 1")
     table = make_churn(len(ids), on_law, off_law, duration_us(until, "--until"), crashes, seed)
     with output_folder(out, force) as folder:
         rows = write_churn(folder, table, ids)
         parameters = {"on": on, "off": off, "until": until, "crashes": crashes, "nodes": len(ids)}
-        write_manifest(folder, manifest("churn make", seed, started, {}, {"churn": rows}, parameters=parameters))
+        inputs = {} if workload is None else {"interests": {"sha256": file_sha256(workload / INTERESTS)}}
+        write_manifest(folder, manifest("churn make", seed, started, inputs, {"churn": rows}, parameters=parameters))
     counts = np.bincount(table.events, minlength=len(EVENT_NAMES))
     facts = {
         "nodes": len(ids),

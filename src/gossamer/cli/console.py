@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
+from rich.text import Text
 
 # Where there is no terminal, a line this often is enough.
 PLAIN_SECONDS = 2.0
@@ -57,7 +58,7 @@ def print_facts(title: str, facts: Mapping[str, Any]) -> None:
     table.add_column(style="cyan")
     table.add_column(justify="right")
     for name, value in facts.items():
-        table.add_row(name.replace("_", " "), _text(value))
+        table.add_row(Text(name.replace("_", " ")), Text(_text(value)))
     _print_titled(title, table)
 
 
@@ -65,7 +66,7 @@ def print_table(title: str, columns: list[str], rows: list[list[str]]) -> None:
     """A plain table."""
     table = Table(*columns)
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*map(Text, row))
     _print_titled(title, table)
 
 

@@ -2,19 +2,21 @@
 
 import time
 from contextlib import nullcontext
+from math import ceil
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from gossamer.cli.build import show_metrics
 from gossamer.cli.console import progress_bar
-from gossamer.cli.options import Bounds, Force, Json, Out, Seed, Settings, WorkloadFolder, manifest, read_settings
+from gossamer.cli.options import Bounds, Force, Json, Out, Seed, Settings, WorkloadFolder, read_settings
+from gossamer.cli.results import show_metrics, write_result
 from gossamer.model.values.errors import InputError
 from gossamer.model.values.time import SECOND_US, duration_us
 from gossamer.protocols.systems import check_dissemination, find_system, read_parameters
 
 RECORD = "record.bin"
+RATE_MAX = 1_000_000
 
 
 def simulate(
@@ -25,7 +27,7 @@ def simulate(
     settings: Settings = None,
     dissemination: Annotated[str | None, typer.Option(help="How messages travel over the overlay.")] = None,
     events: Annotated[int | None, typer.Option(min=1, help="Publish this many messages in all.")] = None,
-    rate: Annotated[float | None, typer.Option(min=0.0, help="Publish this many messages a second.")] = None,
+    rate: Annotated[float | None, typer.Option(help="Publish this many messages a second.")] = None,
     churn: Annotated[Path | None, typer.Option(help="A churn table, as `gossamer churn make` writes.")] = None,
     latency: Annotated[
         str, typer.Option(metavar="LAW", help="20ms, uniform:5-50ms or matrix:FILE (round trips in ms).")
@@ -55,18 +57,19 @@ def simulate(
         check_dissemination(found, dissemination)
     if events is not None and rate is not None:
         raise InputError("give --events or --rate, not both")
+    if rate is not None and not 0 < rate <= RATE_MAX:
+        raise InputError(f"--rate must lie above 0 and be at most {RATE_MAX:,} messages a second, got {rate:g}")
     until_us = duration_us(until, "--until")
     if until_us < 1:
         raise InputError("--until must be longer than nothing")
 
-    from gossamer.model.tables.folders import check_output, file_sha256, output_folder, write_json, write_manifest
-    from gossamer.model.tables.schemas import write_table
-    from gossamer.model.tables.workload import CHURN, INTERESTS, write_overlay
+    from gossamer.model.tables.folders import check_output, output_folder
     from gossamer.model.values.run import Run
     from gossamer.simulator.execute import execute
 
     started = time.monotonic()
-    check_output(out, force)
+    sources = [workload, *([churn] if churn is not None else [])]
+    check_output(out, force, sources)
     run = Run(
         system=system,
         parameters=read_settings(settings),
@@ -76,28 +79,16 @@ def simulate(
         until_us=until_us,
         churn=None if churn is None else str(churn),
         dissemination=dissemination,
-        event_count=events or round((rate or 0.0) * until_us / SECOND_US),
+        event_count=events or ceil((rate or 0.0) * until_us / SECOND_US),
         latency=latency,
         loss=loss,
         partitions=tuple(partition or ()),
     )
-    with output_folder(out, force) as folder:
+    with output_folder(out, force, sources) as folder:
         log = (folder / RECORD).open("wb") if record else nullcontext()
         with progress_bar() as progress, log as file:
             result = execute(run, progress, exact=not bounds, record=file)
-        rows = {"overlay": write_overlay(folder, result.overlay, result.workload.node_ids)}
-        for name, columns in result.tables.items():
-            rows[name] = write_table(name, folder / f"{name}.parquet", columns)
-        write_json(folder / "metrics.json", result.metrics)
-        inputs = {
-            "interests": {
-                "sha256": file_sha256(workload / INTERESTS),
-                "rows": result.workload.interest.subscription_count,
-            }
-        }
-        if churn is not None:
-            inputs["churn"] = {"sha256": file_sha256(churn / CHURN if churn.is_dir() else churn)}
-        write_manifest(folder, manifest("simulate", seed, started, inputs, rows, run=run))
+        write_result(folder, result, run, "simulate", started)
     show_metrics(f"{system} on {workload}", result.metrics, json)
     if record and not json:
         typer.echo(f"The record is {out / RECORD}; replay it with: gossamer replay {out / RECORD}")

@@ -2,7 +2,6 @@
 
 import time
 from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -63,16 +62,30 @@ def make(
     interest, facts = _make(kind, flags, popularity, degree, seed)
     if not interest.subscription_count:
         raise InputError("no node follows any topic with these numbers; ask for more nodes or topics")
+    # A node or topic that nobody holds anything of is not in the table, so it is said here.
+    held = {
+        "nodes": int((interest.sizes > 0).sum()),
+        "topics": int((interest.popularity > 0).sum()),
+        "subscriptions": interest.subscription_count,
+    }
     with output_folder(out, force) as folder:
         rows = write_interests(folder, interest)
         parameters: dict[str, Any] = {name: value for name, value in flags.items() if value is not None}
         parameters |= {"popularity": popularity} if kind is Kind.popularity else {}
         parameters |= {"degree": degree} if kind in (Kind.friends, Kind.followers) else {}
         made = manifest(
-            "workload make", seed, started, {}, {"interests": rows}, kind=kind.value, parameters=parameters, **facts
+            "workload make",
+            seed,
+            started,
+            {},
+            {"interests": rows},
+            kind=kind.value,
+            parameters=parameters,
+            holding=held,
+            **facts,
         )
         write_manifest(folder, made)
-    summary = {"subscriptions": rows, "folder": str(out), **facts}
+    summary = {"folder": str(out), **held, **facts}
     if json:
         print_json(summary)
     else:
@@ -138,26 +151,11 @@ def show(workload: WorkloadFolder, json: Json = False) -> None:
 
     Example: gossamer workload show out/w
     """
-    import numpy as np
-
     from gossamer.model.tables.workload import read_workload
-    from gossamer.simulator.measure import interest_correlation, top_intersection
+    from gossamer.simulator.measure import describe_interest, interest_correlation, top_intersection
 
-    interest = read_workload(Path(workload)).interest
-    popularity = np.sort(interest.popularity)[::-1]
-    top = max(1, round(len(popularity) / 10))
-    facts: dict[str, Any] = {
-        "nodes": interest.node_count,
-        "topics": interest.topic_count,
-        "subscriptions": interest.subscription_count,
-        "subscriptions_per_node_least": int(interest.sizes.min()),
-        "subscriptions_per_node_mean": float(interest.sizes.mean()),
-        "subscriptions_per_node_most": int(interest.sizes.max()),
-        "subscribers_per_topic_least": int(popularity[-1]),
-        "subscribers_per_topic_median": float(np.median(popularity)),
-        "subscribers_per_topic_most": int(popularity[0]),
-        "share_of_top_tenth_of_topics": float(popularity[:top].sum() / interest.subscription_count),
-    }
+    interest = read_workload(workload).interest
+    facts = describe_interest(interest)
     if interest.node_count <= PAIRS_NODES_MAX:
         with progress_bar() as progress:
             progress("comparing interests", 0, 2)

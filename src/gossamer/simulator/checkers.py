@@ -89,7 +89,7 @@ class NeighbourChecker:
 
 
 class ClockChecker:
-    """Time never runs backwards, and no timer is set for the past."""
+    """Time never runs backwards."""
 
     def __init__(self) -> None:
         self._latest_us = 0

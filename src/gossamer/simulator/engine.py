@@ -199,7 +199,9 @@ class EventEngine:
     # Kept connections. They cost a delay to make and to break, and are never lost.
 
     def _delay_us(self, node: int, other: int) -> int:
-        base = draw_base(self._seed, node, Purpose.LINK, self._sequence)
+        count = self._sends.get(node, 0)
+        self._sends[node] = count + 1
+        base = draw_base(self._seed, node, Purpose.LINK, count)
         return self._network.latency.delay_us(node, other, finish((base + other * ITEM_FACTOR) & MASK) >> 32)
 
     def _tell(self, node: int, other: int, event: Event) -> None:

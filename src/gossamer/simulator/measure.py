@@ -78,6 +78,24 @@ def summarise(
     return summary
 
 
+def describe_interest(interest: Interest) -> dict[str, Any]:
+    """Sizes and popularity of a workload: what `gossamer workload show` prints first."""
+    popularity = np.sort(interest.popularity)[::-1]
+    top = max(1, round(len(popularity) / 10))
+    return {
+        "nodes": interest.node_count,
+        "topics": interest.topic_count,
+        "subscriptions": interest.subscription_count,
+        "subscriptions_per_node_least": int(interest.sizes.min()),
+        "subscriptions_per_node_mean": float(interest.sizes.mean()),
+        "subscriptions_per_node_most": int(interest.sizes.max()),
+        "subscribers_per_topic_least": int(popularity[-1]),
+        "subscribers_per_topic_median": float(np.median(popularity)),
+        "subscribers_per_topic_most": int(popularity[0]),
+        "share_of_top_tenth_of_topics": float(popularity[:top].sum() / interest.subscription_count),
+    }
+
+
 def overlay_clustering(overlay: Overlay, present: NDArray[np.bool_] | None = None) -> float:
     """The mean clustering coefficient of the whole overlay's nodes, or of those present."""
     values = np.zeros(overlay.node_count)

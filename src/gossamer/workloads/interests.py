@@ -99,22 +99,36 @@ def make_douban_interests(wanted: Figures, seed: int) -> tuple[Interest, Figures
             f"the largest topic ({wanted.largest_topic}) must have at most as many subscribers as there are "
             f"users ({wanted.users})"
         )
-    mean = wanted.subscriptions / wanted.users
-    # Chosen: the most active user holds twenty times the mean; the crawl's own figure is not published.
-    most = min(wanted.topics, max(int(20 * mean), 2))
-    activity = rank_sizes(wanted.users, wanted.subscriptions, most, smallest=1, what="user")
-    topics = np.repeat(np.arange(wanted.topics, dtype=np.int64), sizes)
-    users = _shuffled(np.repeat(np.arange(wanted.users, dtype=np.int64), activity), seed, counter=0)
-    users = _without_repeats(users, topics, wanted.topics, seed)
-    keys = np.unique(users * wanted.topics + topics)
-    interest = Interest.from_pairs(*np.divmod(keys, wanted.topics), wanted.users, wanted.topics)
-    reached = Figures(
-        users=int((interest.sizes > 0).sum()),
-        topics=int((interest.popularity > 0).sum()),
-        subscriptions=interest.subscription_count,
-        largest_topic=int(interest.popularity.max()),
-    )
+    # Chosen: the most active user holds twenty times the mean (the crawl's own figure is not published); where a
+    # dense table leaves no room for that, less, down to users who are all as active.
+    for skew in (20, 5, 2, 1):
+        interest = _deal(wanted, sizes, skew, seed)
+        reached = Figures(
+            users=int((interest.sizes > 0).sum()),
+            topics=int((interest.popularity > 0).sum()),
+            subscriptions=interest.subscription_count,
+            largest_topic=int(interest.popularity.max()),
+        )
+        if reached == wanted:
+            break
     return interest, reached
+
+
+def _deal(wanted: Figures, sizes: NDArray[np.int64], skew: int, seed: int) -> Interest:
+    """Give each topic its number of users, the most active of whom holds `skew` times the mean."""
+    total = wanted.subscriptions
+    topics = np.repeat(np.arange(wanted.topics, dtype=np.int64), sizes)
+    if skew == 1:
+        # In turns: a run of users no longer than all of them has nobody twice.
+        everybody = _shuffled(np.arange(wanted.users, dtype=np.int64), seed, counter=0)
+        users = everybody[np.arange(total) % wanted.users]
+    else:
+        most = min(wanted.topics, max(int(skew * total / wanted.users), 2))
+        activity = rank_sizes(wanted.users, total, most, smallest=1, what="user")
+        users = _shuffled(np.repeat(np.arange(wanted.users, dtype=np.int64), activity), seed, counter=0)
+        users = _without_repeats(users, topics, wanted.topics, seed)
+    keys = np.unique(users * wanted.topics + topics)
+    return Interest.from_pairs(*np.divmod(keys, wanted.topics), wanted.users, wanted.topics)
 
 
 def rank_sizes(count: int, total: int, largest: int, smallest: int, what: str) -> NDArray[np.int64]:
@@ -169,7 +183,7 @@ def _shuffled(values: NDArray[np.int64], seed: int, counter: int) -> NDArray[np.
 
 
 # Chosen: places tried for one repeated pair before it is left out; dense tables need many.
-_SWAPS_MAX = 2_000
+_SWAPS_MAX = 500
 
 
 def _without_repeats(

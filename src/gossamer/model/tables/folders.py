@@ -3,8 +3,8 @@
 import hashlib
 import os
 import shutil
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,48 +16,88 @@ MANIFEST = "manifest.json"
 
 
 @contextmanager
-def output_folder(path: Path, force: bool = False) -> Iterator[Path]:
+def output_folder(path: Path, force: bool = False, inputs: Sequence[Path] = ()) -> Iterator[Path]:
     """Yield a new folder to fill; on success it becomes `path`, on any failure nothing remains of it."""
     path = Path(os.path.abspath(path))
-    check_output(path, force)
+    check_output(path, force, inputs)
     making = path.with_name(f".{path.name}.making-{os.getpid()}")
+    new_parents = _make_parents(path)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         _sweep(path)
         making.mkdir()
-    except OSError as error:
-        raise InputError(f"cannot write to {path.parent}: {error.strerror}") from None
-    try:
         yield making
+        # It may have come into being meanwhile.
+        check_output(path, force, inputs)
         _put_in_place(making, path)
-    finally:
+    except BaseException:
         shutil.rmtree(making, ignore_errors=True)
+        for parent in new_parents:
+            with suppress(OSError):
+                parent.rmdir()
+        raise
 
 
-def check_output(path: Path, force: bool) -> None:
+def check_output(path: Path, force: bool, inputs: Sequence[Path] = ()) -> None:
     """Refuse an output that exists, before any work is done; --force replaces only what Gossamer wrote."""
+    out = Path(os.path.realpath(path))
+    for source in inputs:
+        given = Path(os.path.realpath(source))
+        if out == given or out in given.parents:
+            raise InputError(f"{path} is or holds the input {source}; choose another folder to write to")
     if not path.exists() and not path.is_symlink():
         return
     if not force:
         raise InputError(f"{path} exists; choose another folder, or --force to replace it")
     if not path.is_dir() or path.is_symlink():
         raise InputError(f"{path} is not a folder, so --force will not replace it")
-    if any(path.iterdir()) and not (path / MANIFEST).is_file():
-        raise InputError(f"{path} holds no {MANIFEST}, so Gossamer did not make it and --force will not replace it")
+    if any(path.iterdir()) and not _is_ours(path / MANIFEST):
+        raise InputError(f"{path} holds no {MANIFEST} of Gossamer's, so --force will not replace it")
+
+
+def _is_ours(manifest: Path) -> bool:
+    try:
+        content = msgspec.json.decode(manifest.read_bytes())
+    except (OSError, ValueError):
+        return False
+    return isinstance(content, dict) and "gossamer" in content
+
+
+def _make_parents(path: Path) -> list[Path]:
+    """Make the folders above `path`; returns those that are new, innermost first."""
+    new = [parent for parent in path.parents if not parent.exists()]
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot write to {path.parent}: {error.strerror}") from None
+    if not os.access(path.parent, os.W_OK):
+        raise InputError(f"cannot write to {path.parent}: no permission")
+    return new
 
 
 def _sweep(path: Path) -> None:
-    """Remove what a killed process left half-made beside `path`."""
-    for left in (*path.parent.glob(f".{path.name}.making-*"), *path.parent.glob(f".{path.name}.old-*")):
+    """Clear up what a killed process left beside `path`: half-made folders go, a result set aside comes back."""
+    for old in _left_over(path, "old"):
+        if path.exists():
+            shutil.rmtree(old, ignore_errors=True)
+        else:
+            old.rename(path)
+    for made in _left_over(path, "making"):
+        shutil.rmtree(made, ignore_errors=True)
+
+
+def _left_over(path: Path, what: str) -> list[Path]:
+    found = []
+    for left in path.parent.glob(f".{path.name}.{what}-*"):
         owner = left.name.rpartition("-")[2]
         if owner.isdigit() and (int(owner) == os.getpid() or not _is_running(int(owner))):
-            shutil.rmtree(left, ignore_errors=True)
+            found.append(left)
+    return found
 
 
 def _is_running(process: int) -> bool:
     try:
         os.kill(process, 0)
-    except ProcessLookupError:
+    except (ProcessLookupError, OverflowError):
         return False
     except PermissionError:
         return True
@@ -89,6 +129,9 @@ def write_manifest(folder: Path, content: Mapping[str, Any]) -> None:
 
 
 def file_sha256(path: Path) -> str:
-    """The hash by which a manifest names an input."""
+    """The hash by which a manifest names an input; of a folder of part files, over their hashes by name."""
+    if path.is_dir():
+        parts = sorted(part for part in path.iterdir() if part.is_file())
+        return hashlib.sha256("".join(part.name + file_sha256(part) for part in parts).encode()).hexdigest()
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

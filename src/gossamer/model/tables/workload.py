@@ -52,8 +52,10 @@ def read_workload(folder: Path) -> Workload:
         raise TableError(f"{path}: column role must be 1 (follows), 2 (publishes) or 3 (both)")
     node_ids, dense_nodes = _dense(nodes)
     topic_ids, dense_topics = _dense(topics)
-    _check_duplicates(path, nodes, topics, dense_nodes * len(topic_ids) + dense_topics)
-    interest = Interest.from_pairs(dense_nodes, dense_topics, len(node_ids), len(topic_ids), roles)
+    try:
+        interest = Interest.from_pairs(dense_nodes, dense_topics, len(node_ids), len(topic_ids), roles)
+    except InputError:
+        raise _duplicates(path, nodes, topics, dense_nodes * len(topic_ids) + dense_topics) from None
     return Workload(interest, node_ids, topic_ids)
 
 
@@ -111,12 +113,12 @@ def _dense(ids: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]
     return distinct, places
 
 
-def _check_duplicates(path: Path, nodes: NDArray[np.int64], topics: NDArray[np.int64], keys: NDArray[np.int64]) -> None:
+def _duplicates(path: Path, nodes: NDArray[np.int64], topics: NDArray[np.int64], keys: NDArray[np.int64]) -> TableError:
+    """How many rows stand twice, and the first, in the table's own ids."""
     ordered = np.sort(keys)
     again = ordered[1:][ordered[1:] == ordered[:-1]]
-    if len(again):
-        row = int(np.flatnonzero(keys == again[0])[0])
-        raise TableError(
-            f"{path} holds {len(again)} duplicate rows, the first for node {nodes[row]} and topic {topics[row]}; "
-            "keep each pair once"
-        )
+    row = int(np.flatnonzero(keys == again[0])[0])
+    return TableError(
+        f"{path} holds {len(again)} duplicate rows, the first for node {nodes[row]} and topic {topics[row]}; "
+        "keep each pair once"
+    )

@@ -1,0 +1,54 @@
+"""What `build` and `simulate` write and print: one shape for every run."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gossamer.cli.console import print_facts, print_json
+from gossamer.cli.options import manifest
+
+if TYPE_CHECKING:
+    from gossamer.model.values.run import Run
+    from gossamer.simulator.execute import Result
+
+
+def write_result(folder: Path, result: "Result", run: "Run", command: str, started: float) -> None:
+    """Tables, metrics and manifest of a run."""
+    from gossamer.model.tables.folders import write_json, write_manifest
+    from gossamer.model.tables.schemas import write_table
+    from gossamer.model.tables.workload import write_overlay
+
+    rows = {"overlay": write_overlay(folder, result.overlay, result.workload.node_ids)}
+    for name, columns in result.tables.items():
+        rows[name] = write_table(name, folder / f"{name}.parquet", columns)
+    write_json(folder / "metrics.json", result.metrics)
+    content = manifest(command, run.seed, started, run_inputs(run), rows, run=run)
+    content["inputs"]["interests"]["rows"] = result.workload.interest.subscription_count
+    write_manifest(folder, content)
+
+
+def run_inputs(run: "Run") -> dict[str, dict[str, Any]]:
+    """Every file that a run reads, with its hash."""
+    from gossamer.model.tables.folders import file_sha256
+    from gossamer.model.tables.workload import CHURN, INTERESTS
+
+    files = {"interests": Path(run.workload) / INTERESTS}
+    if run.churn is not None:
+        churn = Path(run.churn)
+        files["churn"] = churn / CHURN if (churn / CHURN).exists() else churn
+    if run.latency.startswith("matrix:"):
+        files["latency"] = Path(run.latency.partition(":")[2])
+    return {name: {"sha256": file_sha256(path)} for name, path in files.items()}
+
+
+def show_metrics(title: str, metrics: dict[str, Any], json: bool) -> None:
+    """All of it for a script; for a person, nested values one a line."""
+    if json:
+        print_json(metrics)
+        return
+    flat: dict[str, Any] = {}
+    for name, value in metrics.items():
+        if isinstance(value, dict):
+            flat |= {f"{name}: {inner}": deeper for inner, deeper in value.items()}
+        else:
+            flat[name] = value
+    print_facts(title, flat)
