@@ -10,7 +10,7 @@ from bench.report import resident_bytes, show
 from gossamer.model.arrays.overlay import Overlay
 from gossamer.model.values.ids import Role
 from gossamer.protocols.interface import Publish, Started, Subscribe
-from gossamer.protocols.systems import SYSTEMS, read_parameters
+from gossamer.protocols.systems import SYSTEMS, make_machine, read_parameters
 from gossamer.simulator.checkers import all_checkers
 from gossamer.simulator.engine import EventEngine
 from gossamer.simulator.network import ConstantLatency, Network, UniformLatency
@@ -63,7 +63,7 @@ def _idle() -> None:
     parameters = read_parameters(system, {})
     gc.collect()
     before = resident_bytes()
-    engine = EventEngine(lambda node: system.machine(parameters, 1, node, None), Network(), 1)
+    engine = EventEngine(lambda node: make_machine(system, parameters, 1, node, None), Network(), 1)
     for node in range(node_count):
         engine.start(node, together(1, node, node_count, parameters.view_size))
     held = resident_bytes() - before

@@ -1,6 +1,6 @@
 """Machines in virtual time: 100 Cyclon nodes, half of them crash, the rest heals. One seed decides it all."""
 
-from gossamer.protocols.systems import SYSTEMS, read_parameters
+from gossamer.protocols.systems import SYSTEMS, make_machine, read_parameters
 from gossamer.simulator.checkers import all_checkers
 from gossamer.simulator.engine import EventEngine
 from gossamer.simulator.links import LinkBook
@@ -13,7 +13,7 @@ parameters = read_parameters(system, {"view_size": 8, "shuffle_length": 4, "peri
 links = LinkBook()
 network = Network(UniformLatency(5_000, 50_000), loss=0.01)
 engine = EventEngine(
-    lambda node: system.machine(parameters, SEED, node, None), network, SEED, watchers=(links, *all_checkers())
+    lambda node: make_machine(system, parameters, SEED, node, None), network, SEED, watchers=(links, *all_checkers())
 )
 for node in range(NODES):
     engine.start(node, together(SEED, node, NODES, parameters.view_size))

@@ -5,7 +5,7 @@ import asyncio
 from gossamer.live.driver import LiveDriver
 from gossamer.live.memory import MemoryTransport
 from gossamer.protocols.interface import NeighbourUp, Observe, Peer, Started
-from gossamer.protocols.systems import SYSTEMS, read_parameters
+from gossamer.protocols.systems import SYSTEMS, make_machine, read_parameters
 
 
 async def main() -> None:
@@ -21,7 +21,7 @@ async def main() -> None:
             if isinstance(action.fact, NeighbourUp):
                 met[node].add(action.fact.node)
 
-        driver = LiveDriver(system.machine(parameters, 1, node, None), node, b"node-%d" % node, transport, watch)
+        driver = LiveDriver(make_machine(system, parameters, 1, node, None), node, b"node-%d" % node, transport, watch)
         driver.start(Started((Peer(0, b"node-0"),) if node else (), address=driver.address))
         drivers.append(driver)
     async with asyncio.timeout(10):

@@ -13,7 +13,7 @@ from gossamer.model.values.draw import draw
 from gossamer.model.values.errors import InputError
 from gossamer.protocols import record as records
 from gossamer.protocols.interface import Started
-from gossamer.protocols.systems import SYSTEMS, read_parameters
+from gossamer.protocols.systems import SYSTEMS, make_machine, read_parameters
 from gossamer.simulator.checkers import all_checkers
 from gossamer.simulator.engine import EventEngine
 from gossamer.simulator.network import Network, UniformLatency
@@ -28,7 +28,7 @@ def recorded(seed=1, nodes=12):
     out = io.BytesIO()
     header = records.Header(system="cyclon", parameters=msgspec.to_builtins(PARAMETERS), seed=seed)
     engine = EventEngine(
-        lambda node: CYCLON.machine(PARAMETERS, seed, node, None),
+        lambda node: make_machine(CYCLON, PARAMETERS, seed, node, None),
         Network(UniformLatency(5_000, 900_000), loss=0.05),
         seed,
         (Recorder(out, header), *all_checkers()),
@@ -44,7 +44,7 @@ def recorded(seed=1, nodes=12):
 
 def replayed(content, seed=1):
     _, steps = records.read_record(io.BytesIO(content))
-    return records.replay(steps, lambda node, view: CYCLON.machine(PARAMETERS, seed, node, view))
+    return records.replay(steps, lambda node, view: make_machine(CYCLON, PARAMETERS, seed, node, view))
 
 
 def test_a_record_replays_into_the_same_actions():
@@ -63,7 +63,7 @@ def test_a_replay_with_another_seed_says_where_it_first_differs():
 def test_a_machine_with_one_changed_decision_is_found_out():
     class Lazy:
         def __init__(self, node, view):
-            self.inner = CYCLON.machine(PARAMETERS, 1, node, None)
+            self.inner = make_machine(CYCLON, PARAMETERS, 1, node, None)
             self.handled = 0
 
         def handle(self, event, now_us):
@@ -108,7 +108,7 @@ HASH_SEED_RUN = """
 import sys, hashlib
 from tests.determinism.test_replay import recorded
 from gossamer.simulator.lockstep import Lockstep
-from gossamer.protocols.systems import SYSTEMS
+from gossamer.protocols.systems import SYSTEMS, make_machine
 from tests.determinism.test_replay import PARAMETERS
 driver = Lockstep(SYSTEMS["cyclon"], PARAMETERS, 3, 20, 5)
 driver.start()

@@ -6,7 +6,7 @@ import pytest
 
 from gossamer.kernels import cyclon as kernel
 from gossamer.protocols.cyclon import CyclonParameters
-from gossamer.protocols.systems import SYSTEMS
+from gossamer.protocols.systems import SYSTEMS, make_machine
 from gossamer.simulator.checkers import all_checkers
 from gossamer.simulator.cycle import CyclonPopulation
 from gossamer.simulator.engine import EventEngine
@@ -118,7 +118,7 @@ def started_engine(seed, network):
     system, links = SYSTEMS["cyclon"], LinkBook()
     parameters = CyclonParameters(view_size=8, shuffle_length=4, period_us=1_000_000)
     return links, EventEngine(
-        lambda node: system.machine(parameters, seed, node, None), network, seed, (links, *all_checkers())
+        lambda node: make_machine(system, parameters, seed, node, None), network, seed, (links, *all_checkers())
     )
 
 

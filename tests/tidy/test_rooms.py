@@ -106,13 +106,13 @@ import gossamer
 from gossamer.live.driver import LiveDriver
 from gossamer.live.memory import MemoryTransport
 from gossamer.protocols.interface import Peer, Started
-from gossamer.protocols.systems import SYSTEMS, read_parameters
+from gossamer.protocols.systems import SYSTEMS, make_machine, read_parameters
 
 async def main():
     system = SYSTEMS["cyclon"]
     parameters = read_parameters(system, {"period_us": 1000})
     transport = MemoryTransport()
-    drivers = [LiveDriver(system.machine(parameters, 1, n, None), n, bytes([n + 1]), transport) for n in range(2)]
+    drivers = [LiveDriver(make_machine(system, parameters, 1, n, None), n, bytes([n + 1]), transport) for n in range(2)]
     drivers[0].start(Started((), address=bytes([1])))
     drivers[1].start(Started((Peer(0, bytes([1])),), address=bytes([2])))
     async with asyncio.timeout(10):

@@ -25,7 +25,7 @@ from gossamer.protocols.interface import (
     Started,
     Stopping,
 )
-from gossamer.protocols.systems import SYSTEMS, read_parameters
+from gossamer.protocols.systems import SYSTEMS, make_machine, read_parameters
 
 CYCLON = SYSTEMS["cyclon"]
 PARAMETERS = read_parameters(CYCLON, {"view_size": 5, "shuffle_length": 3, "period_us": 2_000})
@@ -48,7 +48,7 @@ class Network:
             elif isinstance(action.fact, NeighbourDown):
                 self.neighbours[node].remove(action.fact.node)
 
-        machine = CYCLON.machine(PARAMETERS, 1, node, None)
+        machine = make_machine(CYCLON, PARAMETERS, 1, node, None)
         return LiveDriver(machine, node, address(node), self.transport, watch, (self.logs[node], HEADER))
 
     def start(self):
@@ -105,7 +105,7 @@ def test_what_a_live_node_was_told_replays_into_the_same_actions():
     for log in network.logs.values():
         header, steps = records.read_record(io.BytesIO(log.getvalue()))
         assert header == HEADER
-        count, difference = records.replay(steps, lambda node, view: CYCLON.machine(PARAMETERS, 1, node, view))
+        count, difference = records.replay(steps, lambda node, view: make_machine(CYCLON, PARAMETERS, 1, node, view))
         assert difference is None
         assert count > 20
 
@@ -170,7 +170,7 @@ def test_kept_connections_come_up_at_both_ends_and_break_at_both_ends():
 
 
 def test_a_driver_that_was_not_started_takes_no_events():
-    driver = LiveDriver(CYCLON.machine(PARAMETERS, 1, 0, None), 0, b"", MemoryTransport())
+    driver = LiveDriver(make_machine(CYCLON, PARAMETERS, 1, 0, None), 0, b"", MemoryTransport())
     with pytest.raises(MachineMisuse, match="must be started"):
         driver.give(Stopping())
 

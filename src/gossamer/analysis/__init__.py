@@ -1,1 +1,1 @@
-"""Tables to figures, paper exhibits and the report. Nothing has landed here yet."""
+"""Tables to figures, paper exhibits and the report. Here so far: the exhibits."""

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from gossamer import __version__
-from gossamer.cli import build, check, churn, replay, simulate, systems, workload
+from gossamer.cli import build, check, churn, replay, reproduce, simulate, systems, workload
 from gossamer.model.values.errors import CheckFailed, GossamerError, InputError, MissingExtra
 
 app = typer.Typer(
@@ -29,6 +29,7 @@ app.command("simulate")(simulate.simulate)
 app.command("check")(check.check)
 app.command("replay")(replay.replay)
 app.command("systems")(systems.systems)
+app.command("reproduce")(reproduce.reproduce)
 
 
 def _show_version(wanted: bool) -> None:

@@ -67,6 +67,8 @@ def build(
 def ending_sentence(metrics: dict[str, Any]) -> str:
     """Why the build stopped."""
     cycles = metrics["cycles"]
+    if metrics["stopped_by"] == "plan":
+        return "Planned centrally, in one go."
     if metrics["stopped_by"] == "rest":
         return f"Stopped after {cycles} cycles: no link had changed for ten."
     return f"Stopped at the limit of {cycles} cycles: links were still changing."

@@ -19,7 +19,7 @@ def replay(
     Example: gossamer replay out/sim/record.bin
     """
     from gossamer.protocols import record as records
-    from gossamer.protocols.systems import find_system, read_parameters
+    from gossamer.protocols.systems import find_system, make_machine, read_parameters
 
     if not record.is_file():
         raise InputError(f"there is no record at {record}")
@@ -28,7 +28,7 @@ def replay(
         system = find_system(header.system)
         parameters = read_parameters(system, header.parameters)
         count, difference = records.replay(
-            steps, lambda node, view: system.machine(parameters, header.seed, node, view)
+            steps, lambda node, view: make_machine(system, parameters, header.seed, node, view, header.dissemination)
         )
     if json:
         print_json({"system": header.system, "seed": header.seed, "equal_steps": count, "difference": difference})

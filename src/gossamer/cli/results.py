@@ -31,7 +31,7 @@ def run_inputs(run: "Run") -> dict[str, dict[str, Any]]:
     from gossamer.model.tables.folders import file_sha256
     from gossamer.model.tables.workload import CHURN, INTERESTS
 
-    files = {"interests": Path(run.workload) / INTERESTS}
+    files = {"interests": Path(str(run.workload)) / INTERESTS}
     if run.churn is not None:
         churn = Path(run.churn)
         files["churn"] = churn / CHURN if (churn / CHURN).exists() else churn

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from gossamer.kernels import cyclon, draw, measures, sampling
+from gossamer.kernels import cyclon, draw, flood, measures, sampling
 from gossamer.kernels.jit import COMPILED
 from gossamer.kernels.spidercast import cycle as spidercast
 from gossamer.kernels.spidercast.state import COUNTERS, TaskState, World
@@ -17,6 +17,7 @@ def compile_all() -> int:
     _warm_draws()
     _warm_cyclon()
     _warm_spidercast()
+    _warm_flood()
     _warm_measures()
     return len(COMPILED)
 
@@ -96,6 +97,12 @@ def _warm_spidercast() -> None:
         spidercast.change_interest(world, task, 0, np.zeros(1, np.int32), 1, counters, bool(last))
         spidercast.recover_around(world, task, 0)
         spidercast.depart(world, task, 0, True, counters)
+
+
+def _warm_flood() -> None:
+    overlay = Overlay.from_links(np.array([0, 1]), np.array([1, 2]), 3)
+    columns = np.zeros(3, np.int32), np.zeros(3, np.int32)
+    flood.flood(0, np.ones(3, np.bool_), overlay.starts, overlay.neighbours, *columns)
 
 
 def _warm_measures() -> None:

@@ -1,1 +1,1 @@
-"""Centralised topic-connected overlays. Nothing has landed here yet."""
+"""Centralised topic-connected overlays. Here so far: an overlay of its own for each topic, links merged."""

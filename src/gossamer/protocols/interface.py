@@ -266,6 +266,14 @@ class InterestView(Protocol):
         ...
 
 
+class Overlay(Protocol):
+    """What an overlay part offers those above it."""
+
+    def neighbours_on(self, topic: TopicId) -> Sequence[NodeId]:
+        """The neighbours that hold a topic, as this node was told, by id."""
+        ...
+
+
 class Machine(Protocol):
     """One node's whole protocol, as every driver sees it."""
 

@@ -13,6 +13,7 @@ import msgspec
 from gossamer.model.values.errors import InputError
 from gossamer.model.values.ids import NodeId
 from gossamer.protocols.cyclon import Cyclon
+from gossamer.protocols.flood import Flood
 from gossamer.protocols.interface import (
     Action,
     Event,
@@ -32,7 +33,7 @@ VERSION = 2
 FRAME_BYTES_MAX = 16 * 1024 * 1024
 
 # Every part there is: their messages and timers are what a record or a wire may hold.
-PARTS: tuple[type[Part], ...] = (Cyclon, SpiderCast)
+PARTS: tuple[type[Part], ...] = (Cyclon, SpiderCast, Flood)
 
 # Typed as Any: the unions are built at run time from the table above.
 AnyMessage: Any = None
@@ -52,6 +53,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     system: str
     parameters: dict[str, Any]
     seed: int
+    dissemination: str | None = None
 
 
 class Step(msgspec.Struct, frozen=True, array_like=True):

@@ -13,8 +13,10 @@ import msgspec
 from gossamer.model.values.errors import InputError, MachineMisuse
 from gossamer.model.values.ids import NodeId
 from gossamer.protocols.cyclon import Cyclon, CyclonParameters, ShuffleDue
-from gossamer.protocols.interface import InterestView, Machine, Timer
+from gossamer.protocols.flood import Flood
+from gossamer.protocols.interface import InterestView, Machine, Overlay, Part, Timer
 from gossamer.protocols.node import NodeMachine
+from gossamer.protocols.planned import MeshParameters, RingParameters
 from gossamer.protocols.spidercast.machine import SpiderCast
 from gossamer.protocols.spidercast.messages import (
     MaintenanceDue,
@@ -38,23 +40,26 @@ class System:
     summary: str
     paper: str
     parameters: type[msgspec.Struct]
-    # (parameters, seed, node, interest view) -> a machine. Without a view the node finds out for itself.
-    machine: Callable[[Any, int, NodeId, InterestView | None], Machine]
-    maintenance: Timer
-    random_order: bool
+    # (parameters, seed, node, interest view) -> the parts up to the overlay, bottom up. Absent: the overlay is
+    # planned centrally.
+    parts: Callable[[Any, int, NodeId, InterestView | None], tuple[Part, ...]] | None = None
+    maintenance: Timer | None = None
+    random_order: bool = False
     # How long a cycle is in lockstep, in virtual time.
-    cycle_us: Callable[[Any], int]
+    cycle_us: Callable[[Any], int] = lambda parameters: 1
     # Whether a simulation gives its nodes an interest view.
     takes_view: bool = False
-    # Which disseminations may stand on this overlay.
+    # Which disseminations may stand on this overlay: the table of allowed combinations.
     disseminations: tuple[str, ...] = ()
 
 
-def _cyclon(parameters: CyclonParameters, seed: int, node: NodeId, view: InterestView | None) -> Machine:
-    return NodeMachine((Cyclon(parameters, seed, node), ViewOverlay()))
+def _cyclon(parameters: CyclonParameters, seed: int, node: NodeId, view: InterestView | None) -> tuple[Part, ...]:
+    return (Cyclon(parameters, seed, node), ViewOverlay())
 
 
-def _spidercast(parameters: SpiderCastParameters, seed: int, node: NodeId, view: InterestView | None) -> Machine:
+def _spidercast(
+    parameters: SpiderCastParameters, seed: int, node: NodeId, view: InterestView | None
+) -> tuple[Part, ...]:
     tasks = (
         (Rule.COVER_GREEDILY, parameters.greedy_coverage),
         (Rule.COVER_AT_RANDOM, parameters.random_coverage),
@@ -69,17 +74,19 @@ def _spidercast(parameters: SpiderCastParameters, seed: int, node: NodeId, view:
         adaptive=parameters.adaptive,
         drop_when_stuck=parameters.drop_when_stuck,
     )
-    return NodeMachine((part,))
+    return (part,)
 
 
-def _similarity(parameters: SimilarityParameters, seed: int, node: NodeId, view: InterestView | None) -> Machine:
+def _similarity(
+    parameters: SimilarityParameters, seed: int, node: NodeId, view: InterestView | None
+) -> tuple[Part, ...]:
     tasks = ((Rule.COUNT_SIMILAR, parameters.similar), (Rule.COUNT_RANDOM, parameters.random))
-    return NodeMachine((SpiderCast(tasks, parameters.margin, parameters, _needed(view), seed, node),))
+    return (SpiderCast(tasks, parameters.margin, parameters, _needed(view), seed, node),)
 
 
-def _random(parameters: RandomParameters, seed: int, node: NodeId, view: InterestView | None) -> Machine:
+def _random(parameters: RandomParameters, seed: int, node: NodeId, view: InterestView | None) -> tuple[Part, ...]:
     tasks = ((Rule.COUNT_SIMILAR, 0), (Rule.COUNT_RANDOM, parameters.links))
-    return NodeMachine((SpiderCast(tasks, parameters.margin, parameters, _needed(view), seed, node),))
+    return (SpiderCast(tasks, parameters.margin, parameters, _needed(view), seed, node),)
 
 
 def _needed(view: InterestView | None) -> InterestView:
@@ -87,6 +94,11 @@ def _needed(view: InterestView | None) -> InterestView:
         raise MachineMisuse("this system needs an interest view; a simulation must give it one")
     return view
 
+
+# What may stand on an overlay that knows its neighbours' interests.
+_OVER_INTERESTS = ("flood",)
+
+DISSEMINATIONS: Mapping[str, Callable[[Overlay, NodeId], Part]] = {"flood": Flood}
 
 _SPIDERCAST_PAPER = "Chockler, Melamed, Tock, Vitenberg: SpiderCast (DEBS 2007)"
 
@@ -98,9 +110,10 @@ SYSTEMS: Mapping[str, System] = {
             summary="Covers each topic K times, greedily and at random; connects topics with few links.",
             paper=_SPIDERCAST_PAPER,
             parameters=SpiderCastParameters,
-            machine=_spidercast,
+            parts=_spidercast,
             maintenance=MaintenanceDue(),
             random_order=True,
+            disseminations=_OVER_INTERESTS,
             cycle_us=lambda parameters: int(parameters.heartbeat_us),
             takes_view=True,
         ),
@@ -109,9 +122,10 @@ SYSTEMS: Mapping[str, System] = {
             summary="Links to the nodes most alike, and to random ones; a rival of SpiderCast.",
             paper=f"{_SPIDERCAST_PAPER}, 3.9.1",
             parameters=SimilarityParameters,
-            machine=_similarity,
+            parts=_similarity,
             maintenance=MaintenanceDue(),
             random_order=True,
+            disseminations=_OVER_INTERESTS,
             cycle_us=lambda parameters: int(parameters.heartbeat_us),
             takes_view=True,
         ),
@@ -120,18 +134,31 @@ SYSTEMS: Mapping[str, System] = {
             summary="Links to random nodes, whatever they follow; a rival of SpiderCast.",
             paper=f"{_SPIDERCAST_PAPER}, 3.9.1",
             parameters=RandomParameters,
-            machine=_random,
+            parts=_random,
             maintenance=MaintenanceDue(),
             random_order=True,
+            disseminations=_OVER_INTERESTS,
             cycle_us=lambda parameters: int(parameters.heartbeat_us),
             takes_view=True,
+        ),
+        System(
+            name="ring-per-topic",
+            summary="A ring through every topic's nodes, duplicate links merged; planned centrally.",
+            paper=f"{_SPIDERCAST_PAPER}, 3.9.2",
+            parameters=RingParameters,
+        ),
+        System(
+            name="mesh-per-topic",
+            summary="A random mesh in every topic, duplicate links merged: what gossipsub keeps; planned centrally.",
+            paper="libp2p gossipsub v1.1 specification (D = 6)",
+            parameters=MeshParameters,
         ),
         System(
             name="cyclon",
             summary="Random views by shuffling; blind to interests. The membership below other systems.",
             paper="Voulgaris, Gavidia, van Steen: CYCLON (2005)",
             parameters=CyclonParameters,
-            machine=_cyclon,
+            parts=_cyclon,
             maintenance=ShuffleDue(),
             random_order=False,
             cycle_us=lambda parameters: int(parameters.period_us),
@@ -163,6 +190,25 @@ def read_parameters(system: System, settings: Mapping[str, object]) -> Any:
     if problem:
         raise InputError(f"{system.name}: {problem}")
     return parameters
+
+
+def make_machine(
+    system: System,
+    parameters: Any,
+    seed: int,
+    node: NodeId,
+    view: InterestView | None = None,
+    dissemination: str | None = None,
+) -> Machine:
+    """A node's machine: the system's parts, and the dissemination above them."""
+    if system.parts is None:
+        raise InputError(f"{system.name} is planned centrally: it can be built, and has no node to run or simulate")
+    parts = system.parts(parameters, seed, node, view)
+    if dissemination is None:
+        return NodeMachine(parts)
+    check_dissemination(system, dissemination)
+    overlay: Any = parts[-1]  # the table says that it is one
+    return NodeMachine((*parts, DISSEMINATIONS[dissemination](overlay, node)))
 
 
 def check_dissemination(system: System, dissemination: str) -> None:

@@ -8,6 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from gossamer.model.values.draw import ITEM_FACTOR, MASK, Purpose, draw_base, finish
 from gossamer.model.values.errors import MachineMisuse
 from gossamer.protocols.interface import (
@@ -69,6 +72,12 @@ class EventEngine:
     def present(self) -> list[int]:
         """Who is up, by id."""
         return sorted(self._machines)
+
+    def present_flags(self, node_count: int) -> NDArray[np.bool_]:
+        """Who of nodes 0..node_count-1 is up."""
+        flags = np.zeros(node_count, np.bool_)
+        flags[list(self._machines)] = True
+        return flags
 
     def call_at(self, at_us: int, call: Callable[[], None]) -> None:
         """Have the engine call `call` at a time; after everything scheduled for that time before."""

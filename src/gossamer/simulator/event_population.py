@@ -5,6 +5,7 @@ from typing import Any
 
 from gossamer.model.arrays.interest import Interest
 from gossamer.protocols.interface import InterestView, Machine, Peer, Subscribe
+from gossamer.protocols.systems import make_machine
 from gossamer.simulator.engine import EventEngine, Watcher
 from gossamer.simulator.network import Network
 from gossamer.simulator.population import newcomer, together_among
@@ -24,12 +25,14 @@ class EventPopulation:
         network: Network,
         watchers: Sequence[Watcher] = (),
         answers: list[Peer | None] | None = None,
+        dissemination: str | None = None,
     ) -> None:
         self._simulated = simulated
         self._parameters = parameters
         self._seed = seed
         self._interest = interest
         self._answers = answers
+        self._dissemination = dissemination
         self._oracle = InterestOracle(interest.node_count)
         self.engine = EventEngine(self._machine, network, seed, watchers)
 
@@ -66,7 +69,7 @@ class EventPopulation:
             view = self._oracle.view_for(self._parameters, self._seed, node)
             if self._answers is not None:
                 view = RecordingView(view, self._answers)
-        return system.machine(self._parameters, self._seed, node, view)
+        return make_machine(system, self._parameters, self._seed, node, view, self._dissemination)
 
     def _subscribe(self, node: int) -> None:
         interest = self._interest

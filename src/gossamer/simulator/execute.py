@@ -24,10 +24,19 @@ from gossamer.simulator.checkers import all_checkers
 from gossamer.simulator.engine import Watcher
 from gossamer.simulator.event_population import EventPopulation
 from gossamer.simulator.links import LinkBook
-from gossamer.simulator.measure import Progress, TopicMeasures, measure_topics, silent, summarise
+from gossamer.simulator.measure import (
+    Progress,
+    TopicMeasures,
+    measure_topics,
+    silent,
+    summarise,
+    top_intersection,
+)
 from gossamer.simulator.network import Network, Partition, read_latency
+from gossamer.simulator.publications import Publications
 from gossamer.simulator.recorder import ControlCounter, DeliveryLog, Recorder
 from gossamer.simulator.systems import SimulatedSystem, find_simulated
+from gossamer.workloads.interests import make_interests
 
 
 @dataclass(frozen=True)
@@ -48,7 +57,7 @@ def execute(run: Run, progress: Progress = silent, exact: bool = True, record: B
     parameters = read_parameters(simulated.system, run.parameters)
     if run.dissemination is not None:
         check_dissemination(simulated.system, run.dissemination)
-    workload = read_workload(Path(run.workload))
+    workload = find_workload(run)
     present = np.ones(workload.interest.node_count, np.bool_)
     if run.until_us is not None:
         overlay, facts, tables, up = _simulate(run, simulated, parameters, workload, progress, record)
@@ -68,8 +77,19 @@ def execute(run: Run, progress: Progress = silent, exact: bool = True, record: B
         **summarise(overlay, interest, topics, present),
         **facts,
     }
+    if run.tdi_depth:
+        metrics["tdi_percent"] = top_intersection(interest, run.tdi_depth)
     measured = {"topics": _topic_columns(workload, topics), "degrees": _degree_columns(overlay, present)}
     return Result(workload, overlay, metrics, {**tables, **measured})
+
+
+def find_workload(run: Run) -> Workload:
+    """Read the run's workload, or make it by its law."""
+    law = run.workload
+    if isinstance(law, str):
+        return read_workload(Path(law))
+    interest = make_interests(law.nodes, law.topics, law.subscriptions, law.popularity, run.seed)
+    return Workload(interest, np.arange(law.nodes), np.arange(law.topics))
 
 
 Outcome = tuple[Overlay, dict[str, Any], dict[str, Mapping[str, Any]]]
@@ -78,6 +98,8 @@ Outcome = tuple[Overlay, dict[str, Any], dict[str, Mapping[str, Any]]]
 def _build_by_cycles(
     run: Run, simulated: SimulatedSystem, parameters: Any, workload: Workload, progress: Progress
 ) -> Outcome:
+    if simulated.planner is not None:
+        return simulated.planner(parameters, run.seed, workload.interest), {"cycles": 0, "stopped_by": "plan"}, {}
     if simulated.population is None:
         raise InputError(f"{run.system} has no compiled kernel; use --engine event")
     population = simulated.population(parameters, run.seed, workload.interest)
@@ -141,12 +163,21 @@ def _simulate(
     answers: list[Peer | None] | None = None
     if record is not None:
         answers = []
-        header = Header(system=run.system, parameters=msgspec.to_builtins(parameters), seed=run.seed)
+        header = Header(
+            system=run.system,
+            parameters=msgspec.to_builtins(parameters),
+            seed=run.seed,
+            dissemination=run.dissemination,
+        )
         watchers.append(Recorder(record, header, answers))
-    population = EventPopulation(simulated, parameters, run.seed, workload.interest, network, watchers, answers)
+    population = EventPopulation(
+        simulated, parameters, run.seed, workload.interest, network, watchers, answers, run.dissemination
+    )
     engine = population.engine
     population.start_together(np.flatnonzero(churn.present_at_start(node_count)).tolist())
     _schedule_churn(population, churn)
+    publications = Publications(population, workload.interest, run.seed)
+    publications.schedule(run.event_count, run.until_us)
     steps = min(100, run.until_us)
     for step in range(1, steps + 1):
         engine.run(run.until_us * step // steps)
@@ -163,8 +194,9 @@ def _simulate(
         "present": len(engine.present),
         "handled_events": engine.handled_count,
         "lost_messages": engine.lost_count,
-        "delivered": len(tables["deliveries"]["event"]),
     }
+    if run.dissemination is not None:
+        facts |= {**publications.facts(), **deliveries.facts(publications.expected)}
     return links.overlay(node_count), facts, tables, engine.present
 
 

@@ -22,7 +22,7 @@ from gossamer.protocols.interface import (
     TimerFired,
     Unsubscribe,
 )
-from gossamer.protocols.systems import System
+from gossamer.protocols.systems import System, make_machine
 from gossamer.simulator.links import LinkBook
 from gossamer.simulator.population import CycleChanges, newcomer, together
 from gossamer.simulator.views import InterestOracle
@@ -111,7 +111,7 @@ class Lockstep:
 
     def _start(self, node: int, event: Started, now_us: int) -> None:
         view = self._oracle.view_for(self._parameters, self._seed, node) if self._system.takes_view else None
-        self.machines[node] = self._system.machine(self._parameters, self._seed, node, view)
+        self.machines[node] = make_machine(self._system, self._parameters, self._seed, node, view)
         first: list[Event] = [event]
         first += [Subscribe(topic, Role.FOLLOWS) for topic in self._interests[node]]
         for each in first:

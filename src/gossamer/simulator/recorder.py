@@ -6,7 +6,7 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from gossamer.protocols.interface import Action, Data, Deliver, Event, MessageReceived, Peer, Publish, Send
+from gossamer.protocols.interface import Action, Data, Deliver, Event, MessageReceived, Peer, Send
 from gossamer.protocols.record import Header, encode_header, encode_step
 
 
@@ -76,6 +76,8 @@ class DeliveryLog:
         self._names: dict[tuple[int, int], int] = {}
         self._rows: dict[tuple[int, int], list[int]] = {}
         self._copies: dict[tuple[int, int], int] = {}
+        self._latencies_us: list[int] = []
+        self._data_messages = 0
 
     def handled(self, at_us: int, node: int, event: Event, actions: Sequence[Action]) -> None:
         """See `engine.Watcher`."""
@@ -85,7 +87,9 @@ class DeliveryLog:
             if type(action) is Deliver:
                 number = self._number(action.publisher, action.sequence)
                 self._rows[number, node] = [action.topic, at_us, action.hops]
-            elif type(action) is Send and type(event) is Publish and isinstance(action.message, Data):
+                self._latencies_us.append(at_us - action.published_us)
+            elif type(action) is Send and isinstance(action.message, Data):
+                self._data_messages += len(action.to)
                 self._number(action.message.publisher, action.message.sequence)
 
     def gone(self, at_us: int, node: int) -> None:
@@ -101,6 +105,21 @@ class DeliveryLog:
             "at_us": [self._rows[key][1] for key in keys],
             "hops": [self._rows[key][2] for key in keys],
             "duplicates": [max(self._copies.get(key, 0) - 1, 0) for key in keys],
+        }
+
+    def facts(self, expected: int) -> dict[str, Any]:
+        """What the metrics say of deliveries."""
+        delivered = len(self._rows)
+        hops = [row[2] for row in self._rows.values()]
+        return {
+            "delivered": delivered,
+            "delivery_ratio": delivered / expected if expected else 1.0,
+            "data_messages": self._data_messages,
+            "data_messages_per_delivery": self._data_messages / delivered if delivered else 0.0,
+            "hops_mean": sum(hops) / delivered if delivered else 0.0,
+            "hops_most": max(hops, default=0),
+            "latency_us_mean": sum(self._latencies_us) / delivered if delivered else 0.0,
+            "latency_us_most": max(self._latencies_us, default=0),
         }
 
     def _number(self, publisher: int, sequence: int) -> int:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from gossamer.model.arrays.interest import Interest
+from gossamer.model.arrays.overlay import Overlay
+from gossamer.planners.per_topic import mesh_per_topic, ring_per_topic
 from gossamer.protocols.spidercast.messages import (
     RandomParameters,
     SimilarityParameters,
@@ -26,9 +28,11 @@ class SimulatedSystem:
 
     system: System
     # (parameters, seed, interest) -> a population that has started; None where there is no kernel.
-    population: Callable[[Any, int, Interest], Population] | None
+    population: Callable[[Any, int, Interest], Population] | None = None
     # How many first contacts each node is given when a population starts together.
-    contact_count: Callable[[Any], int]
+    contact_count: Callable[[Any], int] = lambda parameters: 0
+    # (parameters, seed, interest) -> the overlay, for systems that are planned centrally.
+    planner: Callable[[Any, int, Interest], Overlay] | None = None
 
 
 def spidercast_numbers(parameters: SpiderCastParameters) -> SpiderCastNumbers:
@@ -77,14 +81,17 @@ def _spidercast_kernel(numbers: Callable[[Any], SpiderCastNumbers]) -> Callable[
     return lambda parameters, seed, interest: SpiderCastPopulation(numbers(parameters), seed, interest)
 
 
-def _no_contacts(parameters: Any) -> int:
-    return 0
-
-
 SIMULATED: Mapping[str, SimulatedSystem] = {
-    "spidercast": SimulatedSystem(SYSTEMS["spidercast"], _spidercast_kernel(spidercast_numbers), _no_contacts),
-    "similarity": SimulatedSystem(SYSTEMS["similarity"], _spidercast_kernel(similarity_numbers), _no_contacts),
-    "random": SimulatedSystem(SYSTEMS["random"], _spidercast_kernel(random_numbers), _no_contacts),
+    "spidercast": SimulatedSystem(SYSTEMS["spidercast"], _spidercast_kernel(spidercast_numbers)),
+    "similarity": SimulatedSystem(SYSTEMS["similarity"], _spidercast_kernel(similarity_numbers)),
+    "random": SimulatedSystem(SYSTEMS["random"], _spidercast_kernel(random_numbers)),
+    "ring-per-topic": SimulatedSystem(
+        SYSTEMS["ring-per-topic"], planner=lambda parameters, seed, interest: ring_per_topic(interest)
+    ),
+    "mesh-per-topic": SimulatedSystem(
+        SYSTEMS["mesh-per-topic"],
+        planner=lambda parameters, seed, interest: mesh_per_topic(interest, parameters.links, seed),
+    ),
     "cyclon": SimulatedSystem(
         system=SYSTEMS["cyclon"],
         population=lambda parameters, seed, interest: CyclonPopulation(parameters, seed, interest.node_count),

@@ -8,13 +8,23 @@ import msgspec
 QUIET_CYCLES = 10
 
 
+class WorkloadLaw(msgspec.Struct, frozen=True, kw_only=True):
+    """A workload to be made, in the words of `gossamer workload make`; the run's seed is its seed too."""
+
+    nodes: int
+    topics: int
+    subscriptions: str
+    popularity: str
+
+
 class Run(msgspec.Struct, frozen=True, kw_only=True):
     """One system on one workload with one seed. `until_us` absent: build until the links rest."""
 
     system: str
     parameters: dict[str, Any] = {}
     seed: int
-    workload: str
+    # A folder, or a law to make the workload by.
+    workload: str | WorkloadLaw
     engine: Literal["cycle", "event"] = "cycle"
     # Building: give up after this many cycles.
     cycle_limit: int = 100
@@ -26,3 +36,5 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     latency: str = "20ms"
     loss: float = 0.0
     partitions: tuple[str, ...] = ()
+    # Also measure tdi(d) of the workload, for this d; 0: do not.
+    tdi_depth: int = 0

@@ -139,6 +139,18 @@ class SpiderCast:
         self._turn_is_set = False
         self._sent_disconnect: list[NodeId | None] = [None, None]
 
+    def neighbours_on(self, topic: TopicId) -> Sequence[NodeId]:
+        """See `interface.Overlay`: neighbours of either task, each once, by id."""
+        greedy, random = self.tasks
+        found = [node for node, neighbour in greedy.neighbours.items() if topic in neighbour.interest]
+        if random.neighbours:
+            found += [
+                node
+                for node, neighbour in random.neighbours.items()
+                if topic in neighbour.interest and node not in greedy.neighbours
+            ]
+        return sorted(found)
+
     def redirect(self, task: Task) -> NodeId | None:
         """Whom a task was redirected to and has not tried yet."""
         peer = self._asking[task].redirect

@@ -1,0 +1,179 @@
+"""What an exhibit is, and how measured values become a table, a picture and a verdict.
+
+An exhibit names runs; somebody else carries them out (`cli` joins the two). Its published values stand once, in
+the paper's `published.toml`. A verdict is computed from the two and never written down.
+"""
+
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import pairwise
+from math import sqrt
+from pathlib import Path
+from statistics import mean, stdev
+from typing import Any
+
+from gossamer.model.values.run import Run
+
+MET, MISSED, HOLDS, FAILS = "met", "missed", "holds", "does not hold"
+
+# Student's t, two-sided 95%, by degrees of freedom; above ten seeds the normal value is near enough.
+_STUDENT = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262}
+
+Metrics = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Point:
+    """One run of one series at one place on the x axis."""
+
+    series: str
+    x: float
+    run: Run
+
+
+@dataclass(frozen=True)
+class Value:
+    """A series at one x, over its seeds, beside what was published."""
+
+    series: str
+    x: float
+    seeds: int
+    measured: float
+    low: float
+    high: float
+    published: float | None
+    deviation: float | None
+    verdict: str | None
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Something the paper says of the curves as a whole; `holds` sees all values of the exhibit."""
+
+    text: str
+    holds: Callable[[Sequence[Value]], bool]
+
+
+@dataclass(frozen=True)
+class Exhibit:
+    """One table or figure of a paper."""
+
+    name: str
+    title: str
+    x_label: str
+    y_label: str
+    # What is measured of a run.
+    measure: Callable[[Metrics], float]
+    # quick -> the points; the quick version leaves out what `left_out` says.
+    points: Callable[[bool], list[Point]]
+    left_out: str
+    # A published value is met within this share of itself.
+    tolerance: float = 0.02
+    claims: tuple[Claim, ...] = ()
+    # Why a published value is missed, where an experiment has shown it.
+    remark: str = ""
+    log_y: bool = False
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """An exhibit with its values and verdicts."""
+
+    exhibit: Exhibit
+    quick: bool
+    values: tuple[Value, ...]
+    claims: tuple[tuple[str, str], ...] = field(default_factory=tuple)
+
+    @property
+    def verdict(self) -> str:
+        """Met when every published value is met and every claim holds."""
+        missed = any(value.verdict == MISSED for value in self.values)
+        return MISSED if missed or any(verdict == FAILS for _, verdict in self.claims) else MET
+
+    def line(self) -> str:
+        """Published, measured, deviation, verdict: the worst value, and how many there are."""
+        compared = [value for value in self.values if value.deviation is not None]
+        parts = [f"{self.exhibit.name}: {self.verdict}"]
+        if compared:
+            worst = max(compared, key=lambda value: abs(value.deviation or 0.0))
+            met = sum(1 for value in compared if value.verdict == MET)
+            parts.append(
+                f"{met} of {len(compared)} published values met within {self.exhibit.tolerance:.0%}; the furthest: "
+                f"{worst.series} at {worst.x:g}, published {worst.published:g}, measured {worst.measured:.4g}, "
+                f"deviation {worst.deviation:+.1%}"
+            )
+        if self.claims:
+            held = sum(1 for _, verdict in self.claims if verdict == HOLDS)
+            parts.append(f"{held} of {len(self.claims)} claims hold")
+        return "; ".join(parts)
+
+
+def published_values(name: str) -> dict[tuple[str, float], float]:
+    """(series, x) -> value as published, from the paper's data file."""
+    paper, _, figure = name.partition("/")
+    entry = _published(paper).get(figure, {})
+    found = {}
+    for series, points in entry.get("series", {}).items():
+        for x, value in zip(entry["x"], points, strict=True):
+            found[series, float(x)] = float(value)
+    return found
+
+
+def published_source(name: str) -> str:
+    """Where the paper shows it."""
+    paper, _, figure = name.partition("/")
+    return str(_published(paper).get(figure, {}).get("source", ""))
+
+
+@cache
+def _published(paper: str) -> dict[str, Any]:
+    path = Path(__file__).parent / paper / "published.toml"
+    return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
+def compare(published: float, measured: float, tolerance: float) -> tuple[float, str]:
+    """(deviation, verdict) of a measured value; a published zero is met by zero alone."""
+    if published == 0:
+        return (0.0, MET) if measured == 0 else (float("inf"), MISSED)
+    deviation = measured / published - 1
+    return deviation, MET if abs(deviation) <= tolerance else MISSED
+
+
+def judge(exhibit: Exhibit, quick: bool, measured: Sequence[tuple[Point, float]]) -> Outcome:
+    """Gather seeds, set them beside what was published, and judge."""
+    published = published_values(exhibit.name)
+    groups: dict[tuple[str, float], list[float]] = {}
+    for point, value in measured:
+        groups.setdefault((point.series, point.x), []).append(value)
+    values = []
+    for (series, x), samples in groups.items():
+        middle = mean(samples)
+        spread = _half_width(samples)
+        known = published.get((series, x))
+        deviation, verdict = compare(known, middle, exhibit.tolerance) if known is not None else (None, None)
+        values.append(
+            Value(series, x, len(samples), middle, middle - spread, middle + spread, known, deviation, verdict)
+        )
+    claims = tuple((claim.text, HOLDS if claim.holds(values) else FAILS) for claim in exhibit.claims)
+    return Outcome(exhibit, quick, tuple(values), claims)
+
+
+def _half_width(samples: Sequence[float]) -> float:
+    """Half of the 95% interval of the mean."""
+    if len(samples) < 2:
+        return 0.0
+    return _STUDENT.get(len(samples) - 1, 1.96) * stdev(samples) / sqrt(len(samples))
+
+
+def curve(values: Sequence[Value], series: str) -> list[Value]:
+    """One series, by x."""
+    return sorted((value for value in values if value.series == series), key=lambda value: value.x)
+
+
+def falls(values: Sequence[Value], series: str) -> bool:
+    """Whether a series goes down from its first x to its last, step by step within the noise."""
+    points = curve(values, series)
+    steps_down = all(later.measured <= earlier.high for earlier, later in pairwise(points))
+    return points[-1].measured < points[0].measured and steps_down

@@ -1,0 +1,129 @@
+"""`gossamer reproduce`: the papers' tables and figures again, with the published values beside ours."""
+
+import os
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gossamer.cli.console import print_json, print_table, progress_bar
+from gossamer.cli.options import Json, manifest
+
+if TYPE_CHECKING:
+    from gossamer.analysis.exhibits.harness import Outcome
+
+
+def reproduce(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="An exhibit, a paper, `all`, or `list`.")],
+    out: Annotated[Path, typer.Option(help="Where results go; runs already done there are not done again.")] = Path(
+        "out/reproduce"
+    ),
+    quick: Annotated[bool, typer.Option("--quick", help="A smaller version; says what it leaves out.")] = False,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Processes at once; by default one a core.")] = None,
+    json: Json = False,
+) -> None:
+    """Regenerate published exhibits: a table (Parquet, CSV), a picture (SVG, PNG) and a verdict for each.
+
+    Example: gossamer reproduce spidercast/fig12 --quick
+    """
+    from gossamer.analysis.exhibits.catalogue import CATALOGUE, find_exhibits
+
+    if name == "list":
+        if json:
+            print_json([{"name": exhibit.name, "title": exhibit.title} for exhibit in CATALOGUE.values()])
+        else:
+            rows = [[exhibit.name, exhibit.title] for exhibit in CATALOGUE.values()]
+            print_table("Exhibits", ["name", "what it shows"], rows)
+        return
+
+    from gossamer.analysis.exhibits.harness import judge
+    from gossamer.simulator.pool import execute_all, run_key
+
+    exhibits = find_exhibits(name)
+    started = time.monotonic()
+    points = {exhibit.name: exhibit.points(quick) for exhibit in exhibits}
+    runs = [point.run for group in points.values() for point in group]
+    out.mkdir(parents=True, exist_ok=True)
+    with progress_bar() as progress:
+        metrics = execute_all(runs, out / "runs", jobs or os.cpu_count() or 1, progress)
+    outcomes = []
+    for exhibit in exhibits:
+        measured = [(point, exhibit.measure(metrics[run_key(point.run)])) for point in points[exhibit.name]]
+        outcome = judge(exhibit, quick, measured)
+        _write(out / exhibit.name, outcome, runs=[point.run for point in points[exhibit.name]], started=started)
+        outcomes.append(outcome)
+    if json:
+        print_json([_describe(outcome) for outcome in outcomes])
+        return
+    for outcome in outcomes:
+        _show(outcome, out)
+
+
+def _write(folder: Path, outcome: "Outcome", runs: list[Any], started: float) -> None:
+    import csv
+    from dataclasses import asdict
+
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from gossamer.analysis.exhibits.picture import draw
+    from gossamer.model.tables.folders import output_folder, write_json, write_manifest
+    from gossamer.simulator.pool import code_hash
+
+    rows = [asdict(value) for value in outcome.values]
+    with output_folder(folder, force=True) as making:
+        pq.write_table(pa.Table.from_pylist(rows), making / "values.parquet")
+        with (making / "values.csv").open("w", newline="") as file:
+            writer = csv.DictWriter(file, list(rows[0]))
+            writer.writeheader()
+            writer.writerows(rows)
+        draw(outcome, making)
+        write_json(making / "verdict.json", _describe(outcome))
+        made = manifest("reproduce", None, started, {}, {"values": len(rows)}, runs=runs, code_sha256=code_hash())
+        write_manifest(making, made)
+
+
+def _describe(outcome: "Outcome") -> dict[str, Any]:
+    from dataclasses import asdict
+
+    exhibit = outcome.exhibit
+    return {
+        "name": exhibit.name,
+        "title": exhibit.title,
+        "verdict": outcome.verdict,
+        "line": outcome.line(),
+        "quick": outcome.quick,
+        "left_out": exhibit.left_out if outcome.quick else "",
+        "values": [asdict(value) for value in outcome.values],
+        "claims": [{"claim": text, "verdict": verdict} for text, verdict in outcome.claims],
+        "remark": exhibit.remark,
+    }
+
+
+def _show(outcome: "Outcome", out: Path) -> None:
+    exhibit = outcome.exhibit
+    rows = [
+        [
+            value.series,
+            f"{value.x:g}",
+            f"{value.measured:.4g} ± {value.high - value.measured:.2g}",
+            "" if value.published is None else f"{value.published:g}",
+            "" if value.deviation is None else f"{value.deviation:+.1%}",
+            value.verdict or "",
+        ]
+        for value in outcome.values
+    ]
+    print_table(
+        f"{exhibit.name}: {exhibit.title}",
+        ["series", exhibit.x_label, f"measured {exhibit.y_label}, 95%", "published", "deviation", "verdict"],
+        rows,
+    )
+    for text, verdict in outcome.claims:
+        typer.echo(f"  claim: {text}: {verdict}")
+    if outcome.verdict == "missed" and exhibit.remark:
+        typer.echo(f"  {exhibit.remark}")
+    if outcome.quick:
+        typer.echo(f"  quick: left out {exhibit.left_out}")
+    typer.echo(f"  {outcome.line()}")
+    typer.echo(f"  in {out / exhibit.name}\n")

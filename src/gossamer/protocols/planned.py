@@ -1,0 +1,17 @@
+"""Parameters of systems that are planned centrally: their nodes run no protocol to find their links."""
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+
+class RingParameters(Struct, frozen=True, kw_only=True):
+    """A ring has nothing to set."""
+
+
+class MeshParameters(Struct, frozen=True, kw_only=True):
+    """A random mesh for each topic."""
+
+    links: Annotated[
+        int, Meta(ge=1, le=1000, description="Chosen: 6, gossipsub's D. Links a node keeps in each of its topics")
+    ] = 6

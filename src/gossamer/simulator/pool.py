@@ -1,0 +1,93 @@
+"""Many runs on this machine: a process for each core, results kept as they finish.
+
+A result is kept under a name made from the run and from the code that computes it, so that a list of runs that
+was stopped goes on where it was, and a change of code computes everything anew.
+"""
+
+import hashlib
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from functools import cache
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+import gossamer
+from gossamer.model.values.run import Run
+from gossamer.simulator.execute import execute
+
+Progress = Callable[[str, int, int], None]
+
+
+def execute_all(runs: Sequence[Run], kept: Path, jobs: int, progress: Progress) -> dict[bytes, dict[str, Any]]:
+    """The metrics of every run, by `run_key`; equal runs are carried out once."""
+    wanted = {run_key(run): run for run in runs}
+    done = {key: found for key, run in wanted.items() if (found := _read(kept, run)) is not None}
+    todo = [run for key, run in wanted.items() if key not in done]
+    progress("runs", len(done), len(wanted))
+    if not todo:
+        return done
+    kept.mkdir(parents=True, exist_ok=True)
+    # Long runs first, so that none is left alone at the end.
+    todo.sort(key=_size, reverse=True)
+    # Spawned, not forked: numba and pyarrow have threads.
+    with ProcessPoolExecutor(min(jobs, len(todo)), mp_context=get_context("spawn")) as pool:
+        waiting = {pool.submit(_metrics, run): run for run in todo}
+        try:
+            for finished in as_completed(waiting):
+                run = waiting[finished]
+                done[run_key(run)] = finished.result()
+                _write(kept, run, done[run_key(run)])
+                progress("runs", len(done), len(wanted))
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    return done
+
+
+def run_key(run: Run) -> bytes:
+    """What makes two runs the same."""
+    return msgspec.json.encode(run)
+
+
+def _metrics(run: Run) -> dict[str, Any]:
+    result = execute(run)
+    degrees = {name: list(map(int, column)) for name, column in result.tables["degrees"].items()}
+    return {**result.metrics, "degrees": degrees}
+
+
+def _size(run: Run) -> int:
+    law = run.workload
+    return 0 if isinstance(law, str) else law.nodes * (20 if run.engine == "event" else 1)
+
+
+@cache
+def code_hash() -> str:
+    """The source of every room that a result depends on."""
+    root = Path(str(gossamer.__file__)).parent
+    digest = hashlib.sha256()
+    for room in ("kernels", "model", "planners", "protocols", "simulator", "workloads"):
+        for path in sorted((root / room).rglob("*.py")):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def _name(run: Run) -> str:
+    return hashlib.sha256(run_key(run) + code_hash().encode()).hexdigest()[:32] + ".json"
+
+
+def _read(kept: Path, run: Run) -> dict[str, Any] | None:
+    try:
+        content = msgspec.json.decode((kept / _name(run)).read_bytes(), type=dict[str, Any])
+    except (OSError, ValueError):
+        return None
+    return content
+
+
+def _write(kept: Path, run: Run, metrics: dict[str, Any]) -> None:
+    making = kept / f".{_name(run)}.{os.getpid()}"
+    making.write_bytes(msgspec.json.encode(metrics))
+    making.replace(kept / _name(run))

@@ -1,0 +1,52 @@
+"""What is published in a simulation: when, by whom, on what, and who ought to get it."""
+
+from typing import Any
+
+import numpy as np
+
+from gossamer.model.arrays.interest import Interest
+from gossamer.model.values.draw import Purpose, below, draw, unit
+from gossamer.model.values.ids import Role
+from gossamer.protocols.interface import Publish
+from gossamer.simulator.event_population import EventPopulation
+
+# Chosen: publishing begins when half of the time has passed, so that the overlay has settled, and ends a little
+# before the end, so that what was published can arrive.
+FIRST_SHARE, LAST_SHARE = 0.5, 0.95
+PAYLOAD = bytes(100)
+
+
+class Publications:
+    """Messages at random times, each by a random subscription of those present: popular topics have more."""
+
+    def __init__(self, population: EventPopulation, interest: Interest, seed: int) -> None:
+        self._population = population
+        self._interest = interest
+        self._seed = seed
+        self._published = 0
+        # Deliveries that would reach every follower present when its message was published.
+        self.expected = 0
+
+    def schedule(self, count: int, until_us: int) -> None:
+        """Plan `count` messages."""
+        for number in range(count):
+            share = FIRST_SHARE + (LAST_SHARE - FIRST_SHARE) * unit(draw(self._seed, 0, Purpose.PUBLISH_TIME, number))
+            self._population.engine.call_at(int(until_us * share), lambda number=number: self._publish(number))  # type: ignore[misc]
+
+    def facts(self) -> dict[str, Any]:
+        """What the metrics say of publishing."""
+        return {"published": self._published, "expected_deliveries": self.expected}
+
+    def _publish(self, number: int) -> None:
+        interest = self._interest
+        present = self._population.engine.present_flags(interest.node_count)
+        candidates = np.flatnonzero(np.repeat(present, interest.sizes))
+        if not len(candidates):
+            return
+        place = candidates[below(draw(self._seed, 0, Purpose.PUBLISH_TOPIC, number), len(candidates))]
+        node, topic = int(interest.owners[place]), int(interest.node_topics[place])
+        holders = interest.node_topics == topic
+        follows = (interest.roles & int(Role.FOLLOWS)) != 0
+        self.expected += int((holders & follows & present[interest.owners] & (interest.owners != node)).sum())
+        self._published += 1
+        self._population.engine.give(node, Publish(topic, PAYLOAD))

@@ -1,0 +1,105 @@
+"""Flooding as a machine against flooding as a kernel, on the same overlay."""
+
+import numpy as np
+import pytest
+
+from gossamer.kernels.flood import flood
+from gossamer.model.values.ids import Role
+from gossamer.protocols.flood import Flood, Seen
+from gossamer.protocols.interface import Data, Deliver, MessageReceived, Publish, Send, Subscribe, Unsubscribe
+from gossamer.protocols.systems import read_parameters
+from gossamer.simulator.checkers import all_checkers
+from gossamer.simulator.event_population import EventPopulation
+from gossamer.simulator.links import LinkBook
+from gossamer.simulator.network import ConstantLatency, Network
+from gossamer.simulator.recorder import DeliveryLog
+from gossamer.simulator.systems import SIMULATED
+from gossamer.workloads.interests import make_interests
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_machine_and_kernel_agree_on_hops_copies_and_messages(seed):
+    interest = make_interests(120, 12, "3", "rss", seed)
+    simulated = SIMULATED["spidercast"]
+    links, log = LinkBook(), DeliveryLog()
+    population = EventPopulation(
+        simulated,
+        read_parameters(simulated.system, {}),
+        seed,
+        interest,
+        Network(ConstantLatency(20_000)),
+        (links, log, *all_checkers()),
+        dissemination="flood",
+    )
+    population.start_together(range(120))
+    population.engine.run(30_000_000)
+    overlay = links.overlay(120)
+    hops, copies = np.zeros(120, np.int32), np.zeros(120, np.int32)
+    sent = 0
+    for number, node in enumerate(range(0, 120, 7)):
+        topic = int(interest.topics_of(node)[0])
+        population.engine.give(node, Publish(topic, b"x"))
+        population.engine.run(population.engine.now_us + 2_000_000)
+        holds = np.zeros(120, np.bool_)
+        holds[interest.nodes_of(topic)] = True
+        sent += flood(node, holds, overlay.starts, overlay.neighbours, hops, copies)
+        columns = log.columns()
+        rows = [row for row, event in enumerate(columns["event"]) if event == number]
+        got = {columns["node"][row]: (columns["hops"][row], columns["duplicates"][row]) for row in rows}
+        assert got == {int(other): (int(hops[other]), int(copies[other]) - 1) for other in np.flatnonzero(hops > 0)}
+        assert log.facts(1)["data_messages"] == sent
+
+
+class Fixed:
+    """An overlay that stands still."""
+
+    def __init__(self, *nodes):
+        self.nodes = nodes
+
+    def neighbours_on(self, topic):
+        return self.nodes
+
+
+def handle(part, event):
+    out = []
+    part.handle(event, 5, out)
+    return out
+
+
+def part_with(role):
+    part = Flood(Fixed(2, 3), node=1)
+    handle(part, Subscribe(7, role))
+    return part
+
+
+DATA = Data(7, 9, 1, 0, 0, b"x")
+
+
+def test_a_follower_delivers_and_passes_on_but_not_back():
+    deliver, send = handle(part_with(Role.FOLLOWS), MessageReceived(2, DATA))
+    assert deliver == Deliver(7, b"x", 9, 1, 1, 0)
+    assert send == Send((3,), Data(7, 9, 1, 1, 0, b"x"))
+
+
+def test_a_publisher_passes_on_without_delivering():
+    assert [type(action) for action in handle(part_with(Role.PUBLISHES), MessageReceived(2, DATA))] == [Send]
+
+
+def test_a_second_copy_does_nothing():
+    part = part_with(Role.FOLLOWS)
+    handle(part, MessageReceived(2, DATA))
+    assert handle(part, MessageReceived(3, DATA)) == []
+
+
+def test_a_topic_that_was_let_go_is_neither_delivered_nor_relayed_nor_published():
+    part = part_with(Role.BOTH)
+    handle(part, Unsubscribe(7))
+    assert not any(isinstance(action, (Deliver, Send)) for action in handle(part, MessageReceived(2, DATA)))
+    assert handle(part, Publish(7, b"y")) == []
+
+
+def test_what_is_remembered_is_bounded_and_the_oldest_goes_first():
+    seen = Seen(most=3)
+    assert [seen.add(1, number) for number in (1, 2, 3, 1, 4)] == [True, True, True, False, True]
+    assert seen.add(1, 1)
+    assert not seen.add(1, 4)

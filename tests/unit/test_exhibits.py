@@ -1,0 +1,161 @@
+"""The harness of exhibits: verdicts are computed from published and measured values, and from nothing else."""
+
+import csv
+import json
+import sys
+from dataclasses import replace
+
+import pyarrow.parquet as pq
+import pytest
+
+from gossamer.analysis.exhibits.catalogue import CATALOGUE, find_exhibits
+from gossamer.analysis.exhibits.harness import (
+    Claim,
+    Exhibit,
+    Point,
+    Value,
+    compare,
+    falls,
+    judge,
+    published_source,
+    published_values,
+)
+from gossamer.cli import app as cli
+from gossamer.model.values.errors import InputError
+from gossamer.model.values.run import Run, WorkloadLaw
+from gossamer.protocols.systems import SYSTEMS, find_system, read_parameters
+
+FIG12 = CATALOGUE["spidercast/fig12"]
+RUN = Run(system="spidercast", seed=1, workload=WorkloadLaw(nodes=10, topics=5, subscriptions="2", popularity="rss"))
+
+
+def as_published(shift=1.0):
+    return [(Point(series, x, RUN), value * shift) for (series, x), value in published_values(FIG12.name).items()]
+
+
+def test_values_as_published_are_met_and_a_shift_of_a_tenth_is_not():
+    assert judge(FIG12, False, as_published()).verdict == "met"
+    for shift in (0.9, 1.1):
+        outcome = judge(FIG12, False, as_published(shift))
+        assert outcome.verdict == "missed"
+        assert all(value.verdict == "missed" for value in outcome.values)
+
+
+def test_one_value_shifted_by_a_tenth_changes_its_own_verdict_alone():
+    measured = as_published()
+    measured[3] = (measured[3][0], measured[3][1] * 1.1)
+    outcome = judge(FIG12, False, measured)
+    assert outcome.verdict == "missed"
+    (missed,) = [value for value in outcome.values if value.verdict == "missed"]
+    assert (missed.series, missed.x) == (measured[3][0].series, measured[3][0].x)
+    assert missed.deviation == pytest.approx(0.1)
+    assert f"{missed.series} at {missed.x:g}, published" in outcome.line()
+
+
+@pytest.mark.parametrize(
+    ("published", "measured", "expected"),
+    [(10, 10.19, "met"), (10, 10.21, "missed"), (10, 9.81, "met"), (0, 0, "met"), (0, 1, "missed")],
+)
+def test_a_value_is_met_within_its_tolerance(published, measured, expected):
+    assert compare(published, measured, 0.02)[1] == expected
+
+
+def test_the_interval_of_the_mean_is_students():
+    point = Point("a", 1.0, RUN)
+    exhibit = replace(FIG12, name="spidercast/fig7a", claims=())
+    (value,) = judge(exhibit, False, [(point, 1.0), (point, 2.0), (point, 3.0)]).values
+    # Standard deviation 1, three values, t = 4.303.
+    assert (value.measured, value.seeds) == (2.0, 3)
+    assert value.high - value.measured == pytest.approx(4.303 / 3**0.5)
+
+
+def test_a_claim_that_fails_makes_the_exhibit_missed():
+    point = Point("a", 1.0, RUN)
+    for holds, verdict in ((True, "met"), (False, "missed")):
+        exhibit = replace(FIG12, name="spidercast/fig7a", claims=(Claim("so it is", lambda _, holds=holds: holds),))
+        assert judge(exhibit, False, [(point, 1.0)]).verdict == verdict
+
+
+def values_of(*numbers):
+    return [Value("a", float(x), 1, y, y - 0.1, y + 0.1, None, None, None) for x, y in enumerate(numbers)]
+
+
+def test_a_curve_falls_when_it_ends_lower_and_never_climbs_beyond_the_noise():
+    assert falls(values_of(5, 4, 3), "a")
+    assert falls(values_of(5, 4, 4.05), "a")
+    assert not falls(values_of(5, 4, 4.5), "a")
+    assert not falls(values_of(5, 5, 5), "a")
+
+
+@pytest.mark.parametrize("name", sorted(CATALOGUE))
+def test_every_exhibit_has_runs_that_exist_and_says_where_it_comes_from(name):
+    exhibit: Exhibit = CATALOGUE[name]
+    figure = name.partition("/")[2]
+    if not figure.endswith("-partitions"):
+        assert published_source(name), f"{name} has no entry in published.toml"
+    for quick in (True, False):
+        points = exhibit.points(quick)
+        assert points
+        for point in points:
+            read_parameters(find_system(point.run.system), point.run.parameters)
+    assert len(exhibit.points(True)) < len(exhibit.points(False))
+    assert exhibit.left_out
+    assert {series for series, _ in published_values(name)} <= {point.series for point in exhibit.points(False)}
+
+
+def test_an_exhibit_is_found_by_name_by_paper_and_among_all():
+    assert [exhibit.name for exhibit in find_exhibits("spidercast/fig12")] == ["spidercast/fig12"]
+    assert find_exhibits("spidercast") == find_exhibits("all") == list(CATALOGUE.values())
+    with pytest.raises(InputError, match="did you mean spidercast/fig"):
+        find_exhibits("spidercast/fig21")
+
+
+def test_reproduce_writes_table_picture_and_verdict_and_does_not_run_twice(monkeypatch, capsys, tmp_path):
+    small = WorkloadLaw(nodes=60, topics=10, subscriptions="3", popularity="rss")
+
+    def points(quick):
+        return [
+            Point(series, 1000.0, Run(system=system, seed=seed, workload=small))
+            for series, system in (("SpiderCast (3,0)", "spidercast"), ("random(10)", "random"))
+            for seed in (1, 2)
+        ]
+
+    monkeypatch.setitem(CATALOGUE, "spidercast/fig12", replace(FIG12, points=points))
+    monkeypatch.chdir(tmp_path)
+
+    def reproduce():
+        monkeypatch.setattr(
+            sys, "argv", ["gossamer", "reproduce", "spidercast/fig12", "--quick", "--json", "--out", "r"]
+        )
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        assert ended.value.code == 0
+        return json.loads(capsys.readouterr().out)
+
+    (first,) = reproduce()
+    folder = tmp_path / "r" / "spidercast" / "fig12"
+    stem = "spidercast-fig12"
+    assert sorted(path.name for path in folder.iterdir()) == sorted(
+        ["manifest.json", f"{stem}.png", f"{stem}.svg", "values.csv", "values.parquet", "verdict.json"]
+    )
+    assert first["verdict"] == "missed"  # sixty nodes are not a thousand
+    table = pq.read_table(folder / "values.parquet").to_pylist()
+    assert [row["measured"] for row in table] == [value["measured"] for value in first["values"]]
+    with (folder / "values.csv").open() as file:
+        assert [float(row["measured"]) for row in csv.DictReader(file)] == [row["measured"] for row in table]
+    kept = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "r" / "runs").iterdir()}
+    assert len(kept) == 4
+    assert reproduce() == [first]
+    assert kept == {path.name: path.stat().st_mtime_ns for path in (tmp_path / "r" / "runs").iterdir()}
+
+
+def test_reproduce_lists_every_exhibit(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["gossamer", "reproduce", "list", "--json"])
+    with pytest.raises(SystemExit):
+        cli.main()
+    assert {entry["name"] for entry in json.loads(capsys.readouterr().out)} == set(CATALOGUE)
+
+
+def test_every_system_of_the_exhibits_is_listed():
+    systems = {point.run.system for exhibit in CATALOGUE.values() for point in exhibit.points(True)}
+    assert systems <= set(SYSTEMS)

@@ -1,0 +1,75 @@
+"""The oracle behind interest views, against brute force."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gossamer.model.values.draw import ITEM_FACTOR, MASK, finish
+from gossamer.protocols.interface import Peer
+from gossamer.protocols.spidercast.messages import SpiderCastParameters
+from gossamer.simulator.views import InterestOracle, view_size, view_slots
+
+NODES, TOPICS = 70, 9
+interests = st.dictionaries(
+    st.integers(0, NODES - 1), st.frozensets(st.integers(0, TOPICS - 1), max_size=6), min_size=1, max_size=NODES
+)
+questions = st.tuples(
+    st.lists(st.integers(0, TOPICS - 1), unique=True),
+    st.frozensets(st.integers(0, NODES - 1)),
+    st.integers(0, 2**64 - 1),
+)
+
+
+def oracle_of(held):
+    oracle = InterestOracle(NODES)
+    for node, topics in held.items():
+        oracle.put(node, sorted(topics))
+    return oracle
+
+
+def smallest(candidates, key):
+    return min(candidates, key=lambda node: (finish((key + node * ITEM_FACTOR) & MASK), node), default=None)
+
+
+def peer(node):
+    return None if node is None else Peer(node)
+
+
+@given(interests, questions, st.sampled_from([1.0, 0.5, 0.1]), st.integers(0, 1000))
+def test_every_answer_is_what_looking_at_everybody_would_give(held, question, share, seed):
+    topics, exclude, key = question
+    view = oracle_of(held).view_for(SpiderCastParameters(view=share), seed, 3)
+    known = set(range(NODES)) if share == 1.0 else set(view_slots(seed, 3, NODES, share).tolist())
+    allowed = [node for node in sorted(held) if node in known and node not in exclude]
+    counts = {node: len(held[node] & set(topics)) for node in allowed}
+    covering = [node for node in allowed if counts[node]]
+    best = [node for node in covering if counts[node] == max(counts.values())]
+    assert view.best_cover(topics, exclude, key) == peer(smallest(best, key))
+    assert view.random_cover(topics, exclude, key) == peer(smallest(covering, key))
+    assert view.random_peer(exclude, key) == peer(smallest(allowed, key))
+
+
+@given(interests, st.integers(0, NODES - 1))
+def test_a_node_that_is_gone_is_never_answered(held, gone):
+    oracle = oracle_of(held)
+    oracle.drop(gone)
+    view = oracle.view_for(SpiderCastParameters(), 1, 3)
+    asked = set()
+    while (found := view.random_peer(asked, 7)) is not None:
+        asked.add(found.node)
+    assert asked == set(held) - {gone}
+
+
+@given(st.integers(1, 500), st.floats(0.001, 0.999), st.integers(0, 99))
+def test_a_partial_view_holds_as_many_distinct_nodes_as_its_share(node_count, share, seed):
+    slots = view_slots(seed, 0, node_count, share)
+    assert len(set(slots.tolist())) == len(slots) == view_size(node_count, share)
+    assert ((slots >= 0) & (slots < node_count)).all()
+
+
+def test_everybody_is_in_about_as_many_views():
+    counts = np.zeros(400)
+    for node in range(400):
+        counts[view_slots(1, node, 400, 0.1)] += 1
+    assert counts.min() > 15
+    assert counts.max() < 75
