@@ -41,6 +41,10 @@ class Seen:
         self._names: dict[tuple[NodeId, int], None] = {}
         self._most = most
 
+    def knows(self, publisher: NodeId, sequence: int) -> bool:
+        """Whether a message is remembered."""
+        return (publisher, sequence) in self._names
+
     def add(self, publisher: NodeId, sequence: int) -> bool:
         """Remember a message; says whether it was new."""
         name = (publisher, sequence)

@@ -25,6 +25,7 @@ from gossamer.protocols.spidercast.messages import (
     SpiderCastParameters,
 )
 from gossamer.protocols.spidercast.task import Rule
+from gossamer.protocols.tree import Tree
 from gossamer.protocols.view_overlay import ViewOverlay
 
 
@@ -96,9 +97,9 @@ def _needed(view: InterestView | None) -> InterestView:
 
 
 # What may stand on an overlay that knows its neighbours' interests.
-_OVER_INTERESTS = ("flood",)
+_OVER_INTERESTS = ("flood", "tree")
 
-DISSEMINATIONS: Mapping[str, Callable[[Overlay, NodeId], Part]] = {"flood": Flood}
+DISSEMINATIONS: Mapping[str, Callable[[Overlay, NodeId], Part]] = {"flood": Flood, "tree": Tree}
 
 _SPIDERCAST_PAPER = "Chockler, Melamed, Tock, Vitenberg: SpiderCast (DEBS 2007)"
 

@@ -1,0 +1,170 @@
+"""SpiderCast as a network in virtual time, with messages on it."""
+
+import numpy as np
+import pytest
+
+from gossamer.model.arrays.interest import Interest
+from gossamer.model.values.draw import draw
+from gossamer.model.values.ids import Role
+from gossamer.protocols.interface import Publish, Subscribe, Unsubscribe
+from gossamer.protocols.systems import read_parameters
+from gossamer.simulator.checkers import all_checkers
+from gossamer.simulator.event_population import EventPopulation
+from gossamer.simulator.links import LinkBook
+from gossamer.simulator.measure import measure_topics
+from gossamer.simulator.network import ConstantLatency, Network, UniformLatency
+from gossamer.simulator.recorder import DeliveryLog
+from gossamer.simulator.systems import SIMULATED
+from gossamer.workloads.interests import make_interests
+
+NODES = 150
+SECOND_US = 1_000_000
+
+
+class Net:
+    """150 nodes, 4 of 12 topics each, started together and left alone for twenty seconds."""
+
+    def __init__(self, seed, dissemination, network=None, law="rss", **settings):
+        self.interest = make_interests(NODES, 12, "4", law, seed)
+        simulated = SIMULATED["spidercast"]
+        self.links, self.log = LinkBook(), DeliveryLog()
+        self.population = EventPopulation(
+            simulated,
+            read_parameters(simulated.system, settings),
+            seed,
+            self.interest,
+            network or Network(ConstantLatency(20_000)),
+            (self.links, self.log, *all_checkers()),
+            dissemination=dissemination,
+        )
+        self.engine = self.population.engine
+        self.population.start_together(range(NODES))
+        self.wait(20)
+
+    def wait(self, seconds):
+        self.engine.run(self.engine.now_us + int(seconds * SECOND_US))
+
+    def publish(self, node, topic):
+        """Publish, and say who ought to get it."""
+        self.engine.give(node, Publish(topic, b"x"))
+        up = set(self.engine.present)
+        return {int(other) for other in self.interest.nodes_of(topic)} & up - {node}
+
+    def receivers(self, number):
+        columns = self.log.columns()
+        return {node for event, node in zip(columns["event"], columns["node"], strict=True) if event == number}
+
+    def parted_topics(self):
+        up = self.engine.present_flags(NODES)
+        topics = measure_topics(self.links.overlay(NODES), self.interest.among(up))
+        return int((topics.components > 1).sum())
+
+    def some_of(self, topic, count):
+        nodes = [int(node) for node in self.interest.nodes_of(topic) if int(node) in set(self.engine.present)]
+        return sorted(nodes, key=lambda node: draw(1, node, 0, topic))[:count]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_after_ten_events_a_tree_sends_hardly_more_than_one_message_a_subscriber(seed):
+    net = Net(seed, "tree")
+    for topic in range(4):
+        for _ in range(10):
+            (publisher,) = net.some_of(topic, 1)
+            net.publish(publisher, topic)
+            net.wait(1)
+        before = net.log.facts(1)["data_messages"]
+        events = 20
+        for number in range(events):
+            net.publish(net.some_of(topic, 5)[number % 5], topic)
+            net.wait(1)
+        sent = net.log.facts(1)["data_messages"] - before
+        subscribers = len(net.interest.nodes_of(topic)) - 1
+        assert sent <= 1.1 * subscribers * events
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_tree_reaches_everybody_again_within_five_seconds_of_losing_a_fifth_of_its_nodes(seed):
+    net = Net(seed, "tree")
+    topic = 0
+    for _ in range(10):
+        net.publish(net.some_of(topic, 1)[0], topic)
+        net.wait(1)
+    holders = net.some_of(topic, NODES)
+    for node in holders[1 : 1 + len(holders) // 5]:
+        net.population.crash(node)
+    net.wait(5)
+    for number in range(10, 15):
+        expected = net.publish(holders[0], topic)
+        net.wait(5)
+        assert net.receivers(number) == expected
+
+
+@pytest.mark.parametrize("dissemination", ["flood", "tree"])
+@pytest.mark.parametrize("seed", range(3))
+def test_every_subscriber_gets_every_message_whoever_publishes(seed, dissemination):
+    net = Net(seed, dissemination, Network(UniformLatency(5_000, 50_000)))
+    for number in range(24):
+        topic = number % 12
+        expected = net.publish(net.some_of(topic, 3)[number % 3], topic)
+        net.wait(3)
+        assert net.receivers(number) == expected
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_once_churn_stops_every_topic_is_connected_again(seed):
+    net = Net(seed, "flood", Network(UniformLatency(5_000, 50_000), loss=0.01))
+    for turn in range(30):
+        node = draw(seed, turn, 1, 0) % NODES
+        if node in set(net.engine.present):
+            (net.population.crash if turn % 2 else net.population.leave)(node)
+        else:
+            net.population.join(node)
+        net.wait(0.7)
+    net.wait(15)
+    assert net.parted_topics() == 0
+
+
+def test_links_are_symmetric_at_rest_and_degrees_keep_their_bound():
+    net = Net(3, None, Network(UniformLatency(5_000, 50_000), loss=0.02))
+    net.wait(30)
+    for node, mine in net.links.neighbours.items():
+        assert all(node in net.links.neighbours[other] for other in mine)
+        assert len(mine) <= 3 * 4 + 5
+
+
+def test_a_lost_heartbeat_or_three_part_nobody_but_silence_does():
+    net = Net(1, None)
+    (victim,) = net.some_of(0, 1)
+    others = [node for node, mine in net.links.neighbours.items() if victim in mine]
+    assert others
+    net.population.crash(victim)
+    net.wait(6)
+    assert not [node for node, mine in net.links.neighbours.items() if victim in mine]
+
+
+def test_a_node_that_changes_its_interest_is_covered_again():
+    net = Net(5, "flood")
+    node = 7
+    gained = next(topic for topic in range(12) if topic not in net.interest.topics_of(node))
+    dropped = int(net.interest.topics_of(node)[0])
+    net.engine.give(node, Unsubscribe(dropped))
+    net.engine.give(node, Subscribe(gained, Role.FOLLOWS))
+    net.population._oracle.put(node, [*net.interest.topics_of(node)[1:].tolist(), gained])
+    net.wait(10)
+    net.publish(net.some_of(gained, 1)[0], gained)
+    net.publish(next(other for other in net.some_of(dropped, 3) if other != node), dropped)
+    net.wait(3)
+    assert node in net.receivers(0)
+    assert node not in net.receivers(1)
+
+
+def test_a_topic_with_one_subscriber_and_a_node_without_topics_come_to_rest():
+    interest = Interest.from_pairs(np.array([0, 1, 2, 2]), np.array([0, 1, 1, 2]), 4, 3)
+    simulated = SIMULATED["spidercast"]
+    links = LinkBook()
+    population = EventPopulation(
+        simulated, read_parameters(simulated.system, {}), 1, interest, Network(), (links, *all_checkers())
+    )
+    population.start_together(range(4))
+    population.engine.run(20 * SECOND_US)
+    assert [end.tolist() for end in links.overlay(4).links()] == [[1], [2]]
