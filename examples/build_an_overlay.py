@@ -7,7 +7,7 @@ from gossamer.workloads.interests import make_interests
 
 interest = make_interests(node_count=2_000, topic_count=100, subscriptions="10", law="rss", seed=1)
 cyclon = find_simulated("cyclon")
-population = cyclon.population(read_parameters(cyclon.system, {"view_size": 20}), 1, interest)
+population = cyclon.population(read_parameters(cyclon.system, {"view_size": 20}), 1, interest, (), 0)
 for _ in range(30):
     population.cycle()
 

@@ -462,3 +462,59 @@ def test_every_input_of_a_simulation_is_hashed_in_its_manifest(gossamer, workloa
     inputs = json.loads((tmp_path / "s" / "manifest.json").read_text())["inputs"]
     assert set(inputs) == {"interests", "churn", "latency"}
     assert set(json.loads((tmp_path / "c" / "manifest.json").read_text())["inputs"]) == {"interests"}
+
+
+@pytest.mark.parametrize("dissemination", ["flood", "tree"])
+def test_messages_reach_everybody_and_the_record_replays(gossamer, workload, tmp_path, dissemination):
+    flags = ("--dissemination", dissemination, "--events", 20, "--until", "40s", "--record", "--json")
+    code, out, err = gossamer("simulate", "spidercast", "w", "s", "--seed", 3, *flags)
+    assert code == 0, err
+    metrics = json.loads(out)
+    assert metrics["published"] == 20
+    assert metrics["delivered"] == metrics["expected_deliveries"] > 20
+    assert pq.read_table(tmp_path / "s" / "deliveries.parquet").num_rows == metrics["delivered"]
+    code, out, _ = gossamer("replay", tmp_path / "s" / "record.bin", "--json")
+    assert code == 0
+    assert json.loads(out)["equal_steps"] == metrics["handled_events"]
+
+
+def test_a_tree_sends_less_than_a_flood(gossamer, workload):
+    sent = {}
+    for way in ("flood", "tree"):
+        flags = ("--dissemination", way, "--rate", 4, "--until", "60s", "--json")
+        sent[way] = json.loads(gossamer("simulate", "spidercast", "w", way, "--seed", 3, *flags)[1])["data_messages"]
+    assert sent["tree"] < 0.7 * sent["flood"]
+
+
+@pytest.mark.parametrize("system", ["spidercast", "similarity", "random", "ring-per-topic", "mesh-per-topic"])
+def test_every_system_can_be_built_and_checked(gossamer, workload, system):
+    built = json.loads(gossamer("build", system, "w", "o", "--seed", 1, "--json")[1])
+    assert built["stopped_by"] in ("rest", "plan")
+    assert json.loads(gossamer("check", "o", "w", "--json")[1])["links"] == built["links"] > 0
+
+
+def test_spidercast_connects_every_topic(gossamer, workload):
+    assert json.loads(gossamer("build", "spidercast", "w", "o", "--seed", 1, "--json")[1])["partitioned_topics"] == 0
+
+
+@pytest.mark.parametrize(
+    ("setting", "sentence"),
+    [
+        ("greedy_coverage=0", "must not both be 0"),
+        ("greedy_coverage=-1", "greedy_coverage is '-1'"),
+        ("view=0", "view is '0'"),
+        ("view=1.5", "view is '1.5'"),
+        ("ties=near", "ties is 'near'"),
+    ],
+)
+def test_wrong_parameters_of_spidercast_are_refused(gossamer, workload, setting, sentence):
+    code, _, err = gossamer("build", "spidercast", "w", "o", "--seed", 1, "--set", setting)
+    assert code == 2
+    assert sentence in err
+
+
+def test_a_planned_system_cannot_be_simulated(gossamer, workload, tmp_path):
+    code, _, err = gossamer("simulate", "ring-per-topic", "w", "o", "--seed", 1)
+    assert code == 2
+    assert "planned centrally" in err
+    assert files(tmp_path) == ["w"]

@@ -21,7 +21,7 @@ make_grid_interests(30, 6, 1)
 make_social_graph(100, SocialLaw(mean_degree=4), True, 1)
 for simulated in SIMULATED.values():
     if simulated.population is not None:
-        population = simulated.population(read_parameters(simulated.system, {}), 1, interest)
+        population = simulated.population(read_parameters(simulated.system, {}), 1, interest, (), 0)
         population.cycle()
         overlay = population.overlay()
 summarise(overlay, interest, measure_topics(overlay, interest))

@@ -1,7 +1,7 @@
 """`execute(run)`: from a value to tables. A process pool or a Spark task calls the same function."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -21,6 +21,7 @@ from gossamer.protocols.interface import Peer
 from gossamer.protocols.record import Header
 from gossamer.protocols.systems import check_dissemination, read_parameters
 from gossamer.simulator.checkers import all_checkers
+from gossamer.simulator.churn_study import churn_by_cycles
 from gossamer.simulator.engine import Watcher
 from gossamer.simulator.event_population import EventPopulation
 from gossamer.simulator.links import LinkBook
@@ -59,7 +60,11 @@ def execute(run: Run, progress: Progress = silent, exact: bool = True, record: B
         check_dissemination(simulated.system, run.dissemination)
     workload = find_workload(run)
     present = np.ones(workload.interest.node_count, np.bool_)
-    if run.until_us is not None:
+    tables: dict[str, Mapping[str, Any]] = {}
+    if run.until_us is not None and run.engine == "cycle":
+        overlay, facts, interest, present = churn_by_cycles(run, simulated, parameters, progress)
+        workload = replace(workload, interest=interest)
+    elif run.until_us is not None:
         overlay, facts, tables, up = _simulate(run, simulated, parameters, workload, progress, record)
         present = np.zeros(workload.interest.node_count, np.bool_)
         present[up] = True
@@ -72,7 +77,7 @@ def execute(run: Run, progress: Progress = silent, exact: bool = True, record: B
     metrics = {
         "system": run.system,
         "parameters": msgspec.to_builtins(parameters),
-        "engine": "event" if run.until_us is not None else run.engine,
+        "engine": run.engine,
         "seed": run.seed,
         **summarise(overlay, interest, topics, present),
         **facts,
@@ -102,7 +107,7 @@ def _build_by_cycles(
         return simulated.planner(parameters, run.seed, workload.interest), {"cycles": 0, "stopped_by": "plan"}, {}
     if simulated.population is None:
         raise InputError(f"{run.system} has no compiled kernel; use --engine event")
-    population = simulated.population(parameters, run.seed, workload.interest)
+    population = simulated.population(parameters, run.seed, workload.interest, (), 0)
     quiet = cycles = 0
     before = population.fingerprint()
     while quiet < QUIET_CYCLES and cycles < run.cycle_limit:

@@ -3,7 +3,7 @@
 This is also where a machine's parameters become a kernel's numbers: kernels have no defaults of their own.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,8 +27,9 @@ class SimulatedSystem:
     """A system as the simulator knows it."""
 
     system: System
-    # (parameters, seed, interest) -> a population that has started; None where there is no kernel.
-    population: Callable[[Any, int, Interest], Population] | None = None
+    # (parameters, seed, interest, who is away, room for topics) -> a population that has started together; None
+    # where there is no kernel.
+    population: Callable[[Any, int, Interest, Sequence[int], int], Population] | None = None
     # How many first contacts each node is given when a population starts together.
     contact_count: Callable[[Any], int] = lambda parameters: 0
     # (parameters, seed, interest) -> the overlay, for systems that are planned centrally.
@@ -77,8 +78,12 @@ def _timing(parameters: Timing) -> dict[str, int]:
     return {"cycle_us": cycle_us, "quarantine_cycles": -(-parameters.quarantine_us // cycle_us)}
 
 
-def _spidercast_kernel(numbers: Callable[[Any], SpiderCastNumbers]) -> Callable[[Any, int, Interest], Population]:
-    return lambda parameters, seed, interest: SpiderCastPopulation(numbers(parameters), seed, interest)
+def _spidercast_kernel(
+    numbers: Callable[[Any], SpiderCastNumbers],
+) -> Callable[[Any, int, Interest, Sequence[int], int], Population]:
+    return lambda parameters, seed, interest, absent, room: SpiderCastPopulation(
+        numbers(parameters), seed, interest, absent, room
+    )
 
 
 SIMULATED: Mapping[str, SimulatedSystem] = {
@@ -94,7 +99,9 @@ SIMULATED: Mapping[str, SimulatedSystem] = {
     ),
     "cyclon": SimulatedSystem(
         system=SYSTEMS["cyclon"],
-        population=lambda parameters, seed, interest: CyclonPopulation(parameters, seed, interest.node_count),
+        population=lambda parameters, seed, interest, absent, room: CyclonPopulation(
+            parameters, seed, interest.node_count, absent
+        ),
         contact_count=lambda parameters: int(parameters.view_size),
     ),
 }

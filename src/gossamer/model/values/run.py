@@ -30,6 +30,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     cycle_limit: int = 100
     # Simulating: how long, under what.
     until_us: int | None = None
+    # A churn table; in the cycle engine a law such as `exp:300s/exp:75s`, with a new interest at each join.
     churn: str | None = None
     dissemination: str | None = None
     event_count: int = 0
