@@ -3,9 +3,16 @@
 import platform
 import sys
 
-from bench import cyclon, engine, measures, setup
+from bench import cyclon, engine, measures, setup, spidercast
 
-BENCHMARKS = {"setup": setup.run, "cyclon": cyclon.run, "engine": engine.run, "measures": measures.run}
+BENCHMARKS = {
+    "setup": setup.run,
+    "cyclon": cyclon.run,
+    "engine": engine.run,
+    "measures": measures.run,
+    "spidercast": spidercast.run,
+    "million": spidercast.run_million,
+}
 
 
 def main() -> None:

@@ -5,6 +5,7 @@ import numpy as np
 from gossamer.kernels import cyclon, draw, flood, measures, sampling
 from gossamer.kernels.jit import COMPILED
 from gossamer.kernels.spidercast import cycle as spidercast
+from gossamer.kernels.spidercast.selection import fill_masks
 from gossamer.kernels.spidercast.state import COUNTERS, TaskState, World
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay
@@ -58,6 +59,7 @@ def _warm_spidercast() -> None:
         view_size=0,
         strides=np.zeros(0, np.int64),
         offsets=np.zeros(0, np.int64),
+        masks=np.zeros((0, 0), np.uint16),
         blocked=np.zeros(1, np.uint64),
         wanted=np.zeros(1, np.bool_),
         planes=np.zeros((2, 1), np.uint64),
@@ -84,6 +86,8 @@ def _warm_spidercast() -> None:
         for _ in range(2)
     )
     counters = np.zeros(COUNTERS, np.int64)
+    spidercast.begin_together(world, greedy, random, 1, 0, np.ones(2, np.bool_))
+    fill_masks(world, np.zeros((2, 1), np.uint16), 1)
     for node in range(2):
         spidercast.hold(world, node, True)
         for task in (greedy, random):

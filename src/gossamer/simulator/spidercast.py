@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from gossamer.kernels.sampling import draw_items
 from gossamer.kernels.spidercast import cycle as kernel
 from gossamer.kernels.spidercast import state
+from gossamer.kernels.spidercast.selection import fill_masks
 from gossamer.kernels.spidercast.state import TaskState, World
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay
@@ -47,10 +48,9 @@ class SpiderCastPopulation:
         self._rules = np.array(numbers.rules, np.int64)
         self.world = _world(numbers, seed, interest, room)
         self.tasks = tuple(_task(numbers, kind, np.diff(self.world.starts), interest.node_count) for kind in range(2))
-        gone = set(absent)
-        for node in range(interest.node_count):
-            if node not in gone:
-                self._begin(node)
+        up = np.ones(interest.node_count, np.bool_)
+        up[list(absent)] = False
+        kernel.begin_together(self.world, self.tasks[0], self.tasks[1], *numbers.coverage, up)
 
     def cycle(self, changes: CycleChanges | None = None) -> None:
         """See `cycle.Population`."""
@@ -148,22 +148,32 @@ def _world(numbers: SpiderCastNumbers, seed: int, interest: Interest, room: int)
     topics[np.repeat(starts[:-1], interest.sizes) + within] = interest.node_topics
     words = (node_count + 63) // 64
     partial = numbers.view < 1
+    slots = view_size(node_count, numbers.view) if partial else 0
+    # Masks say which of a node's own topics each slot shares: two bytes where they can be used, nothing elsewhere.
+    small = int(interest.sizes.max()) <= 16 and interest.topic_count < 2**16
+    masked = partial and room == 0 and small and not numbers.scan
     walks = [view_walk(seed, node, node_count) for node in range(node_count)] if partial else []
     columns = np.array(walks, np.int64).reshape(-1, 2)
-    return World(
+    world = World(
         starts=starts,
         sizes=interest.sizes.astype(np.int32),
         topics=topics,
         present=np.zeros(node_count, np.bool_),
         holders=np.zeros((0 if partial else interest.topic_count, words), np.uint64),
         everybody=np.zeros(words, np.uint64),
-        view_size=view_size(node_count, numbers.view) if partial else 0,
+        view_size=slots,
         strides=np.ascontiguousarray(columns[:, 0]),
         offsets=np.ascontiguousarray(columns[:, 1]),
+        masks=np.zeros((node_count if masked else 0, slots), np.uint16),
         blocked=np.zeros(words, np.uint64),
         wanted=np.zeros(interest.topic_count, np.bool_),
         planes=np.zeros((0 if partial else int(capacity.max()).bit_length() + 1, words), np.uint64),
     )
+    if masked:
+        rows = np.full((node_count, int(interest.sizes.max())), interest.topic_count, np.uint16)
+        rows[interest.owners, within] = interest.node_topics
+        fill_masks(world, rows, interest.topic_count)
+    return world
 
 
 # K_r may be raised while it is at most this (state.ADAPTIVE_COVERAGE_MAX), so it ends at most one higher.

@@ -273,6 +273,18 @@ def begin(world: World, task: TaskState, coverage: int, node: int) -> None:
 
 
 @kernel
+def begin_together(
+    world: World, greedy: TaskState, random: TaskState, coverage: int, coverage_too: int, up: NDArray[np.bool_]
+) -> None:
+    """Everybody who is up starts at once."""
+    for node in range(len(up)):
+        if up[node]:
+            hold(world, node, True)
+            begin(world, greedy, coverage, node)
+            begin(world, random, coverage_too, node)
+
+
+@kernel
 def change_interest(
     world: World,
     task: TaskState,

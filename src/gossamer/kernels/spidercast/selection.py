@@ -166,6 +166,64 @@ def _choose_in_partial_view(
 
 
 @kernel
+def fill_masks(world: World, rows: NDArray[np.uint16], topic_count: int) -> None:
+    """Compute every node's masks; interests must have at most 16 topics and never change.
+
+    `rows` holds each node's topics once more, packed: uint16[n, width], filled up with `topic_count`. A slot is then
+    one random access to a few bytes, and many are under way at once.
+    """
+    node_count, width = rows.shape
+    bits = np.zeros(topic_count + 1, np.uint16)
+    for node in range(node_count):
+        for i in range(world.sizes[node]):
+            bits[rows[node, i]] = np.uint16(1 << i)
+        other = world.offsets[node]
+        for slot in range(world.view_size):
+            mask = np.uint16(0)
+            for j in range(width):
+                mask |= bits[rows[other, j]]
+            world.masks[node, slot] = mask
+            other += world.strides[node]
+            if other >= node_count:
+                other -= node_count
+        for i in range(world.sizes[node]):
+            bits[rows[node, i]] = 0
+
+
+@kernel
+def _count_bits(mask: int) -> int:
+    mask = mask - ((mask >> 1) & 0x5555)
+    mask = (mask & 0x3333) + ((mask >> 2) & 0x3333)
+    mask = (mask + (mask >> 4)) & 0x0F0F
+    return (mask + (mask >> 8)) & 0x1F
+
+
+@kernel
+def _choose_by_masks(world: World, node: int, wanted: int, rule: int, key: U64) -> int:
+    """As `_choose_in_partial_view`, with a mask of the wanted places in the node's own row."""
+    node_count = len(world.sizes)
+    row = world.masks[node]
+    best = 0
+    best_draw = U64(0)
+    chosen = -1
+    for slot in range(world.view_size):
+        value = _count_bits(np.int64(row[slot]) & wanted)
+        if rule == COVER_AT_RANDOM:
+            value = min(value, 1)
+        if value == 0 or value < best:
+            continue
+        other = (world.offsets[node] + slot * world.strides[node]) % node_count
+        if not world.present[other] or _is_marked(world.blocked, other):
+            continue
+        bits = finish(key + U64(other) * ITEM_FACTOR)
+        if value > best or bits < best_draw or (bits == best_draw and other < chosen):
+            best = value
+            chosen = other
+            best_draw = bits
+    return chosen
+
+
+@kernel
 def next_coverage_node(
     world: World,
     task: TaskState,
@@ -177,14 +235,18 @@ def next_coverage_node(
 ) -> int:
     """Figure 5: whom to ask next, or -1."""
     count = 0
+    places = 0
     start = world.starts[node]
     if rule != COUNT_RANDOM:
         for i in range(start, start + world.sizes[node]):
             if rule == COUNT_SIMILAR or task.cover[i] < task.coverage[node]:
                 wanted[count] = world.topics[i]
+                places |= 1 << (i - start)
                 count += 1
     _set_blocked(world, task, node, True)
-    if world.view_size > 0:
+    if len(world.masks) > 0 and rule != COUNT_RANDOM:
+        chosen = _choose_by_masks(world, node, places, rule, key)
+    elif world.view_size > 0:
         chosen = _choose_in_partial_view(world, node, wanted, count, rule, key, scan)
     elif rule in (COVER_GREEDILY, COUNT_SIMILAR):
         chosen = _best_in_full_view(world, wanted, count, key, scan)

@@ -6,8 +6,9 @@ counts[v] - 1, with room for L_max + Margin. What a node was told of a neighbour
 last told it stand beside the neighbour, as in the machine; nothing reads another node's state.
 
 Full views are answered from one bitset of holders for each topic, 64 candidates at a time. Partial views hold
-a stride through all ids, and each slot is looked up. Cost of one CONNECT: n/64 words for each uncovered topic
-(full), or view times interest (partial).
+a stride through all ids; where interests are small and do not change, a mask of shared topics is kept for each slot
+(two bytes), and a slot is looked up only when its mask can win. Cost of one CONNECT: n/64 words for each uncovered
+topic (full), two bytes a slot (partial with masks), or view times interest (partial without).
 """
 
 from typing import NamedTuple
@@ -45,6 +46,8 @@ class World(NamedTuple):
     view_size: int
     strides: NDArray[np.int64]
     offsets: NDArray[np.int64]
+    # uint16[n, view_size] or empty: which of its topics, by place in its row, a node shares with each slot of its view.
+    masks: NDArray[np.uint16]
     # Scratch: who may not be chosen, and which topics are wanted.
     blocked: NDArray[np.uint64]
     wanted: NDArray[np.bool_]
