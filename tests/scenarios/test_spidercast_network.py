@@ -168,3 +168,21 @@ def test_a_topic_with_one_subscriber_and_a_node_without_topics_come_to_rest():
     population.start_together(range(4))
     population.engine.run(20 * SECOND_US)
     assert [end.tolist() for end in links.overlay(4).links()] == [[1], [2]]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_nodes_that_learn_interests_from_cyclon_connect_every_topic(seed):
+    network = Network(UniformLatency(5_000, 50_000), loss=0.01)
+    net = Net(seed, "tree", network, membership="cyclon")
+    net.wait(20)
+    assert net.parted_topics() == 0
+    for node in range(0, 40):
+        net.population.crash(node)
+    net.wait(30)
+    for node in range(0, 20):
+        net.population.join(node)
+    net.wait(30)
+    assert net.parted_topics() == 0
+    known = NODES - 20
+    assert len(net.engine.present) == known
+    assert max(len(mine) for mine in net.links.neighbours.values()) <= 3 * 4 + 5

@@ -60,6 +60,7 @@ def _warm_spidercast() -> None:
         strides=np.zeros(0, np.int64),
         offsets=np.zeros(0, np.int64),
         masks=np.zeros((0, 0), np.uint16),
+        counts=np.zeros(0, np.uint8),
         blocked=np.zeros(1, np.uint64),
         wanted=np.zeros(1, np.bool_),
         planes=np.zeros((2, 1), np.uint64),

@@ -22,7 +22,7 @@ from typing import Annotated, Any, ClassVar
 from msgspec import Meta, Struct
 
 from gossamer.model.values.draw import Purpose, below, draw, stepped
-from gossamer.model.values.ids import NodeId
+from gossamer.model.values.ids import NodeId, TopicId
 from gossamer.model.values.time import PERIOD_US_MAX, SECOND_US
 from gossamer.protocols.interface import (
     NOTHING,
@@ -30,6 +30,7 @@ from gossamer.protocols.interface import (
     Address,
     Event,
     Fact,
+    Heard,
     Message,
     MessageReceived,
     Observe,
@@ -38,8 +39,10 @@ from gossamer.protocols.interface import (
     Send,
     SetTimer,
     Started,
+    Subscribe,
     Timer,
     TimerFired,
+    Unsubscribe,
     ViewChanged,
 )
 
@@ -67,12 +70,18 @@ class CyclonParameters(Struct, frozen=True, kw_only=True):
         return None
 
 
+# Chosen: topics that one entry may carry; more are refused where they are decoded.
+Interest = Annotated[tuple[TopicId, ...], Meta(max_length=10_000)]
+
+
 class Entry(Struct, frozen=True, array_like=True, gc=False):
     """A peer as one view knows it."""
 
     node: NodeId
     age: int
     address: Address = b""
+    # What the peer holds, where interests are carried along.
+    interest: Interest = ()
 
 
 class ShuffleRequest(Message, frozen=True, array_like=True, gc=False, tag="cyclon_request"):
@@ -119,9 +128,12 @@ class Cyclon:
         "_addresses",
         "_ages",
         "_asked",
+        "_carries",
         "_contacts",
         "_due_us",
         "_given",
+        "_interest",
+        "_interests",
         "_introduced",
         "_joins",
         "_node",
@@ -133,8 +145,12 @@ class Cyclon:
     MESSAGES: ClassVar[tuple[type[Message], ...]] = (ShuffleRequest, ShuffleReply, Join, JoinWalk, Introduction)
     TIMERS: ClassVar[tuple[type[Timer], ...]] = (ShuffleDue,)
 
-    def __init__(self, parameters: CyclonParameters, seed: int, node: NodeId) -> None:
+    def __init__(self, parameters: CyclonParameters, seed: int, node: NodeId, carries_interests: bool = False) -> None:
         self._parameters = parameters
+        self._carries = carries_interests
+        # What this node holds, and what each entry of its view does; empty unless interests are carried.
+        self._interest: tuple[TopicId, ...] = ()
+        self._interests: list[tuple[TopicId, ...]] = []
         self._seed = seed
         self._node = node
         self._address = b""
@@ -150,7 +166,7 @@ class Cyclon:
 
     def view(self) -> list[Entry]:
         """The view in its own order."""
-        return [Entry(*row) for row in zip(self._nodes, self._ages, self._addresses, strict=True)]
+        return list(self._first(len(self._nodes)))
 
     def handle(self, event: Event, now_us: int, out: list[Action]) -> Sequence[Fact]:
         """The part contract (`interface.Part`)."""
@@ -160,11 +176,23 @@ class Cyclon:
             return self._on_shuffle_due(now_us, out)
         if isinstance(event, Started):
             return self._on_started(event, now_us, out)
+        if self._carries and isinstance(event, (Subscribe, Unsubscribe)):
+            self._on_interest(event)
         return NOTHING
 
     def learn(self, fact: Fact, now_us: int, out: list[Action]) -> Sequence[Fact]:
         """Membership stands lowest: there is nobody to learn from."""
         return NOTHING
+
+    def _on_interest(self, event: Subscribe | Unsubscribe) -> None:
+        held = dict.fromkeys(self._interest)
+        held.pop(event.topic, None)
+        if isinstance(event, Subscribe):
+            held[event.topic] = None
+        self._interest = tuple(held)
+
+    def _me(self) -> Entry:
+        return Entry(self._node, 0, self._address, self._interest)
 
     def _on_started(self, event: Started, now_us: int, out: list[Action]) -> Sequence[Fact]:
         self._address = event.address
@@ -180,7 +208,7 @@ class Cyclon:
         added: list[NodeId] = []
         for contact in event.contacts:
             if self._has_room_for(contact.node):
-                self._append(contact.node, 0, contact.address)
+                self._append(Entry(contact.node, 0, contact.address))
                 added.append(contact.node)
         return (ViewChanged((), tuple(added)),) if added else NOTHING
 
@@ -219,7 +247,7 @@ class Cyclon:
         entries = self._first(count)
         self._asked = asked.node
         self._given = [entry.node for entry in entries]
-        request = ShuffleRequest((Entry(self._node, 0, self._address), *entries))
+        request = ShuffleRequest((self._me(), *entries))
         out.append(_send(Peer(asked.node, asked.address), request))
         return (ViewChanged((asked.node,), ()),)
 
@@ -264,9 +292,13 @@ class Cyclon:
                 self._replace(self._nodes.index(gone), entry)
                 removed.append(gone)
             else:
-                self._append(entry.node, entry.age, entry.address)
+                self._append(entry)
             added.append(entry.node)
-        return (ViewChanged(tuple(removed), tuple(added)),) if added else NOTHING
+        facts: list[Fact] = [ViewChanged(tuple(removed), tuple(added))] if added else []
+        if self._carries:
+            heard = entries[: self._parameters.shuffle_length]
+            facts += [Heard(entry.node, entry.address, entry.interest) for entry in heard if entry.interest]
+        return facts
 
     # Joining: random walks from an introducer, so that in-degrees stay even.
 
@@ -304,8 +336,8 @@ class Cyclon:
             return NOTHING
         if len(self._nodes) < self._parameters.view_size:
             # Chosen: a node with room keeps all its neighbours and offers itself.
-            self._append(newcomer.node, 0, newcomer.address)
-            out.append(_send(newcomer, Introduction(Entry(self._node, 0, self._address))))
+            self._append(Entry(newcomer.node, 0, newcomer.address))
+            out.append(_send(newcomer, Introduction(self._me())))
             return (ViewChanged((), (newcomer.node,)),)
         bits = draw(
             self._seed, self._node, Purpose.CYCLON_REPLACE, _walk_counter(message, now_us), message.newcomer.node
@@ -320,7 +352,7 @@ class Cyclon:
         entry = message.entry
         if not self._has_room_for(entry.node):
             return NOTHING
-        self._append(entry.node, entry.age, entry.address)
+        self._append(entry)
         return (ViewChanged((), (entry.node,)),)
 
     # The view.
@@ -342,29 +374,31 @@ class Cyclon:
         return len(self._nodes) - 1
 
     def _swap(self, one: int, other: int) -> None:
-        columns: tuple[list[Any], ...] = (self._nodes, self._ages, self._addresses)
+        columns: tuple[list[Any], ...] = (self._nodes, self._ages, self._addresses, self._interests)
         for column in columns:
             column[one], column[other] = column[other], column[one]
 
     def _first(self, count: int) -> tuple[Entry, ...]:
-        columns = self._nodes[:count], self._ages[:count], self._addresses[:count]
+        columns = self._nodes[:count], self._ages[:count], self._addresses[:count], self._interests[:count]
         return tuple(Entry(*row) for row in zip(*columns, strict=True))
 
-    def _append(self, node: NodeId, age: int, address: bytes) -> None:
-        self._nodes.append(node)
-        self._ages.append(_age(age))
-        self._addresses.append(address)
+    def _append(self, entry: Entry) -> None:
+        self._nodes.append(entry.node)
+        self._ages.append(_age(entry.age))
+        self._addresses.append(entry.address)
+        self._interests.append(entry.interest)
 
     def _replace(self, position: int, entry: Entry) -> Entry:
-        gone = Entry(self._nodes[position], self._ages[position], self._addresses[position])
+        gone = Entry(self._nodes[position], self._ages[position], self._addresses[position], self._interests[position])
         self._nodes[position] = entry.node
         self._ages[position] = _age(entry.age)
         self._addresses[position] = entry.address
+        self._interests[position] = entry.interest
         return gone
 
     def _remove(self, position: int) -> Entry:
         """Take an entry out; the last entry moves into its place."""
-        last = Entry(self._nodes.pop(), self._ages.pop(), self._addresses.pop())
+        last = Entry(self._nodes.pop(), self._ages.pop(), self._addresses.pop(), self._interests.pop())
         return self._replace(position, last) if position < len(self._nodes) else last
 
 

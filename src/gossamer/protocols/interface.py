@@ -236,6 +236,14 @@ class ViewChanged(Fact, frozen=True, array_like=True, gc=False, tag="view_change
     added: tuple[NodeId, ...]
 
 
+class Heard(Fact, frozen=True, array_like=True, gc=False, tag="heard"):
+    """Membership brought news of a node and what it holds."""
+
+    node: NodeId
+    address: Address
+    interest: tuple[TopicId, ...]
+
+
 class PeerMisbehaved(Fact, frozen=True, array_like=True, gc=False, tag="peer_misbehaved"):
     """A peer sent what the protocol does not allow; it was bounded or dropped."""
 

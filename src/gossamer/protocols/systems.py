@@ -14,6 +14,7 @@ from gossamer.model.values.errors import InputError, MachineMisuse
 from gossamer.model.values.ids import NodeId
 from gossamer.protocols.cyclon import Cyclon, CyclonParameters, ShuffleDue
 from gossamer.protocols.flood import Flood
+from gossamer.protocols.interest_table import InterestTable
 from gossamer.protocols.interface import InterestView, Machine, Overlay, Part, Timer
 from gossamer.protocols.node import NodeMachine
 from gossamer.protocols.planned import MeshParameters, RingParameters
@@ -48,8 +49,8 @@ class System:
     random_order: bool = False
     # How long a cycle is in lockstep, in virtual time.
     cycle_us: Callable[[Any], int] = lambda parameters: 1
-    # Whether a simulation gives its nodes an interest view.
-    takes_view: bool = False
+    # Whether a simulation gives its nodes an interest view, by their parameters.
+    takes_view: Callable[[Any], bool] = lambda parameters: False
     # Which disseminations may stand on this overlay: the table of allowed combinations.
     disseminations: tuple[str, ...] = ()
 
@@ -65,17 +66,23 @@ def _spidercast(
         (Rule.COVER_GREEDILY, parameters.greedy_coverage),
         (Rule.COVER_AT_RANDOM, parameters.random_coverage),
     )
+    below: tuple[Part, ...] = ()
+    if view is None:
+        # Chosen: Cyclon shuffles once a heartbeat here, so that a newcomer soon knows whom to ask.
+        membership = CyclonParameters(period_us=parameters.heartbeat_us)
+        table = InterestTable(node)
+        view, below = table, (Cyclon(membership, seed, node, carries_interests=True), table)
     part = SpiderCast(
         tasks,
         parameters.margin,
         parameters,
-        _needed(view),
+        view,
         seed,
         node,
         adaptive=parameters.adaptive,
         drop_when_stuck=parameters.drop_when_stuck,
     )
-    return (part,)
+    return (*below, part)
 
 
 def _similarity(
@@ -116,7 +123,7 @@ SYSTEMS: Mapping[str, System] = {
             random_order=True,
             disseminations=_OVER_INTERESTS,
             cycle_us=lambda parameters: int(parameters.heartbeat_us),
-            takes_view=True,
+            takes_view=lambda parameters: getattr(parameters, "membership", "oracle") == "oracle",
         ),
         System(
             name="similarity",
@@ -128,7 +135,7 @@ SYSTEMS: Mapping[str, System] = {
             random_order=True,
             disseminations=_OVER_INTERESTS,
             cycle_us=lambda parameters: int(parameters.heartbeat_us),
-            takes_view=True,
+            takes_view=lambda parameters: getattr(parameters, "membership", "oracle") == "oracle",
         ),
         System(
             name="random",
@@ -140,7 +147,7 @@ SYSTEMS: Mapping[str, System] = {
             random_order=True,
             disseminations=_OVER_INTERESTS,
             cycle_us=lambda parameters: int(parameters.heartbeat_us),
-            takes_view=True,
+            takes_view=lambda parameters: getattr(parameters, "membership", "oracle") == "oracle",
         ),
         System(
             name="ring-per-topic",

@@ -65,7 +65,7 @@ class EventPopulation:
     def _machine(self, node: int) -> Machine:
         system = self._simulated.system
         view: InterestView | None = None
-        if system.takes_view:
+        if system.takes_view(self._parameters):
             view = self._oracle.view_for(self._parameters, self._seed, node)
             if self._answers is not None:
                 view = RecordingView(view, self._answers)

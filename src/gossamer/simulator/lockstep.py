@@ -110,7 +110,8 @@ class Lockstep:
             self._deliver(now_us)
 
     def _start(self, node: int, event: Started, now_us: int) -> None:
-        view = self._oracle.view_for(self._parameters, self._seed, node) if self._system.takes_view else None
+        takes_view = self._system.takes_view(self._parameters)
+        view = self._oracle.view_for(self._parameters, self._seed, node) if takes_view else None
         self.machines[node] = make_machine(self._system, self._parameters, self._seed, node, view)
         first: list[Event] = [event]
         first += [Subscribe(topic, Role.FOLLOWS) for topic in self._interests[node]]

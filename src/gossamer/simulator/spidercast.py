@@ -165,6 +165,7 @@ def _world(numbers: SpiderCastNumbers, seed: int, interest: Interest, room: int)
         strides=np.ascontiguousarray(columns[:, 0]),
         offsets=np.ascontiguousarray(columns[:, 1]),
         masks=np.zeros((node_count if masked else 0, slots), np.uint16),
+        counts=np.zeros(slots, np.uint8),
         blocked=np.zeros(words, np.uint64),
         wanted=np.zeros(interest.topic_count, np.bool_),
         planes=np.zeros((0 if partial else int(capacity.max()).bit_length() + 1, words), np.uint64),

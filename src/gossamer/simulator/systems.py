@@ -9,7 +9,9 @@ from typing import Any
 
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay
+from gossamer.model.values.errors import InputError
 from gossamer.planners.per_topic import mesh_per_topic, ring_per_topic
+from gossamer.protocols.cyclon import CyclonParameters
 from gossamer.protocols.spidercast.messages import (
     RandomParameters,
     SimilarityParameters,
@@ -38,6 +40,8 @@ class SimulatedSystem:
 
 def spidercast_numbers(parameters: SpiderCastParameters) -> SpiderCastNumbers:
     """SpiderCast's parameters for its kernel."""
+    if parameters.membership != "oracle":
+        raise InputError("spidercast with membership=cyclon has no kernel; use --engine event")
     return SpiderCastNumbers(
         rules=(Rule.COVER_GREEDILY, Rule.COVER_AT_RANDOM),
         coverage=(parameters.greedy_coverage, parameters.random_coverage),
@@ -87,7 +91,11 @@ def _spidercast_kernel(
 
 
 SIMULATED: Mapping[str, SimulatedSystem] = {
-    "spidercast": SimulatedSystem(SYSTEMS["spidercast"], _spidercast_kernel(spidercast_numbers)),
+    "spidercast": SimulatedSystem(
+        SYSTEMS["spidercast"],
+        _spidercast_kernel(spidercast_numbers),
+        contact_count=lambda parameters: CyclonParameters().view_size if parameters.membership == "cyclon" else 0,
+    ),
     "similarity": SimulatedSystem(SYSTEMS["similarity"], _spidercast_kernel(similarity_numbers)),
     "random": SimulatedSystem(SYSTEMS["random"], _spidercast_kernel(random_numbers)),
     "ring-per-topic": SimulatedSystem(

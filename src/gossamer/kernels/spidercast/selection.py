@@ -191,32 +191,34 @@ def fill_masks(world: World, rows: NDArray[np.uint16], topic_count: int) -> None
 
 
 @kernel
-def _count_bits(mask: int) -> int:
-    mask = mask - ((mask >> 1) & 0x5555)
-    mask = (mask & 0x3333) + ((mask >> 2) & 0x3333)
-    mask = (mask + (mask >> 4)) & 0x0F0F
-    return (mask + (mask >> 8)) & 0x1F
+def _count_masks(row: NDArray[np.uint16], wanted: np.uint16, counts: NDArray[np.uint8]) -> None:
+    """How many wanted topics each slot has: bits counted in parallel, many slots at once."""
+    for slot in range(len(row)):
+        mask = row[slot] & wanted
+        mask = mask - ((mask >> np.uint16(1)) & np.uint16(0x5555))
+        mask = (mask & np.uint16(0x3333)) + ((mask >> np.uint16(2)) & np.uint16(0x3333))
+        mask = (mask + (mask >> np.uint16(4))) & np.uint16(0x0F0F)
+        counts[slot] = np.uint8((mask + (mask >> np.uint16(8))) & np.uint16(0x1F))
 
 
 @kernel
 def _choose_by_masks(world: World, node: int, wanted: int, rule: int, key: U64) -> int:
     """As `_choose_in_partial_view`, with a mask of the wanted places in the node's own row."""
     node_count = len(world.sizes)
-    row = world.masks[node]
-    best = 0
+    counts = world.counts
+    _count_masks(world.masks[node], np.uint16(wanted), counts)
+    best = np.uint8(1)
     best_draw = U64(0)
     chosen = -1
     for slot in range(world.view_size):
-        value = _count_bits(np.int64(row[slot]) & wanted)
-        if rule == COVER_AT_RANDOM:
-            value = min(value, 1)
-        if value == 0 or value < best:
+        if counts[slot] < best:
             continue
         other = (world.offsets[node] + slot * world.strides[node]) % node_count
         if not world.present[other] or _is_marked(world.blocked, other):
             continue
+        value = best if rule == COVER_AT_RANDOM else counts[slot]
         bits = finish(key + U64(other) * ITEM_FACTOR)
-        if value > best or bits < best_draw or (bits == best_draw and other < chosen):
+        if chosen < 0 or value > best or bits < best_draw or (bits == best_draw and other < chosen):
             best = value
             chosen = other
             best_draw = bits

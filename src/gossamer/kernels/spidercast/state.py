@@ -48,6 +48,8 @@ class World(NamedTuple):
     offsets: NDArray[np.int64]
     # uint16[n, view_size] or empty: which of its topics, by place in its row, a node shares with each slot of its view.
     masks: NDArray[np.uint16]
+    # Scratch: how many wanted topics each slot of a view has.
+    counts: NDArray[np.uint8]
     # Scratch: who may not be chosen, and which topics are wanted.
     blocked: NDArray[np.uint64]
     wanted: NDArray[np.bool_]

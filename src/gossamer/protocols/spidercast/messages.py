@@ -78,6 +78,12 @@ class SpiderCastParameters(Timing, frozen=True, kw_only=True):
         float,
         Meta(gt=0, le=1, description="Paper: 1 (full), 0.05 suffices (3.7). Share of nodes whose interest one knows"),
     ] = 1.0
+    membership: Annotated[
+        Literal["oracle", "cyclon"],
+        Meta(
+            description="Chosen: oracle (simulation). cyclon: a table fed by Cyclon with interests, as live nodes have"
+        ),
+    ] = "oracle"
     ties: Annotated[
         Literal["random", "scan"],
         Meta(description="Paper: random. scan: by id, a coin at each tie; biased, for the exhibit of Figure 6 alone"),

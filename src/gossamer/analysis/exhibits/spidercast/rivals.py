@@ -94,6 +94,7 @@ EXHIBITS = (
             Claim("their number grows with nodes", _rivals_grow),
             Claim("random links in place of similar ones make it worse", _random_links_make_it_worse),
         ),
+        remark="All grow with nodes but similarity(20,0), which stays at about 110 components at every size.",
     ),
     Exhibit(
         name="spidercast/fig13b",
@@ -121,6 +122,10 @@ EXHIBITS = (
         claims=(
             Claim("a ring per topic costs 51% to 82% more", _ring_costs_more),
             Claim("and does not change with nodes (by more than 5%)", _ring_is_flat),
+        ),
+        remark=(
+            "Ours costs 46% to 76% more: the ring's degree is 15.8 at every size, where the published shares imply 16.3 "
+            "(51% over 10.81, 82% over 8.95)."
         ),
     ),
 )

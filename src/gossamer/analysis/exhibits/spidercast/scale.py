@@ -1,6 +1,7 @@
 """Sections 3.5 to 3.7: nodes, topics, subscriptions, unequal interests, partial views."""
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 from gossamer.analysis.exhibits.harness import Claim, Exhibit, Point, Value, curve, falls
 from gossamer.analysis.exhibits.spidercast.settings import SMALLER, Setting, law, metric, on_nodes, points, sizes
@@ -20,6 +21,13 @@ def _by_nodes(quick: bool, tdi_depth: int = 0) -> list[Point]:
 def _rises(values: Sequence[Value], series: str) -> bool:
     found = curve(values, series)
     return found[-1].measured > found[0].measured
+
+
+def _slows_down(values: Sequence[Value]) -> bool:
+    """A curve that rises less and less: the paper calls it logarithmic and publishes no numbers."""
+    found = curve(values, SPIDERCAST)
+    slopes = [(b.measured - a.measured) / (b.x - a.x) for a, b in pairwise(found)]
+    return all(slope > 0 for slope in slopes) and all(later < earlier for earlier, later in pairwise(slopes))
 
 
 def _by_topics(quick: bool, tdi_depth: int = 0) -> list[Point]:
@@ -148,15 +156,7 @@ EXHIBITS = (
         measure=metric("average_degree"),
         points=_by_topics,
         left_out="10,000 nodes (2,000 instead), three numbers of topics, seeds 3 to 5",
-        claims=(
-            Claim(
-                "growth is moderate: ten times the topics, at most twice the degree",
-                lambda values: (
-                    _rises(values, SPIDERCAST)
-                    and curve(values, SPIDERCAST)[-1].measured <= 2 * curve(values, SPIDERCAST)[0].measured
-                ),
-            ),
-        ),
+        claims=(Claim("growth is moderate: every further topic adds less than the one before", _slows_down),),
     ),
     Exhibit(
         name="spidercast/fig8e",
@@ -198,6 +198,10 @@ EXHIBITS = (
         points=lambda quick: _by_subscriptions(quick, tdi=True),
         left_out="numbers of nodes above 2,000, seeds 3 to 5",
         claims=(Claim("it falls up to 20 subscriptions and then rises", _falls_then_rises),),
+        remark=(
+            "Ours falls only from 10 to 15 subscriptions, and only at 10,000 nodes; with fewer nodes it rises throughout. "
+            "The degree rises and then falls all the same (fig8c)."
+        ),
     ),
     Exhibit(
         name="spidercast/fig9a",
@@ -218,6 +222,7 @@ EXHIBITS = (
         points=_unequal("10:70", "40"),
         left_out="10,000 nodes (2,000 instead), seeds 3 to 5",
         claims=(Claim("the average degree is the same within 5%", _same_average),),
+        remark="With sizes between 10 and 70 ours is 8% lower than with 40 each; the paper publishes no number.",
     ),
     Exhibit(
         name="spidercast/fig10",
@@ -228,6 +233,10 @@ EXHIBITS = (
         points=_by_view,
         left_out="4,000 and 8,000 nodes (2,000 instead), views of 5%, seeds 3 to 5",
         claims=(Claim("the degree barely moves (by less than a fifth)", _barely_moves),),
+        remark=(
+            "Ours is a third higher with views of 5% than with full ones, and a fifth higher with 10%: a greedy choice "
+            "among 200 nodes covers less than one among 4,000. All topics are connected nevertheless (fig10-partitions)."
+        ),
     ),
     Exhibit(
         name="spidercast/fig10-partitions",
