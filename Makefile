@@ -15,7 +15,8 @@ run: setup
 		--popularity rss --seed $(SEED) --force
 	@$(BIN)/gossamer workload show $(RUN)/workload
 	@$(BIN)/gossamer build cyclon $(RUN)/workload $(RUN)/cyclon --seed $(SEED) --force
-	@echo "The workload is in $(RUN)/workload, the overlay and its metrics in $(RUN)/cyclon."
+	@$(BIN)/gossamer build spidercast $(RUN)/workload $(RUN)/spidercast --seed $(SEED) --force
+	@echo "The workload is in $(RUN)/workload; overlays and metrics are in $(RUN)/cyclon and $(RUN)/spidercast."
 
 test: setup check
 	$(BIN)/python -m pytest -n 2 -m "not slow"

@@ -8,6 +8,7 @@ from gossamer.kernels.jit import kernel
 from gossamer.model.values.draw import Purpose
 
 TOPIC = U64(Purpose.WORKLOAD_TOPIC)
+VIEW = U64(Purpose.VIEW)
 
 
 @kernel
@@ -132,3 +133,26 @@ def draw_items(seed: U64, node: U64, purpose: U64, counter: U64, items: NDArray[
     for i in range(len(items)):
         bits[i] = finish(base + U64(items[i]) * ITEM_FACTOR)
     return bits
+
+
+@kernel
+def view_walks(seed: U64, node_count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """(strides, starts) of every node's partial view: a walk through all ids that repeats none.
+
+    The stride shares no divisor with the number of nodes; it is drawn until that holds.
+    """
+    strides = np.zeros(node_count, np.int64)
+    starts = np.zeros(node_count, np.int64)
+    for node in range(node_count):
+        attempt = 0
+        while True:
+            stride = 1 + np.int64(draw(seed, U64(node), VIEW, U64(attempt), U64(0)) % U64(node_count))
+            a, b = node_count, stride
+            while b:
+                a, b = b, a % b
+            if a == 1:
+                break
+            attempt += 1
+        strides[node] = stride % node_count
+        starts[node] = np.int64(draw(seed, U64(node), VIEW, U64(attempt), U64(1)) % U64(node_count))
+    return strides, starts

@@ -31,6 +31,7 @@ def _warm_draws() -> None:
     draw.draw_base(U64(1), U64(2), U64(3), U64(4))
     sampling.draws(U64(1), U64(1), U64(0), 2)
     sampling.units(U64(1), U64(1), U64(0), 2)
+    sampling.view_walks(U64(1), 3)
     sampling.draw_interests(U64(1), np.full(2, 0.5), np.array([0, 1, 3]), 0, 2)
     places = np.zeros(1), np.zeros(1), np.ones(1), np.zeros(1), np.zeros(1), np.zeros(1, np.int32), 1
     sampling.topics_within(*places, np.empty(1, np.int32))

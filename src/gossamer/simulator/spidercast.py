@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gossamer.kernels.sampling import draw_items
+from gossamer.kernels.sampling import draw_items, view_walks
 from gossamer.kernels.spidercast import cycle as kernel
 from gossamer.kernels.spidercast import state
 from gossamer.kernels.spidercast.selection import fill_masks
@@ -15,7 +15,7 @@ from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay
 from gossamer.model.values.draw import Purpose
 from gossamer.simulator.population import CycleChanges
-from gossamer.simulator.views import view_size, view_walk
+from gossamer.simulator.views import view_size
 
 U64 = np.uint64
 
@@ -152,8 +152,7 @@ def _world(numbers: SpiderCastNumbers, seed: int, interest: Interest, room: int)
     # Masks say which of a node's own topics each slot shares: two bytes where they can be used, nothing elsewhere.
     small = int(interest.sizes.max()) <= 16 and interest.topic_count < 2**16
     masked = partial and room == 0 and small and not numbers.scan
-    walks = [view_walk(seed, node, node_count) for node in range(node_count)] if partial else []
-    columns = np.array(walks, np.int64).reshape(-1, 2)
+    strides, offsets = view_walks(U64(seed), node_count if partial else 0)
     world = World(
         starts=starts,
         sizes=interest.sizes.astype(np.int32),
@@ -162,8 +161,8 @@ def _world(numbers: SpiderCastNumbers, seed: int, interest: Interest, room: int)
         holders=np.zeros((0 if partial else interest.topic_count, words), np.uint64),
         everybody=np.zeros(words, np.uint64),
         view_size=slots,
-        strides=np.ascontiguousarray(columns[:, 0]),
-        offsets=np.ascontiguousarray(columns[:, 1]),
+        strides=strides,
+        offsets=offsets,
         masks=np.zeros((node_count if masked else 0, slots), np.uint16),
         counts=np.zeros(slots, np.uint8),
         blocked=np.zeros(words, np.uint64),

@@ -191,37 +191,45 @@ def fill_masks(world: World, rows: NDArray[np.uint16], topic_count: int) -> None
 
 
 @kernel
-def _count_masks(row: NDArray[np.uint16], wanted: np.uint16, counts: NDArray[np.uint8]) -> None:
-    """How many wanted topics each slot has: bits counted in parallel, many slots at once."""
+def _count_masks(row: NDArray[np.uint16], wanted: np.uint16, counts: NDArray[np.uint8]) -> int:
+    """How many wanted topics each slot has, and the most: bits counted in parallel, many slots at once."""
+    most = np.uint8(0)
     for slot in range(len(row)):
         mask = row[slot] & wanted
         mask = mask - ((mask >> np.uint16(1)) & np.uint16(0x5555))
         mask = (mask & np.uint16(0x3333)) + ((mask >> np.uint16(2)) & np.uint16(0x3333))
         mask = (mask + (mask >> np.uint16(4))) & np.uint16(0x0F0F)
-        counts[slot] = np.uint8((mask + (mask >> np.uint16(8))) & np.uint16(0x1F))
+        count = np.uint8((mask + (mask >> np.uint16(8))) & np.uint16(0x1F))
+        counts[slot] = count
+        most = max(most, count)
+    return np.int64(most)
 
 
 @kernel
 def _choose_by_masks(world: World, node: int, wanted: int, rule: int, key: U64) -> int:
-    """As `_choose_in_partial_view`, with a mask of the wanted places in the node's own row."""
+    """As `_choose_in_partial_view`, with a mask of the wanted places in the node's own row.
+
+    Tries the highest count first: few slots have it, and only those are looked up among all nodes.
+    """
     node_count = len(world.sizes)
     counts = world.counts
-    _count_masks(world.masks[node], np.uint16(wanted), counts)
-    best = np.uint8(1)
+    level = _count_masks(world.masks[node], np.uint16(wanted), counts)
     best_draw = U64(0)
     chosen = -1
-    for slot in range(world.view_size):
-        if counts[slot] < best:
-            continue
-        other = (world.offsets[node] + slot * world.strides[node]) % node_count
-        if not world.present[other] or _is_marked(world.blocked, other):
-            continue
-        value = best if rule == COVER_AT_RANDOM else counts[slot]
-        bits = finish(key + U64(other) * ITEM_FACTOR)
-        if chosen < 0 or value > best or bits < best_draw or (bits == best_draw and other < chosen):
-            best = value
-            chosen = other
-            best_draw = bits
+    while level > 0 and chosen < 0:
+        lowest = np.uint8(1) if rule == COVER_AT_RANDOM else np.uint8(level)
+        for slot in range(world.view_size):
+            if counts[slot] < lowest:
+                continue
+            other = (world.offsets[node] + slot * world.strides[node]) % node_count
+            if not world.present[other] or _is_marked(world.blocked, other):
+                continue
+            bits = finish(key + U64(other) * ITEM_FACTOR)
+            if chosen < 0 or bits < best_draw or (bits == best_draw and other < chosen):
+                chosen = other
+                best_draw = bits
+        # Whoever has more was looked at before, and may not be chosen.
+        level = 0 if rule == COVER_AT_RANDOM else level - 1
     return chosen
 
 
