@@ -12,7 +12,7 @@ from gossamer.simulator.checkers import all_checkers
 from gossamer.simulator.event_population import EventPopulation
 from gossamer.simulator.links import LinkBook
 from gossamer.simulator.measure import measure_topics
-from gossamer.simulator.network import ConstantLatency, Network, UniformLatency
+from gossamer.simulator.network import ConstantLatency, MatrixLatency, Network, UniformLatency
 from gossamer.simulator.recorder import DeliveryLog
 from gossamer.simulator.systems import SIMULATED
 from gossamer.workloads.interests import make_interests
@@ -186,3 +186,19 @@ def test_nodes_that_learn_interests_from_cyclon_connect_every_topic(seed):
     known = NODES - 20
     assert len(net.engine.present) == known
     assert max(len(mine) for mine in net.links.neighbours.values()) <= 3 * 4 + 5
+
+
+def test_ties_broken_by_round_trip_shorten_links_and_leave_topics_connected():
+    """Three sites, 5 ms within and 80 ms between them."""
+    near, far = 10_000, 160_000
+    round_trips = np.full((3, 3), far)
+    np.fill_diagonal(round_trips, near)
+    means = {}
+    for ties in ("random", "near"):
+        latency = MatrixLatency(round_trips, seed=1)
+        latency._delays = [[near // 2 if a == b else far // 2 for b in range(3)] for a in range(3)]
+        net = Net(4, None, Network(latency), law="zipf:1", ties=ties)
+        assert net.parted_topics() == 0
+        u, v = net.links.overlay(NODES).links()
+        means[ties] = np.mean([latency.delay_us(a, b, 0) for a, b in zip(u.tolist(), v.tolist(), strict=True)])
+    assert means["near"] < 0.95 * means["random"]

@@ -504,7 +504,9 @@ def test_spidercast_connects_every_topic(gossamer, workload):
         ("greedy_coverage=-1", "greedy_coverage is '-1'"),
         ("view=0", "view is '0'"),
         ("view=1.5", "view is '1.5'"),
-        ("ties=near", "ties is 'near'"),
+        ("ties=far", "ties is 'far'"),
+        ("ties=near", "use --engine event"),
+        ("membership=cyclon", "use --engine event"),
     ],
 )
 def test_wrong_parameters_of_spidercast_are_refused(gossamer, workload, setting, sentence):

@@ -1,6 +1,7 @@
 """A population of one system's machines in the event engine: who is up, what each holds, what each knows."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from gossamer.model.arrays.interest import Interest
@@ -31,6 +32,7 @@ class EventPopulation:
         self._parameters = parameters
         self._seed = seed
         self._interest = interest
+        self._network = network
         self._answers = answers
         self._dissemination = dissemination
         self._oracle = InterestOracle(interest.node_count)
@@ -66,7 +68,8 @@ class EventPopulation:
         system = self._simulated.system
         view: InterestView | None = None
         if system.takes_view(self._parameters):
-            view = self._oracle.view_for(self._parameters, self._seed, node)
+            distance_us = partial(self._network.typical_us, node)
+            view = self._oracle.view_for(self._parameters, self._seed, node, distance_us)
             if self._answers is not None:
                 view = RecordingView(view, self._answers)
         return make_machine(system, self._parameters, self._seed, node, view, self._dissemination)

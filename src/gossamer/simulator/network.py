@@ -112,6 +112,10 @@ class Network:
             return self.latency.latency_us
         return None
 
+    def typical_us(self, one: int, other: int) -> int:
+        """The delay between two nodes, the middle one where it is drawn: what they would measure over time."""
+        return self.latency.delay_us(one, other, 1 << 31)
+
     def parted(self, at_us: int, one: int, other: int) -> bool:
         """Whether a partition stands between two nodes."""
         return any(partition.parts(at_us, one, other) for partition in self.partitions)

@@ -42,6 +42,8 @@ def spidercast_numbers(parameters: SpiderCastParameters) -> SpiderCastNumbers:
     """SpiderCast's parameters for its kernel."""
     if parameters.membership != "oracle":
         raise InputError("spidercast with membership=cyclon has no kernel; use --engine event")
+    if parameters.ties == "near":
+        raise InputError("ties=near needs links with latencies; use --engine event")
     return SpiderCastNumbers(
         rules=(Rule.COVER_GREEDILY, Rule.COVER_AT_RANDOM),
         coverage=(parameters.greedy_coverage, parameters.random_coverage),

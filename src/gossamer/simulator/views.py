@@ -5,7 +5,7 @@ bitsets of 10,000 nodes takes a hundred operations on integers, not 100,000 on s
 function of workload, presence and question.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from math import gcd
 from typing import Any
 
@@ -21,6 +21,7 @@ from gossamer.model.values.draw import (
     draw,
     finish,
 )
+from gossamer.model.values.errors import InputError
 from gossamer.protocols.interface import Peer
 
 # Below this many candidates plain Python is faster than numpy.
@@ -52,12 +53,20 @@ class InterestOracle:
         for topic in self._interests.pop(node, ()):
             self._holders[topic] &= ~bit
 
-    def view_for(self, parameters: Any, seed: int, node: int) -> "OracleView":
-        """What `node` knows by a system's parameters: everybody, or a fixed random share."""
+    def view_for(
+        self, parameters: Any, seed: int, node: int, distance_us: Callable[[int], int] | None = None
+    ) -> "OracleView":
+        """What `node` knows by a system's parameters: everybody, or a fixed random share.
+
+        `distance_us` is how far another node is, for parameters that break ties by that.
+        """
+        ties = getattr(parameters, "ties", "random")
+        if ties == "near" and distance_us is None:
+            raise InputError("ties=near needs links with latencies; use --engine event")
         visible = None
         if parameters.view < 1:
             visible = _bits_of(view_slots(seed, node, self.node_count, parameters.view))
-        return OracleView(self, visible, getattr(parameters, "ties", "random"))
+        return OracleView(self, visible, ties == "scan", distance_us if ties == "near" else None)
 
     def holders(self, topic: int) -> int:
         """The present holders of a topic, as bits."""
@@ -67,12 +76,15 @@ class InterestOracle:
 class OracleView:
     """One node's interest view (`protocols.interface.InterestView`), answered by the oracle."""
 
-    __slots__ = ("_oracle", "_ties", "_visible")
+    __slots__ = ("_distance_us", "_oracle", "_scan", "_visible")
 
-    def __init__(self, oracle: InterestOracle, visible: int | None, ties: str) -> None:
+    def __init__(
+        self, oracle: InterestOracle, visible: int | None, scan: bool, distance_us: Callable[[int], int] | None
+    ) -> None:
         self._oracle = oracle
         self._visible = visible
-        self._ties = ties
+        self._scan = scan
+        self._distance_us = distance_us
 
     def best_cover(self, topics: Sequence[int], exclude: Collection[int], key: int) -> Peer | None:
         """See `InterestView`."""
@@ -91,7 +103,9 @@ class OracleView:
         # Nobody left holds any of them: every plane was passed over.
         if best == allowed and not any(allowed & plane for plane in planes):
             return None
-        return self._pick(best, key, scan=self._ties == "scan")
+        if self._distance_us is not None:
+            best = _nearest(best, self._distance_us)
+        return self._pick(best, key, scan=self._scan)
 
     def random_cover(self, topics: Sequence[int], exclude: Collection[int], key: int) -> Peer | None:
         """See `InterestView`."""
@@ -140,6 +154,13 @@ def view_walk(seed: int, node: int, node_count: int) -> tuple[int, int]:
         if gcd(stride, node_count) == 1:
             return stride % node_count, draw(seed, node, Purpose.VIEW, attempt, item=1) % node_count
         attempt += 1
+
+
+def _nearest(candidates: int, distance_us: Callable[[int], int]) -> int:
+    """Those of the candidates that are nearest, as bits."""
+    nodes = list(_ids(candidates))
+    least = min(map(distance_us, nodes), default=0)
+    return sum(1 << node for node in nodes if distance_us(node) == least)
 
 
 def _ids(bits: int) -> Iterable[int]:

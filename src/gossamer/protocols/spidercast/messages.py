@@ -85,8 +85,11 @@ class SpiderCastParameters(Timing, frozen=True, kw_only=True):
         ),
     ] = "oracle"
     ties: Annotated[
-        Literal["random", "scan"],
-        Meta(description="Paper: random. scan: by id, a coin at each tie; biased, for the exhibit of Figure 6 alone"),
+        Literal["random", "near", "scan"],
+        Meta(
+            description="Paper: random; near: by round trip (section 5). scan: by id, a coin at each tie; biased, for "
+            "the exhibit of Figure 6 alone"
+        ),
     ] = "random"
     drop_when_stuck: Annotated[
         bool,
