@@ -149,8 +149,8 @@ def _world(numbers: SpiderCastNumbers, seed: int, interest: Interest, room: int)
     words = (node_count + 63) // 64
     partial = numbers.view < 1
     slots = view_size(node_count, numbers.view) if partial else 0
-    # Masks say which of a node's own topics each slot shares: two bytes where they can be used, nothing elsewhere.
-    small = int(interest.sizes.max()) <= 16 and interest.topic_count < 2**16
+    # Masks say which of a node's own topics each slot shares, where they can be used.
+    small = int(interest.sizes.max()) <= 16 and max(interest.topic_count, slots) < 2**16
     masked = partial and room == 0 and small and not numbers.scan
     strides, offsets = view_walks(U64(seed), node_count if partial else 0)
     world = World(
@@ -163,7 +163,9 @@ def _world(numbers: SpiderCastNumbers, seed: int, interest: Interest, room: int)
         view_size=slots,
         strides=strides,
         offsets=offsets,
-        masks=np.zeros((node_count if masked else 0, slots), np.uint16),
+        mask_starts=np.zeros(node_count + 1 if masked else 1, np.int64),
+        # As if every slot shared a topic; pages that are never written are never there.
+        masks=np.empty(node_count * slots if masked else 0, np.uint32),
         counts=np.zeros(slots, np.uint8),
         blocked=np.zeros(words, np.uint64),
         wanted=np.zeros(interest.topic_count, np.bool_),
@@ -205,6 +207,7 @@ def _task(numbers: SpiderCastNumbers, kind: int, capacity: NDArray[np.int64], no
         told_targets=told(),
         asked_degrees=told(),
         asked_targets=told(),
+        shared=np.zeros(total, np.uint64),
         target=by_node(),
         coverage=by_node(),
         uncovered=by_node(),

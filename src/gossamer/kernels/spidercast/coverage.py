@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from gossamer.kernels.draw import U64
 from gossamer.kernels.jit import kernel
 from gossamer.kernels.spidercast.state import COVER_AT_RANDOM, NEVER, TaskState, World
 
@@ -40,6 +41,45 @@ def under_covered_without(world: World, task: TaskState, rule: int, node: int, o
         i += a <= b
         j += b <= a
     return under
+
+
+@kernel
+def shared_places(world: World, node: int, other: int) -> U64:
+    """Which of the first 64 topics of `node`, by place, `other` holds too."""
+    places = U64(0)
+    start = world.starts[node]
+    i = start
+    j = world.starts[other]
+    i_end = start + min(np.int64(world.sizes[node]), 64)
+    j_end = j + world.sizes[other]
+    while i < i_end and j < j_end:
+        a = world.topics[i]
+        b = world.topics[j]
+        if a == b:
+            places |= U64(1) << U64(i - start)
+        i += a <= b
+        j += b <= a
+    return places
+
+
+@kernel
+def exact_places(world: World, task: TaskState, node: int) -> U64:
+    """Which of the first 64 topics exactly K neighbours hold: each that goes uncovers them."""
+    places = U64(0)
+    start = world.starts[node]
+    for i in range(min(np.int64(world.sizes[node]), 64)):
+        if np.int64(task.cover[start + i]) == np.int64(task.coverage[node]):
+            places |= U64(1) << U64(i)
+    return places
+
+
+@kernel
+def count_places(places: U64) -> int:
+    """How many bits are set."""
+    places -= (places >> U64(1)) & U64(0x5555_5555_5555_5555)
+    places = (places & U64(0x3333_3333_3333_3333)) + ((places >> U64(2)) & U64(0x3333_3333_3333_3333))
+    places = (places + (places >> U64(4))) & U64(0x0F0F_0F0F_0F0F_0F0F)
+    return np.int64((places * U64(0x0101_0101_0101_0101)) >> U64(56))
 
 
 @kernel
@@ -86,6 +126,7 @@ def count_anew(world: World, task: TaskState, node: int) -> None:
     task.cover[start : start + world.sizes[node]] = 0
     task.uncovered[node] = world.sizes[node] if task.coverage[node] > 0 else 0
     for slot in range(task.starts[node], task.starts[node] + task.counts[node]):
+        task.shared[slot] = shared_places(world, node, np.int64(task.nodes[slot]))
         count_cover(world, task, node, np.int64(task.nodes[slot]), 1)
 
 
@@ -119,6 +160,7 @@ def add_neighbour(
     task.told_targets[slot] = told_target
     task.asked_degrees[slot] = NEVER
     task.asked_targets[slot] = NEVER
+    task.shared[slot] = shared_places(world, node, other)
     count_cover(world, task, node, other, 1)
 
 
@@ -139,6 +181,7 @@ def remove_neighbour(world: World, task: TaskState, node: int, other: int) -> bo
     task.told_targets[slot] = task.told_targets[last]
     task.asked_degrees[slot] = task.asked_degrees[last]
     task.asked_targets[slot] = task.asked_targets[last]
+    task.shared[slot] = task.shared[last]
     return True
 
 

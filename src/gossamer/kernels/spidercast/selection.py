@@ -5,7 +5,13 @@ from numpy.typing import NDArray
 
 from gossamer.kernels.draw import ITEM_FACTOR, U64, finish
 from gossamer.kernels.jit import kernel
-from gossamer.kernels.spidercast.coverage import shared_count, slot_of, under_covered_without
+from gossamer.kernels.spidercast.coverage import (
+    count_places,
+    exact_places,
+    shared_count,
+    slot_of,
+    under_covered_without,
+)
 from gossamer.kernels.spidercast.state import (
     COUNT_RANDOM,
     COUNT_SIMILAR,
@@ -173,34 +179,38 @@ def fill_masks(world: World, rows: NDArray[np.uint16], topic_count: int) -> None
     one random access to a few bytes, and many are under way at once.
     """
     node_count, width = rows.shape
-    bits = np.zeros(topic_count + 1, np.uint16)
+    bits = np.zeros(topic_count + 1, np.uint32)
+    filled = 0
     for node in range(node_count):
         for i in range(world.sizes[node]):
-            bits[rows[node, i]] = np.uint16(1 << i)
+            bits[rows[node, i]] = np.uint32(1 << i)
         other = world.offsets[node]
         for slot in range(world.view_size):
-            mask = np.uint16(0)
+            mask = np.uint32(0)
             for j in range(width):
                 mask |= bits[rows[other, j]]
-            world.masks[node, slot] = mask
+            if mask:
+                world.masks[filled] = np.uint32(slot << 16) | mask
+                filled += 1
             other += world.strides[node]
             if other >= node_count:
                 other -= node_count
+        world.mask_starts[node + 1] = filled
         for i in range(world.sizes[node]):
             bits[rows[node, i]] = 0
 
 
 @kernel
-def _count_masks(row: NDArray[np.uint16], wanted: np.uint16, counts: NDArray[np.uint8]) -> int:
+def _count_masks(masks: NDArray[np.uint32], wanted: np.uint32, counts: NDArray[np.uint8]) -> int:
     """How many wanted topics each slot has, and the most: bits counted in parallel, many slots at once."""
     most = np.uint8(0)
-    for slot in range(len(row)):
-        mask = row[slot] & wanted
-        mask = mask - ((mask >> np.uint16(1)) & np.uint16(0x5555))
-        mask = (mask & np.uint16(0x3333)) + ((mask >> np.uint16(2)) & np.uint16(0x3333))
-        mask = (mask + (mask >> np.uint16(4))) & np.uint16(0x0F0F)
-        count = np.uint8((mask + (mask >> np.uint16(8))) & np.uint16(0x1F))
-        counts[slot] = count
+    for i in range(len(masks)):
+        mask = masks[i] & wanted
+        mask = mask - ((mask >> np.uint32(1)) & np.uint32(0x5555))
+        mask = (mask & np.uint32(0x3333)) + ((mask >> np.uint32(2)) & np.uint32(0x3333))
+        mask = (mask + (mask >> np.uint32(4))) & np.uint32(0x0F0F)
+        count = np.uint8((mask + (mask >> np.uint32(8))) & np.uint32(0x1F))
+        counts[i] = count
         most = max(most, count)
     return np.int64(most)
 
@@ -213,15 +223,16 @@ def _choose_by_masks(world: World, node: int, wanted: int, rule: int, key: U64) 
     """
     node_count = len(world.sizes)
     counts = world.counts
-    level = _count_masks(world.masks[node], np.uint16(wanted), counts)
+    masks = world.masks[world.mask_starts[node] : world.mask_starts[node + 1]]
+    level = _count_masks(masks, np.uint32(wanted), counts)
     best_draw = U64(0)
     chosen = -1
     while level > 0 and chosen < 0:
         lowest = np.uint8(1) if rule == COVER_AT_RANDOM else np.uint8(level)
-        for slot in range(world.view_size):
-            if counts[slot] < lowest:
+        for i in range(len(masks)):
+            if counts[i] < lowest:
                 continue
-            other = (world.offsets[node] + slot * world.strides[node]) % node_count
+            other = (world.offsets[node] + np.int64(masks[i] >> np.uint32(16)) * world.strides[node]) % node_count
             if not world.present[other] or _is_marked(world.blocked, other):
                 continue
             bits = finish(key + U64(other) * ITEM_FACTOR)
@@ -254,7 +265,7 @@ def next_coverage_node(
                 places |= 1 << (i - start)
                 count += 1
     _set_blocked(world, task, node, True)
-    if len(world.masks) > 0 and rule != COUNT_RANDOM:
+    if len(world.mask_starts) > 1 and rule != COUNT_RANDOM:
         chosen = _choose_by_masks(world, node, places, rule, key)
     elif world.view_size > 0:
         chosen = _choose_in_partial_view(world, node, wanted, count, rule, key, scan)
@@ -285,13 +296,19 @@ def disconnect_candidate(world: World, task: TaskState, rule: int, node: int, ke
     chosen = -1
     fewest = 0
     best_draw = U64(0)
+    # What a neighbour covers alone is in its mask; only nodes with very many topics compare interests again.
+    masked = rule <= COVER_AT_RANDOM and world.sizes[node] <= 64
+    exact = exact_places(world, task, node) if masked else U64(0)
     for slot in range(task.starts[node], task.starts[node] + task.counts[node]):
         degree = task.degrees[slot]
         target = task.targets[slot]
         if degree < target or (task.asked_degrees[slot] == degree and task.asked_targets[slot] == target):
             continue
         other = np.int64(task.nodes[slot])
-        under = under_covered_without(world, task, rule, node, other)
+        if masked:
+            under = np.int64(task.uncovered[node]) + count_places(task.shared[slot] & exact)
+        else:
+            under = under_covered_without(world, task, rule, node, other)
         bits = finish(key + U64(other) * ITEM_FACTOR)
         if (
             chosen < 0

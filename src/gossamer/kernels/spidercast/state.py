@@ -7,8 +7,8 @@ last told it stand beside the neighbour, as in the machine; nothing reads anothe
 
 Full views are answered from one bitset of holders for each topic, 64 candidates at a time. Partial views hold
 a stride through all ids; where interests are small and do not change, a mask of shared topics is kept for each slot
-(two bytes), and a slot is looked up only when its mask can win. Cost of one CONNECT: n/64 words for each uncovered
-topic (full), two bytes a slot (partial with masks), or view times interest (partial without).
+that shares any (four bytes), and a slot is looked up only when its mask can win. Cost of one CONNECT: n/64 words for
+each uncovered topic (full), four bytes for each such slot (partial with masks), or view times interest (without).
 """
 
 from typing import NamedTuple
@@ -46,9 +46,11 @@ class World(NamedTuple):
     view_size: int
     strides: NDArray[np.int64]
     offsets: NDArray[np.int64]
-    # uint16[n, view_size] or empty: which of its topics, by place in its row, a node shares with each slot of its view.
-    masks: NDArray[np.uint16]
-    # Scratch: how many wanted topics each slot of a view has.
+    # Slots of a node's view with whom it shares a topic: mask_starts[v] .. mask_starts[v + 1] - 1, each the slot's place
+    # in the upper 16 bits and, in the lower, which of the node's own topics, by place, it shares. Empty: not kept.
+    mask_starts: NDArray[np.int64]
+    masks: NDArray[np.uint32]
+    # Scratch: how many wanted topics each of these slots has.
     counts: NDArray[np.uint8]
     # Scratch: who may not be chosen, and which topics are wanted.
     blocked: NDArray[np.uint64]
@@ -69,6 +71,8 @@ class TaskState(NamedTuple):
     told_targets: NDArray[np.uint16]
     asked_degrees: NDArray[np.uint16]
     asked_targets: NDArray[np.uint16]
+    # Which of the node's own topics, by place in its row, the neighbour holds; unused by nodes with more than 64.
+    shared: NDArray[np.uint64]
     # By node: L, K, uncovered topics; by subscription: how many neighbours hold the topic.
     target: NDArray[np.int32]
     coverage: NDArray[np.int32]
