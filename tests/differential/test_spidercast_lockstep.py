@@ -216,7 +216,7 @@ MUTANTS = {
         "if np.int64(task.degrees[slot]) >= np.int64(task.targets[slot]):",
     ),
     "ignores redirects": ("        task.redirect[node] = other\n", ""),
-    "sleeps through what it is told": ("            task.quiet[other] = False\n", ""),
+    "sleeps through what it is told": ("        task.quiet[other] = False\n", ""),
     "quarantines nobody": ("            task.quarantine[node, cycle % task.quarantine.shape[1]] = peer\n", ""),
     "agrees to part while under-covered": (
         "if under > 0 and np.int64(task.counts[peer]) <= degree_max(world, task, rule, peer):",

@@ -79,6 +79,7 @@ def _warm_spidercast() -> None:
             np.zeros(8, np.uint16),
             np.zeros(8, np.uint16),
             np.zeros(8, np.uint64),
+            np.zeros(8, np.int64),
             np.zeros(2, np.int32),
             np.zeros(2, np.int32),
             np.zeros(2, np.int32),

@@ -208,6 +208,7 @@ def _task(numbers: SpiderCastNumbers, kind: int, capacity: NDArray[np.int64], no
         asked_degrees=told(),
         asked_targets=told(),
         shared=np.zeros(total, np.uint64),
+        mirrors=np.full(total, -1, np.int64),
         target=by_node(),
         coverage=by_node(),
         uncovered=by_node(),

@@ -161,6 +161,10 @@ def add_neighbour(
     task.asked_degrees[slot] = NEVER
     task.asked_targets[slot] = NEVER
     task.shared[slot] = shared_places(world, node, other)
+    theirs = slot_of(task, other, node)
+    task.mirrors[slot] = theirs
+    if theirs >= 0:
+        task.mirrors[theirs] = slot
     count_cover(world, task, node, other, 1)
 
 
@@ -182,6 +186,9 @@ def remove_neighbour(world: World, task: TaskState, node: int, other: int) -> bo
     task.asked_degrees[slot] = task.asked_degrees[last]
     task.asked_targets[slot] = task.asked_targets[last]
     task.shared[slot] = task.shared[last]
+    task.mirrors[slot] = task.mirrors[last]
+    if slot != last and task.mirrors[slot] >= 0:
+        task.mirrors[task.mirrors[slot]] = slot
     return True
 
 

@@ -105,11 +105,10 @@ def _tell(task: TaskState, node: int, except_for: int, counters: NDArray[np.int6
         task.told_degrees[slot] = degree
         task.told_targets[slot] = target
         counters[M_HEARTBEAT] += 1
-        theirs = slot_of(task, other, node)
-        if theirs >= 0:
-            task.degrees[theirs] = degree
-            task.targets[theirs] = target
-            task.quiet[other] = False
+        theirs = task.mirrors[slot]
+        task.degrees[theirs] = degree
+        task.targets[theirs] = target
+        task.quiet[other] = False
 
 
 @kernel

@@ -73,6 +73,8 @@ class TaskState(NamedTuple):
     asked_targets: NDArray[np.uint16]
     # Which of the node's own topics, by place in its row, the neighbour holds; unused by nodes with more than 64.
     shared: NDArray[np.uint64]
+    # Where this node stands among the neighbour's own slots, so that a heartbeat finds its place; -1 nowhere yet.
+    mirrors: NDArray[np.int64]
     # By node: L, K, uncovered topics; by subscription: how many neighbours hold the topic.
     target: NDArray[np.int32]
     coverage: NDArray[np.int32]
