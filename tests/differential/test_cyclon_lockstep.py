@@ -132,8 +132,8 @@ MUTANTS = {
     ),
     "ages by two": ("np.uint8(ages[i] < OLDEST_AGE)", "np.uint8(2)"),
     "offers a peer to itself": (
-        "others = _put_last(peer_view, peer_ages, peer_size, np.uint32(me))",
-        "others = peer_size",
+        "back = _leave_out(peer_view, peer_ages, peer_size, back, np.uint32(me))",
+        "back = back",
     ),
     "replaces before it fills": (
         "if size < view.shape[0]:\n            view[size]",

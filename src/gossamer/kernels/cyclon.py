@@ -124,15 +124,18 @@ def _choose(base: U64, count: int, view: NDArray[np.uint32], ages: NDArray[np.ui
 
 
 @kernel
-def _put_last(view: NDArray[np.uint32], ages: NDArray[np.uint8], size: int, node: np.uint32) -> int:
-    """Move `node` to the end of the view if it is there; returns how many stand before it."""
-    for i in range(size):
-        if view[i] == node:
-            last = size - 1
-            view[i], view[last] = view[last], view[i]
-            ages[i], ages[last] = ages[last], ages[i]
-            return last
-    return size
+def _leave_out(view: NDArray[np.uint32], ages: NDArray[np.uint8], size: int, count: int, node: np.uint32) -> int:
+    """Move `node` out of the first `count` entries if it is there; returns how many may be given."""
+    if not _holds(view, count, node):
+        return count
+    i = 0
+    while view[i] != node:
+        i += 1
+    # The next entry takes its place; where there is none, one fewer is given.
+    other = count if count < size else count - 1
+    view[i], view[other] = view[other], view[i]
+    ages[i], ages[other] = ages[other], ages[i]
+    return count if count < size else count - 1
 
 
 @kernel
@@ -213,10 +216,10 @@ def cyclon_cycle(
         peer_view = state.nodes[peer]
         peer_ages = state.ages[peer]
         peer_size = np.int64(state.sizes[peer])
-        others = _put_last(peer_view, peer_ages, peer_size, np.uint32(me))
-        back = min(shuffle_length, others)
+        back = min(shuffle_length, peer_size)
         base = draw_base(seed, U64(peer), REPLY, counter) + U64(me) * ITEM_FACTOR
-        _choose(base, back, peer_view, peer_ages, others)
+        _choose(base, back, peer_view, peer_ages, peer_size)
+        back = _leave_out(peer_view, peer_ages, peer_size, back, np.uint32(me))
         for i in range(back):
             back_nodes[i] = peer_view[i]
             back_ages[i] = peer_ages[i]

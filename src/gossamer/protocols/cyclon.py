@@ -243,7 +243,7 @@ class Cyclon:
         # Paper: "and l - 1 other random neighbors" ... "replace Q's entry with a new entry of age 0 and with
         # P's address".
         count = min(self._parameters.shuffle_length - 1, len(self._nodes))
-        self._choose(count, len(self._nodes), Purpose.CYCLON_SHUFFLE, now_us, item=0)
+        self._choose(count, Purpose.CYCLON_SHUFFLE, now_us, item=0)
         entries = self._first(count)
         self._asked = asked.node
         self._given = [entry.node for entry in entries]
@@ -263,10 +263,9 @@ class Cyclon:
         self, sender: NodeId, message: ShuffleRequest, now_us: int, out: list[Action]
     ) -> Sequence[Fact]:
         # Paper: Q "sends back a random subset of its own neighbors" and does not age its view.
-        others = self._put_last(sender)
-        count = min(self._parameters.shuffle_length, others)
-        self._choose(count, others, Purpose.CYCLON_REPLY, now_us, item=sender)
-        entries = self._first(count)
+        count = min(self._parameters.shuffle_length, len(self._nodes))
+        self._choose(count, Purpose.CYCLON_REPLY, now_us, item=sender)
+        entries = self._first(self._leave_out(sender, count))
         address = message.entries[0].address if message.entries else b""
         out.append(_send(Peer(sender, address), ShuffleReply(entries)))
         return self._take_in(sender, message.entries, [entry.node for entry in entries], out)
@@ -360,18 +359,21 @@ class Cyclon:
     def _has_room_for(self, node: NodeId) -> bool:
         return node != self._node and len(self._nodes) < self._parameters.view_size and node not in self._nodes
 
-    def _choose(self, count: int, size: int, purpose: Purpose, now_us: int, item: int) -> None:
-        """Move `count` random entries of the first `size` to the front: the first steps of a Fisher-Yates shuffle."""
+    def _choose(self, count: int, purpose: Purpose, now_us: int, item: int) -> None:
+        """Move `count` random entries to the front: the first steps of a Fisher-Yates shuffle."""
+        size = len(self._nodes)
         for step in range(count):
             bits = draw(self._seed, self._node, purpose, stepped(now_us, step), item)
             self._swap(step, step + below(bits, size - step))
 
-    def _put_last(self, node: NodeId) -> int:
-        """Move `node` to the end of the view if it is there; returns how many stand before it."""
-        if node not in self._nodes:
-            return len(self._nodes)
-        self._swap(self._nodes.index(node), len(self._nodes) - 1)
-        return len(self._nodes) - 1
+    def _leave_out(self, node: NodeId, count: int) -> int:
+        """Move `node` out of the first `count` entries if it is there; returns how many may be given."""
+        if node not in self._nodes[:count]:
+            return count
+        # The next entry takes its place; where there is none, one fewer is given.
+        has_more = count < len(self._nodes)
+        self._swap(self._nodes.index(node), count if has_more else count - 1)
+        return count if has_more else count - 1
 
     def _swap(self, one: int, other: int) -> None:
         columns: tuple[list[Any], ...] = (self._nodes, self._ages, self._addresses, self._interests)
