@@ -1,4 +1,4 @@
-"""Draw the picture in the README: how evenly Cyclon spreads in-degrees, beside a random graph's."""
+"""Draw how evenly Cyclon spreads in-degrees, beside a random graph's."""
 
 import sys
 

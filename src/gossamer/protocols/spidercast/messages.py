@@ -22,7 +22,6 @@ class Task(IntEnum):
 
 
 Count = Annotated[int, Meta(ge=0, le=60_000)]
-Duration = Annotated[int, Meta(ge=1)]
 
 
 class Timing(Struct, frozen=True, kw_only=True):
@@ -182,10 +181,6 @@ class Heartbeat(Message, frozen=True, array_like=True, gc=False, tag="spidercast
     degree: Count
     target: Count
     interest: tuple[TopicId, ...] | None = None
-
-
-# What section 3.8.1 counts: heartbeats are left out.
-CONTROL_MESSAGES = (Connect, ConnectOk, Redirect, Disconnect, DisconnectOk, Leave)
 
 
 class MaintenanceDue(Timer, frozen=True, array_like=True, gc=False, tag="spidercast_maintenance"):

@@ -94,7 +94,7 @@ EXHIBITS = (
             Claim("their number grows with nodes", _rivals_grow),
             Claim("random links in place of similar ones make it worse", _random_links_make_it_worse),
         ),
-        remark="All grow with nodes but similarity(20,0), which stays at about 110 components at every size.",
+        remark="All grow with nodes but similarity(20,0), which has 105 to 110 components at every size.",
     ),
     Exhibit(
         name="spidercast/fig13b",
