@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from gossamer.kernels.spidercast import coverage, selection, state
+from gossamer.kernels.spidercast import coverage, mend, selection, state
 from gossamer.kernels.spidercast import cycle as turns
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.values.draw import below, draw
@@ -23,7 +23,7 @@ from gossamer.workloads.interests import make_interests
 from tests.interpreted import interpreted
 
 SEEDS = 160
-KERNEL = [state, coverage, selection, turns]
+KERNEL = [state, coverage, selection, turns, mend]
 ROOM = 8  # topics a node may ever hold
 PURPOSE = 1_000_000
 
@@ -53,6 +53,7 @@ def setting(seed: int):
         adaptive=which >= 5,
         drop_when_stuck=bool(pick(seed, 9, 0, 2)),
         ties="scan" if which == 2 and view == 1.0 else "random",
+        mend_us=pick(seed, 11, 0, 2) * 1_000_000,
         **common,
     )
     return "spidercast", parameters, spidercast_numbers(parameters), interest
@@ -92,8 +93,12 @@ def machine_state(driver: Lockstep):
     for node, machine in driver.machines.items():
         part = machine._parts[0]
         for kind, task in enumerate(part.tasks):
-            neighbours = {other: (mine.degree, mine.target, *mine.told) for other, mine in task.neighbours.items()}
+            neighbours = {
+                other: (mine.degree, mine.target, *mine.told, mine.is_bridge) for other, mine in task.neighbours.items()
+            }
             found[node, kind] = (neighbours, task.target, task.coverage, task.under_covered, part.redirect(kind))
+        if part._mend_us:
+            found[node, "roots"] = {topic: part.roots.lowest(topic) for topic in sorted(part._interest)}
     return found
 
 
@@ -102,17 +107,21 @@ def kernel_state(kernel: population.SpiderCastPopulation):
     for node in np.flatnonzero(kernel.world.present).tolist():
         for kind, task in enumerate(kernel.tasks):
             slots = slice(task.starts[node], task.starts[node] + task.counts[node])
-            columns = (task.degrees, task.targets, task.told_degrees, task.told_targets)
+            columns = (task.degrees, task.targets, task.told_degrees, task.told_targets, task.is_bridge)
             rows = zip(*(column[slots].tolist() for column in columns), strict=True)
             neighbours = dict(zip(task.nodes[slots].tolist(), rows, strict=True))
             redirect = int(task.redirect[node]) if task.redirect[node] >= 0 else None
             rule = kernel._numbers.rules[kind]
             under = int(coverage.under_covered.py_func(task, rule, node))
             found[node, kind] = (neighbours, int(task.target[node]), int(task.coverage[node]), under, redirect)
+        if kernel._numbers.mend_cycles:
+            row = slice(kernel.world.starts[node], kernel.world.starts[node] + kernel.world.sizes[node])
+            rows = zip(*(column[row].tolist() for column in kernel.roots[:3]), strict=True)
+            found[node, "roots"] = dict(zip(kernel.world.topics[row].tolist(), rows, strict=True))
     return found
 
 
-def first_difference(seed: int, cycles: int = 16, seen: Counter[str] | None = None) -> str | None:
+def first_difference(seed: int, cycles: int = 30, seen: Counter[str] | None = None) -> str | None:
     """Run both in lockstep; what differs first, or None."""
     name, parameters, numbers, interest = setting(seed)
     node_count = interest.node_count
@@ -130,7 +139,7 @@ def first_difference(seed: int, cycles: int = 16, seen: Counter[str] | None = No
         kernel.cycle(changes)
         ours, theirs = kernel_state(kernel), machine_state(machines)
         if ours != theirs:
-            where = next(key for key in sorted(theirs) if ours.get(key) != theirs[key])
+            where = next(key for key in theirs if ours.get(key) != theirs[key])
             return f"node and task {where} differ after cycle {cycle} of seed {seed}: {theirs[where]} {ours.get(where)}"
         counted = {kind: count for kind, count in kernel.messages().items() if count}
         if dict(machines.messages) != counted:
@@ -225,17 +234,25 @@ MUTANTS = {
     "keeps L after agreeing to part": ("    if under == 0:\n        task.target[peer] = task.counts[peer]\n", ""),
     "never raises past one": ("random.uncovered[node] > 0 or coverage > ADAPTIVE_COVERAGE_MAX", "True"),
     "drops when stuck whatever it covers": ("fewest > (under if stuck else 0)", "fewest > (under + 1 if stuck else 0)"),
+    "takes roots from the unmet": ("        if not task.met[slot]:\n            continue\n", ""),
+    "sleeps through new claims": ("        state.stale[task.nodes[slot]] = True\n", ""),
+    "believes dead roots for ever": ("np.int64(state.links[j]) < depth_max", "np.int64(state.links[j]) < 255"),
+    "waits for another look": ("np.int64(state.alone[i]) < patience:", "np.int64(state.alone[i]) <= patience:"),
+    "bridges to higher nodes too": ("if candidate < node and world.present", "if world.present"),
+    "lets bridges go": ("random.is_bridge[random.mirrors[slot]] = True", "pass"),
     "forgets to pass the departed on": ("counters[M_LEAVE] += speaks", "counters[M_LEAVE] += 1"),
 }
 
 
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_wrong_kernel_is_caught(name, monkeypatch):
-    monkeypatch.setattr(population, "kernel", interpreted(KERNEL, *MUTANTS[name]))
+    wrong = interpreted(KERNEL, *MUTANTS[name])
+    monkeypatch.setattr(population, "kernel", wrong)
+    monkeypatch.setattr(population, "mend", wrong)
     with np.errstate(over="ignore"):
         for seed in range(SEEDS):
             try:
-                if first_difference(seed, cycles=12) is not None:
+                if first_difference(seed, cycles=30 if "for ever" in name or "bridge" in name else 12) is not None:
                     return
             except (IndexError, OverflowError):
                 return  # it ran off the end of a row, which compiled code would not notice
@@ -244,7 +261,9 @@ def test_a_wrong_kernel_is_caught(name, monkeypatch):
 
 def test_the_kernel_run_as_plain_python_equals_the_machine(monkeypatch):
     """So that a mutant is caught for its wrong line and not for being interpreted."""
-    monkeypatch.setattr(population, "kernel", interpreted(KERNEL))
+    plain = interpreted(KERNEL)
+    monkeypatch.setattr(population, "kernel", plain)
+    monkeypatch.setattr(population, "mend", plain)
     with np.errstate(over="ignore"):
         for seed in range(20):
             assert first_difference(seed) is None

@@ -11,17 +11,17 @@ from gossamer.simulator.spidercast import SpiderCastPopulation
 from gossamer.simulator.systems import spidercast_numbers
 from gossamer.workloads.interests import make_interests
 
-# The paper's usual setting; topics with fewer than eight live subscribers cannot part, larger ones could: four nodes
-# that cover each other and nobody else are an island, and K_g = 3 does not forbid it.
+# The paper's usual setting. Four nodes that cover each other and nobody else are an island, which K_g = 3 does not
+# forbid; up to ten seeds in a thousand ended so before islands were bridged (`protocols/spidercast/roots.py`).
 NODES, TOPICS = 1_000, 100
 # The stated number of periods after the last change of membership.
-PERIODS = 30
+PERIODS = 60
 
 LAWS = {"rss": {}, "nyse": {}, "zipf:1": {}, "uniform": {}, "zipf:2": {"adaptive": True}}
 
 
 def parted_after_churn(law: str, seed: int) -> int:
-    """Topics still parted, 30 periods after ten cycles of joins, leaves and crashes."""
+    """Topics still parted, 60 periods after ten cycles of joins, leaves and crashes."""
     interest = make_interests(NODES, TOPICS, "10", law, seed)
     parameters = SpiderCastParameters(**LAWS[law])
     population = SpiderCastPopulation(spidercast_numbers(parameters), seed, interest)
@@ -45,14 +45,14 @@ def report(law: str, seeds: range) -> list[int]:
 
 
 @pytest.mark.parametrize("law", LAWS)
-def test_topics_are_connected_again_within_thirty_periods(law):
+def test_topics_are_connected_again_within_sixty_periods(law):
     seeds = report(law, range(12))
-    assert len(seeds) <= 1, f"parted in seeds {seeds}: repeat with parted_after_churn({law!r}, seed)"
+    assert not seeds, f"parted in seeds {seeds}: repeat with parted_after_churn({law!r}, seed)"
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1_800)
 @pytest.mark.parametrize("law", LAWS)
-def test_topics_are_connected_again_in_all_but_one_seed_in_a_hundred(law):
+def test_topics_are_connected_again_in_all_of_a_thousand_seeds(law):
     seeds = report(law, range(1_000))
-    assert len(seeds) <= 10, f"parted in {len(seeds)} of 1,000 seeds: {seeds}"
+    assert not seeds, f"parted in {len(seeds)} of 1,000 seeds: {seeds}"

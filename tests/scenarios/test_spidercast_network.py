@@ -12,7 +12,7 @@ from gossamer.simulator.checkers import all_checkers
 from gossamer.simulator.event_population import EventPopulation
 from gossamer.simulator.links import LinkBook
 from gossamer.simulator.measure import measure_topics
-from gossamer.simulator.network import ConstantLatency, MatrixLatency, Network, UniformLatency
+from gossamer.simulator.network import ConstantLatency, MatrixLatency, Network, Partition, UniformLatency
 from gossamer.simulator.recorder import DeliveryLog
 from gossamer.simulator.systems import SIMULATED
 from gossamer.workloads.interests import make_interests
@@ -202,3 +202,36 @@ def test_ties_broken_by_round_trip_shorten_links_and_leave_topics_connected():
         u, v = net.links.overlay(NODES).links()
         means[ties] = np.mean([latency.delay_us(a, b, 0) for a, b in zip(u.tolist(), v.tolist(), strict=True)])
     assert means["near"] < 0.95 * means["random"]
+
+
+def two_islands(mend_us):
+    """Eight nodes on one topic; a partition of the first half minute leaves two fours, content with themselves."""
+    interest = Interest.from_pairs(np.arange(8), np.zeros(8, np.int64), 8, 1)
+    simulated, links = SIMULATED["spidercast"], LinkBook()
+    parameters = read_parameters(simulated.system, {"mend_us": mend_us})
+    network = Network(ConstantLatency(20_000), 0.0, (Partition(0, 30 * SECOND_US, frozenset(range(4))),))
+    population = EventPopulation(simulated, parameters, 1, interest, network, (links, *all_checkers()))
+    population.start_together(range(8))
+    population.engine.run(31 * SECOND_US)
+    return population.engine, links, interest
+
+
+def components(links, interest):
+    return int(measure_topics(links.overlay(interest.node_count), interest).components[0])
+
+
+def test_two_parts_of_a_topic_that_are_content_with_themselves_are_bridged():
+    engine, links, interest = two_islands(mend_us=2 * SECOND_US)
+    assert components(links, interest) == 2
+    engine.run(90 * SECOND_US)
+    assert components(links, interest) == 1
+    bridges = links.overlay(8).link_count
+    engine.run(300 * SECOND_US)
+    assert components(links, interest) == 1
+    assert links.overlay(8).link_count == bridges, "one bridge is enough"
+
+
+def test_two_parts_stay_two_when_nobody_looks_as_in_the_paper():
+    engine, links, interest = two_islands(mend_us=0)
+    engine.run(300 * SECOND_US)
+    assert components(links, interest) == 2

@@ -48,6 +48,9 @@ def test_every_answer_is_what_looking_at_everybody_would_give(held, question, sh
     assert view.best_cover(topics, exclude, key) == peer(smallest(best, key))
     assert view.random_cover(topics, exclude, key) == peer(smallest(covering, key))
     assert view.random_peer(exclude, key) == peer(smallest(allowed, key))
+    for topic in topics:
+        below = [node for node in allowed if node < NODES // 2 and topic in held[node]]
+        assert view.holder_below(topic, NODES // 2, exclude, key) == peer(smallest(below, key))
 
 
 @given(interests, st.integers(0, NODES - 1))
@@ -86,6 +89,8 @@ def test_a_table_filled_by_hearsay_answers_as_the_oracle_does(held, question):
     assert table.best_cover(topics, exclude, key) == oracle.best_cover(topics, exclude, key)
     assert table.random_cover(topics, exclude, key) == oracle.random_cover(topics, exclude, key)
     assert table.random_peer(exclude, key) == oracle.random_peer(exclude, key)
+    for topic in topics:
+        assert table.holder_below(topic, 5, exclude, key) == oracle.holder_below(topic, 5, exclude, key)
 
 
 def test_a_table_is_bounded_and_forgets_whom_it_has_not_heard_of_for_longest():

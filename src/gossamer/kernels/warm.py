@@ -5,8 +5,9 @@ import numpy as np
 from gossamer.kernels import cyclon, draw, flood, measures, sampling
 from gossamer.kernels.jit import COMPILED
 from gossamer.kernels.spidercast import cycle as spidercast
+from gossamer.kernels.spidercast import mend
 from gossamer.kernels.spidercast.selection import fill_masks
-from gossamer.kernels.spidercast.state import COUNTERS, TaskState, World
+from gossamer.kernels.spidercast.state import COUNTERS, RootState, TaskState, World
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay
 
@@ -87,6 +88,9 @@ def _warm_spidercast() -> None:
             np.zeros(2, np.int32),
             np.zeros((2, 1), np.int32),
             np.zeros(2, np.bool_),
+            np.zeros(8, np.bool_),
+            np.zeros(8, np.bool_),
+            np.zeros(2, np.bool_),
         )
         for _ in range(2)
     )
@@ -101,6 +105,9 @@ def _warm_spidercast() -> None:
     sampling.draw_items(U64(1), U64(0), U64(1), U64(1), order)
     rules = np.array([0, 1])
     spidercast.spidercast_cycle(world, greedy, random, rules, 1, False, True, False, U64(1), U64(1), 1, order, counters)
+    roots = RootState(np.zeros(2, np.int32), np.zeros(2, np.uint8), np.zeros(2, np.uint8), np.zeros(2, np.bool_))
+    mend.forget_roots(world, roots, 0)
+    mend.mend_cycle(world, greedy, random, roots, 1, 1, 1, 1, U64(1), U64(1), order, counters)
     spidercast.spidercast_fingerprint(greedy, random)
     for last, task in enumerate((greedy, random)):
         spidercast.change_interest(world, task, 0, np.zeros(1, np.int32), 1, counters, bool(last))

@@ -56,6 +56,11 @@ class InterestTable:
         """See `InterestView`."""
         return self._pick(lambda interest: 1, exclude, key)
 
+    def holder_below(self, topic: TopicId, node: NodeId, exclude: Collection[NodeId], key: int) -> Peer | None:
+        """See `InterestView`."""
+        above = {*exclude, *(other for other in self._known if other >= node)}
+        return self._pick(lambda interest: int(topic in interest), above, key)
+
     def _pick(self, worth: Callable[[frozenset[TopicId]], int], exclude: Collection[NodeId], key: int) -> Peer | None:
         """The known node of greatest worth, above nothing; the smallest draw among equals."""
         best: tuple[int, int, NodeId] | None = None

@@ -273,6 +273,10 @@ class InterestView(Protocol):
         """A random peer outside `exclude`."""
         ...
 
+    def holder_below(self, topic: TopicId, node: NodeId, exclude: Collection[NodeId], key: int) -> Peer | None:
+        """A random peer outside `exclude` that holds the topic and has a lower id than `node`."""
+        ...
+
 
 class Overlay(Protocol):
     """What an overlay part offers those above it."""

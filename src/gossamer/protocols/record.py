@@ -121,6 +121,10 @@ class RecordedView:
         """See `InterestView`."""
         return next(self.answers, None)
 
+    def holder_below(self, topic: int, node: NodeId, exclude: Collection[NodeId], key: int) -> Peer | None:
+        """See `InterestView`."""
+        return next(self.answers, None)
+
 
 def decode_event(content: bytes) -> Event:
     """An event with its message or timer in its own class again."""

@@ -21,6 +21,7 @@ from gossamer.protocols.planned import MeshParameters, RingParameters
 from gossamer.protocols.spidercast.machine import SpiderCast
 from gossamer.protocols.spidercast.messages import (
     MaintenanceDue,
+    MendDue,
     RandomParameters,
     SimilarityParameters,
     SpiderCastParameters,
@@ -46,6 +47,9 @@ class System:
     # planned centrally.
     parts: Callable[[Any, int, NodeId, InterestView | None], tuple[Part, ...]] | None = None
     maintenance: Timer | None = None
+    # A second timer, fired after everybody's maintenance every so many cycles (0: never), by the parameters.
+    second: Timer | None = None
+    second_cycles: Callable[[Any], int] = lambda parameters: 0
     random_order: bool = False
     # How long a cycle is in lockstep, in virtual time.
     cycle_us: Callable[[Any], int] = lambda parameters: 1
@@ -81,6 +85,7 @@ def _spidercast(
         node,
         adaptive=parameters.adaptive,
         drop_when_stuck=parameters.drop_when_stuck,
+        mend_us=parameters.mend_us,
     )
     return (*below, part)
 
@@ -120,6 +125,8 @@ SYSTEMS: Mapping[str, System] = {
             parameters=SpiderCastParameters,
             parts=_spidercast,
             maintenance=MaintenanceDue(),
+            second=MendDue(),
+            second_cycles=lambda parameters: -(-parameters.mend_us // parameters.heartbeat_us),
             random_order=True,
             disseminations=_OVER_INTERESTS,
             cycle_us=lambda parameters: int(parameters.heartbeat_us),

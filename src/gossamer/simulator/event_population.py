@@ -100,6 +100,10 @@ class RecordingView:
         """See `InterestView`."""
         return self._noted(self._view.random_peer, exclude, key)
 
+    def holder_below(self, topic: int, node: int, exclude: Any, key: int) -> Peer | None:
+        """See `InterestView`."""
+        return self._noted(self._view.holder_below, topic, node, exclude, key)
+
     def _noted(self, ask: Callable[..., Peer | None], *question: Any) -> Peer | None:
         answer = ask(*question)
         self._answers.append(answer)

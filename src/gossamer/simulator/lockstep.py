@@ -75,6 +75,11 @@ class Lockstep:
         for node in nodes:
             self._handle(node, TimerFired(self._system.maintenance), now_us)
             self._deliver(now_us)
+        second_cycles = self._system.second_cycles(self._parameters)
+        if second_cycles and self.cycle_count % second_cycles == 0:
+            for node in nodes:
+                self._handle(node, TimerFired(self._system.second), now_us)
+                self._deliver(now_us)
 
     def _apply(self, changes: CycleChanges, now_us: int) -> None:
         crashes = set(changes.crashes)

@@ -8,12 +8,13 @@ from numpy.typing import NDArray
 
 from gossamer.kernels.sampling import draw_items, view_walks
 from gossamer.kernels.spidercast import cycle as kernel
-from gossamer.kernels.spidercast import state
+from gossamer.kernels.spidercast import mend, state
 from gossamer.kernels.spidercast.selection import fill_masks
 from gossamer.kernels.spidercast.state import TaskState, World
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay
 from gossamer.model.values.draw import Purpose
+from gossamer.protocols.spidercast.roots import DEPTH_MAX, PATIENCE
 from gossamer.simulator.population import CycleChanges
 from gossamer.simulator.views import view_size
 
@@ -33,6 +34,8 @@ class SpiderCastNumbers:
     view: float
     cycle_us: int
     quarantine_cycles: int
+    # Every so many cycles parted topics are looked for; 0 never.
+    mend_cycles: int = 0
 
 
 class SpiderCastPopulation:
@@ -51,6 +54,13 @@ class SpiderCastPopulation:
         up = np.ones(interest.node_count, np.bool_)
         up[list(absent)] = False
         kernel.begin_together(self.world, self.tasks[0], self.tasks[1], *numbers.coverage, up)
+        subscriptions = len(self.world.topics) if numbers.mend_cycles else 0
+        self.roots = state.RootState(
+            np.repeat(np.arange(interest.node_count, dtype=np.int32), np.diff(self.world.starts))[:subscriptions],
+            np.zeros(subscriptions, np.uint8),
+            np.zeros(subscriptions, np.uint8),
+            np.zeros(interest.node_count, np.bool_),
+        )
 
     def cycle(self, changes: CycleChanges | None = None) -> None:
         """See `cycle.Population`."""
@@ -60,6 +70,8 @@ class SpiderCastPopulation:
         numbers = self._numbers
         for task in self.tasks:
             task.quarantine[:, self._cycle_count % numbers.quarantine_cycles] = -1
+        order = self._order()
+        now_us = U64(self._cycle_count * numbers.cycle_us)
         kernel.spidercast_cycle(
             self.world,
             self.tasks[0],
@@ -70,11 +82,26 @@ class SpiderCastPopulation:
             numbers.drop_when_stuck,
             numbers.scan,
             U64(self._seed),
-            U64(self._cycle_count * numbers.cycle_us),
+            now_us,
             self._cycle_count,
-            self._order(),
+            order,
             self._counters,
         )
+        if numbers.mend_cycles and self._cycle_count % numbers.mend_cycles == 0:
+            mend.mend_cycle(
+                self.world,
+                self.tasks[0],
+                self.tasks[1],
+                self.roots,
+                numbers.rules[1],
+                numbers.margin,
+                DEPTH_MAX,
+                PATIENCE,
+                U64(self._seed),
+                now_us,
+                order,
+                self._counters,
+            )
 
     def fingerprint(self) -> int:
         """See `cycle.Population`."""
@@ -92,7 +119,12 @@ class SpiderCastPopulation:
 
     def rare_events(self) -> dict[str, int]:
         """Things that a test must have seen happen."""
-        return {"raises": int(self._counters[state.RAISES]), "stuck": int(self._counters[state.STUCK_DROPS])}
+        places = {
+            "raises": state.RAISES,
+            "stuck": state.STUCK_DROPS,
+            "bridges": state.BRIDGES,
+        }
+        return {name: int(self._counters[place]) for name, place in places.items()}
 
     def _order(self) -> NDArray[np.int32]:
         nodes = np.flatnonzero(self.world.present).astype(np.int32)
@@ -107,6 +139,7 @@ class SpiderCastPopulation:
 
     def _begin(self, node: int) -> None:
         kernel.hold(self.world, node, True)
+        self._forget_roots(node)
         for task, coverage in zip(self.tasks, self._numbers.coverage, strict=True):
             kernel.begin(self.world, task, coverage, node)
 
@@ -126,6 +159,10 @@ class SpiderCastPopulation:
             if self.world.present[node] and node not in changes.joiners:
                 self._change_interest(node, interest)
 
+    def _forget_roots(self, node: int) -> None:
+        if self._numbers.mend_cycles:
+            mend.forget_roots(self.world, self.roots, node)
+
     def _change_interest(self, node: int, interest: tuple[int, ...]) -> None:
         world = self.world
         before = set(world.topics[world.starts[node] : world.starts[node] + world.sizes[node]].tolist())
@@ -135,6 +172,7 @@ class SpiderCastPopulation:
         topics = np.array(interest, np.int32)
         for last, task in enumerate(self.tasks):
             kernel.change_interest(world, task, node, topics, messages, self._counters, bool(last))
+        self._forget_roots(node)
         for task in self.tasks:
             kernel.recover_around(world, task, node)
 
@@ -216,4 +254,7 @@ def _task(numbers: SpiderCastNumbers, kind: int, capacity: NDArray[np.int64], no
         redirect=np.full(node_count, -1, np.int32),
         quarantine=np.full((node_count, numbers.quarantine_cycles), -1, np.int32),
         quiet=np.zeros(node_count, np.bool_),
+        met=np.zeros(total, np.bool_),
+        is_bridge=np.zeros(total, np.bool_),
+        moved=np.ones(node_count, np.bool_),
     )

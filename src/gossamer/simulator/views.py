@@ -118,6 +118,10 @@ class OracleView:
         """See `InterestView`."""
         return self._pick(self._allowed(exclude), key)
 
+    def holder_below(self, topic: int, node: int, exclude: Collection[int], key: int) -> Peer | None:
+        """See `InterestView`."""
+        return self._pick(self._oracle.holders(topic) & ((1 << node) - 1) & self._allowed(exclude), key)
+
     def _allowed(self, exclude: Collection[int]) -> int:
         allowed = self._oracle.present if self._visible is None else self._oracle.present & self._visible
         for node in exclude:

@@ -122,6 +122,7 @@ def count_cover(world: World, task: TaskState, node: int, other: int, change: in
 def count_anew(world: World, task: TaskState, node: int) -> None:
     """Count coverage anew, after an interest or K changed."""
     task.quiet[node] = False
+    task.moved[node] = True
     start = world.starts[node]
     task.cover[start : start + world.sizes[node]] = 0
     task.uncovered[node] = world.sizes[node] if task.coverage[node] > 0 else 0
@@ -153,6 +154,7 @@ def add_neighbour(
     slot = task.starts[node] + task.counts[node]
     task.counts[node] += 1
     task.quiet[node] = False
+    task.moved[node] = True
     task.nodes[slot] = other
     task.degrees[slot] = degree
     task.targets[slot] = target
@@ -160,6 +162,8 @@ def add_neighbour(
     task.told_targets[slot] = told_target
     task.asked_degrees[slot] = NEVER
     task.asked_targets[slot] = NEVER
+    task.met[slot] = False
+    task.is_bridge[slot] = False
     task.shared[slot] = shared_places(world, node, other)
     theirs = slot_of(task, other, node)
     task.mirrors[slot] = theirs
@@ -176,6 +180,7 @@ def remove_neighbour(world: World, task: TaskState, node: int, other: int) -> bo
         return False
     count_cover(world, task, node, other, -1)
     task.quiet[node] = False
+    task.moved[node] = True
     task.counts[node] -= 1
     last = task.starts[node] + task.counts[node]
     task.nodes[slot] = task.nodes[last]
@@ -185,6 +190,8 @@ def remove_neighbour(world: World, task: TaskState, node: int, other: int) -> bo
     task.told_targets[slot] = task.told_targets[last]
     task.asked_degrees[slot] = task.asked_degrees[last]
     task.asked_targets[slot] = task.asked_targets[last]
+    task.met[slot] = task.met[last]
+    task.is_bridge[slot] = task.is_bridge[last]
     task.shared[slot] = task.shared[last]
     task.mirrors[slot] = task.mirrors[last]
     if slot != last and task.mirrors[slot] >= 0:

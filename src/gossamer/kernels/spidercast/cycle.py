@@ -112,7 +112,7 @@ def _tell(task: TaskState, node: int, except_for: int, counters: NDArray[np.int6
 
 
 @kernel
-def _exchange_connect(
+def exchange_connect(
     world: World,
     task: TaskState,
     kind: int,
@@ -229,11 +229,11 @@ def spidercast_cycle(
         _tell(greedy, node, peer if did == 2 else -1, counters)
         _tell(random, node, peer_too if did_too == 2 else -1, counters)
         if did == 1:
-            _exchange_connect(world, greedy, 0, rules[0], margin, seed, now_us, node, peer, degree, target, counters)
+            exchange_connect(world, greedy, 0, rules[0], margin, seed, now_us, node, peer, degree, target, counters)
         elif did == 2:
             _exchange_disconnect(world, greedy, rules[0], node, peer, counters)
         if did_too == 1:
-            _exchange_connect(
+            exchange_connect(
                 world, random, 1, rules[1], margin, seed, now_us, node, peer_too, degree_too, target_too, counters
             )
         elif did_too == 2:
@@ -302,6 +302,7 @@ def change_interest(
         task.told_degrees[slot] = task.counts[node]
         task.told_targets[slot] = task.target[node]
         theirs = slot_of(task, other, node)
+        task.met[theirs] = False
         task.degrees[theirs] = task.counts[node]
         task.targets[theirs] = task.target[node]
         counters[M_HEARTBEAT] += messages

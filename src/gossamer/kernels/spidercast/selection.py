@@ -44,7 +44,8 @@ def mark(bits: NDArray[np.uint64], node: int, on: bool) -> None:
 
 
 @kernel
-def _is_marked(bits: NDArray[np.uint64], node: int) -> bool:
+def is_marked(bits: NDArray[np.uint64], node: int) -> bool:
+    """Whether a node's bit is set."""
     return (bits[node >> 6] >> U64(node & 63)) & U64(1) != U64(0)
 
 
@@ -159,7 +160,7 @@ def _choose_in_partial_view(
                 value += world.wanted[world.topics[j]]
             if rule == COVER_AT_RANDOM:
                 value = min(value, 1)
-        if value == 0 or value < best or _is_marked(world.blocked, other):
+        if value == 0 or value < best or is_marked(world.blocked, other):
             continue
         bits = finish(key + U64(other) * ITEM_FACTOR)
         if value > best or bits < best_draw or (bits == best_draw and other < chosen):
@@ -233,7 +234,7 @@ def _choose_by_masks(world: World, node: int, wanted: int, rule: int, key: U64) 
             if counts[i] < lowest:
                 continue
             other = (world.offsets[node] + np.int64(masks[i] >> np.uint32(16)) * world.strides[node]) % node_count
-            if not world.present[other] or _is_marked(world.blocked, other):
+            if not world.present[other] or is_marked(world.blocked, other):
                 continue
             bits = finish(key + U64(other) * ITEM_FACTOR)
             if chosen < 0 or bits < best_draw or (bits == best_draw and other < chosen):
@@ -303,6 +304,8 @@ def disconnect_candidate(world: World, task: TaskState, rule: int, node: int, ke
         degree = task.degrees[slot]
         target = task.targets[slot]
         if degree < target or (task.asked_degrees[slot] == degree and task.asked_targets[slot] == target):
+            continue
+        if task.is_bridge[slot]:
             continue
         other = np.int64(task.nodes[slot])
         if masked:

@@ -20,6 +20,7 @@ from gossamer.model.values.draw import Purpose
 
 CONNECT = np.array([Purpose.SPIDERCAST_CONNECT_GREEDY, Purpose.SPIDERCAST_CONNECT_RANDOM], np.uint64)
 DISCONNECT = np.array([Purpose.SPIDERCAST_DISCONNECT_GREEDY, Purpose.SPIDERCAST_DISCONNECT_RANDOM], np.uint64)
+BRIDGE = np.uint64(Purpose.SPIDERCAST_BRIDGE)
 REDIRECT = np.array([Purpose.SPIDERCAST_REDIRECT_GREEDY, Purpose.SPIDERCAST_REDIRECT_RANDOM], np.uint64)
 
 COVER_GREEDILY, COVER_AT_RANDOM, COUNT_SIMILAR, COUNT_RANDOM = range(4)
@@ -27,9 +28,9 @@ ADAPTIVE_COVERAGE_MAX = 3
 # A (degree, target) that nobody has: never told, or never asked.
 NEVER = np.uint16(65535)
 # Counters: messages by kind, then what tests want to see happen.
-KINDS = ("Connect", "ConnectOk", "Redirect", "Disconnect", "DisconnectOk", "Leave", "Heartbeat")
-M_CONNECT, M_CONNECT_OK, M_REDIRECT, M_DISCONNECT, M_DISCONNECT_OK, M_LEAVE, M_HEARTBEAT = range(7)
-RAISES, STUCK_DROPS, COUNTERS = 7, 8, 9
+KINDS = ("Connect", "ConnectOk", "Redirect", "Disconnect", "DisconnectOk", "Leave", "Heartbeat", "Claims")
+M_CONNECT, M_CONNECT_OK, M_REDIRECT, M_DISCONNECT, M_DISCONNECT_OK, M_LEAVE, M_HEARTBEAT, M_CLAIMS = range(8)
+RAISES, STUCK_DROPS, BRIDGES, COUNTERS = range(8, 12)
 
 
 class World(NamedTuple):
@@ -86,3 +87,18 @@ class TaskState(NamedTuple):
     quarantine: NDArray[np.int32]
     # By node: its last turn did nothing, and nothing that could change that has happened since.
     quiet: NDArray[np.bool_]
+    # By slot: the neighbour has made its claims since it became one; the link is a bridge.
+    met: NDArray[np.bool_]
+    is_bridge: NDArray[np.bool_]
+    # By node: neighbours or interests changed since its last claims.
+    moved: NDArray[np.bool_]
+
+
+class RootState(NamedTuple):
+    """`protocols/spidercast/roots.py`, by subscription: lowest node heard of, links away, looks that it was oneself."""
+
+    roots: NDArray[np.int32]
+    links: NDArray[np.uint8]
+    alone: NDArray[np.uint8]
+    # By node: a neighbour claims something else than at this node's last look.
+    stale: NDArray[np.bool_]

@@ -58,6 +58,7 @@ class Purpose(IntEnum):
     PUBLISH_NODE = 52
     MATRIX_ROW = 53
     PARTITION = 54
+    SPIDERCAST_BRIDGE = 55
 
 
 def finish(total: int) -> int:

@@ -9,6 +9,7 @@ Departures, each with its reason where it is made:
 - a DISCONNECT that was not agreed to is not repeated until the neighbour's state changes (`task.py`);
 - a node at exactly L_max that is under-covered may drop a wholly redundant neighbour (`drop_when_stuck`);
 - a node at rest sets no maintenance timer and is woken by what can change its coverage;
+- topics that fall into parts are found and bridged (`roots.py`);
 - a heartbeat from somebody who is no neighbour is answered with LEAVE, so that links become symmetric again.
 """
 
@@ -41,6 +42,7 @@ from gossamer.protocols.interface import (
     Unsubscribe,
 )
 from gossamer.protocols.spidercast.messages import (
+    Claims,
     Connect,
     ConnectOk,
     Disconnect,
@@ -49,11 +51,13 @@ from gossamer.protocols.spidercast.messages import (
     HeartbeatDue,
     Leave,
     MaintenanceDue,
+    MendDue,
     Redirect,
     Task,
     Timing,
 )
-from gossamer.protocols.spidercast.task import Neighbour, NeighbourTask, Rule, interest_set
+from gossamer.protocols.spidercast.roots import Roots
+from gossamer.protocols.spidercast.task import Asking, Neighbour, NeighbourTask, Rule, interest_set
 
 # Chosen: topics that one peer may claim to hold.
 TOPICS_MAX = 100_000
@@ -63,23 +67,6 @@ ADAPTIVE_COVERAGE_MAX = 3
 _CONNECT = (Purpose.SPIDERCAST_CONNECT_GREEDY, Purpose.SPIDERCAST_CONNECT_RANDOM)
 _DISCONNECT = (Purpose.SPIDERCAST_DISCONNECT_GREEDY, Purpose.SPIDERCAST_DISCONNECT_RANDOM)
 _REDIRECT = (Purpose.SPIDERCAST_REDIRECT_GREEDY, Purpose.SPIDERCAST_REDIRECT_RANDOM)
-
-
-class Asking:
-    """What a task is doing about new neighbours: a redirect to try, peers asked lately, the open CONNECT.
-
-    One redirect is enough: a node asks one peer at a time, and tries where it was sent before it asks another.
-    """
-
-    __slots__ = ("open_peer", "open_until_us", "quarantined", "redirect", "told")
-
-    def __init__(self) -> None:
-        self.redirect: Peer | None = None
-        self.quarantined: dict[NodeId, int] = {}
-        self.open_peer: NodeId | None = None
-        self.open_until_us = 0
-        # The (degree, target) that the open CONNECT carried.
-        self.told = (0, 0)
 
 
 class SpiderCast:
@@ -92,12 +79,14 @@ class SpiderCast:
         "_asking",
         "_drop_when_stuck",
         "_interest",
+        "_mend_us",
         "_node",
         "_seed",
         "_sent_disconnect",
         "_timing",
         "_turn_is_set",
         "_view",
+        "roots",
         "tasks",
     )
 
@@ -109,8 +98,9 @@ class SpiderCast:
         DisconnectOk,
         Leave,
         Heartbeat,
+        Claims,
     )
-    TIMERS: ClassVar[tuple[type[Timer], ...]] = (MaintenanceDue, HeartbeatDue)
+    TIMERS: ClassVar[tuple[type[Timer], ...]] = (MaintenanceDue, HeartbeatDue, MendDue)
 
     def __init__(
         self,
@@ -123,6 +113,7 @@ class SpiderCast:
         *,
         adaptive: bool = False,
         drop_when_stuck: bool = True,
+        mend_us: int = 0,
     ) -> None:
         self.tasks = tuple(NeighbourTask(rule, coverage, margin) for rule, coverage in tasks)
         self._asking = (Asking(), Asking())
@@ -132,6 +123,8 @@ class SpiderCast:
         self._node = node
         self._adaptive = adaptive
         self._drop_when_stuck = drop_when_stuck
+        self._mend_us = mend_us
+        self.roots = Roots(node)
         self._interest: tuple[TopicId, ...] = ()
         self._address = b""
         self._addresses: dict[NodeId, bytes] = {}
@@ -165,6 +158,8 @@ class SpiderCast:
             case TimerFired():
                 if isinstance(event.timer, MaintenanceDue):
                     self._on_maintenance_due(now_us, out)
+                elif isinstance(event.timer, MendDue):
+                    self._on_mend_due(now_us, out)
                 else:
                     self._on_heartbeat_due(now_us, out)
             case PeerDown():
@@ -186,6 +181,8 @@ class SpiderCast:
     def _on_started(self, event: Started, now_us: int, out: list[Action]) -> None:
         self._address = event.address
         out.append(SetTimer(now_us + self._timing.heartbeat_us, HeartbeatDue()))
+        if self._mend_us:
+            out.append(SetTimer(now_us + self._mend_us, MendDue()))
         self._wake(now_us, out)
 
     def _on_stopping(self, out: list[Action]) -> None:
@@ -203,6 +200,7 @@ class SpiderCast:
         if tuple(held) == self._interest:
             return
         self._interest = tuple(held)
+        self.roots.forget(held)
         for kind, task in enumerate(self.tasks):
             task.set_interest(held)
             # Paper: a change of interest is propagated "via the heart beat messages" (2.4).
@@ -259,13 +257,19 @@ class SpiderCast:
         if peer is None:
             # Nobody to ask until a quarantine ends or the view changes; the heartbeat looks again.
             return False
-        asking.quarantined[peer.node] = now_us + self._timing.quarantine_us
+        self._ask(kind, peer, now_us, out)
+        return True
+
+    def _ask(self, kind: Task, peer: Peer, now_us: int, out: list[Action], is_bridge: bool = False) -> None:
+        task, asking = self.tasks[kind], self._asking[kind]
+        if not is_bridge:
+            asking.quarantined[peer.node] = now_us + self._timing.quarantine_us
         asking.open_peer = peer.node
         asking.open_until_us = now_us + self._timing.connect_timeout_us
         asking.told = (task.degree, task.target)
+        asking.is_bridge = is_bridge
         self._addresses[peer.node] = peer.address
-        out.append(self._to((peer.node,), Connect(kind, *asking.told, self._interest, self._address)))
-        return True
+        out.append(self._to((peer.node,), Connect(kind, *asking.told, self._interest, self._address, is_bridge)))
 
     def _next_redirect(self, task: NeighbourTask, asking: Asking) -> Peer | None:
         """The redirect candidate, if it is still one."""
@@ -320,6 +324,9 @@ class SpiderCast:
     # Messages, Figure 4.
 
     def _on_message(self, sender: NodeId, message: Message, now_us: int, out: list[Action]) -> None:
+        if isinstance(message, Claims):
+            self.roots.hear(self.tasks, sender, message.claims)
+            return
         kind: int = message.task  # type: ignore[attr-defined]
         if kind not in (Task.GREEDY, Task.RANDOM) or sender == self._node:
             out.append(Observe(interface.PeerMisbehaved(sender, "names no task of SpiderCast")))
@@ -348,7 +355,9 @@ class SpiderCast:
         interest = interest_set(message.interest, TOPICS_MAX)
         if sender in task.neighbours or task.has_room:
             told = (task.degree + (sender not in task.neighbours), task.target)
-            self._add(message.task, sender, Neighbour(message.degree, message.target, interest, told), now_us, out)
+            neighbour = Neighbour(message.degree, message.target, interest, told)
+            neighbour.is_bridge = message.is_bridge
+            self._add(message.task, sender, neighbour, now_us, out)
             out.append(self._to((sender,), ConnectOk(message.task, *told, self._interest)))
             task.grow_target()
             self._wake(now_us, out)
@@ -362,13 +371,16 @@ class SpiderCast:
     def _on_connect_ok(self, sender: NodeId, message: ConnectOk, now_us: int, out: list[Action]) -> None:
         task, asking = self.tasks[message.task], self._asking[message.task]
         told = asking.told if asking.open_peer == sender else (-1, -1)
+        is_bridge = asking.is_bridge and asking.open_peer == sender
         if asking.open_peer == sender:
             asking.open_peer = None
         # Differs: the paper takes any CONNECT-OK; we take it from somebody we asked, however late.
-        asked = sender in asking.quarantined or sender in task.neighbours
+        asked = is_bridge or sender in asking.quarantined or sender in task.neighbours
         if asked and (sender in task.neighbours or task.has_room):
             interest = interest_set(message.interest, TOPICS_MAX)
-            self._add(message.task, sender, Neighbour(message.degree, message.target, interest, told), now_us, out)
+            neighbour = Neighbour(message.degree, message.target, interest, told)
+            neighbour.is_bridge = is_bridge
+            self._add(message.task, sender, neighbour, now_us, out)
             task.grow_target()
             self._wake(now_us, out)
         else:
@@ -410,6 +422,21 @@ class SpiderCast:
             changed = True
         if changed:
             self._wake(now_us, out)
+
+    # Topics in parts (`roots.py`).
+
+    def _on_mend_due(self, now_us: int, out: list[Action]) -> None:
+        out.append(SetTimer(now_us + self._mend_us, MendDue()))
+        self.roots.look(self.tasks)
+        neighbours = dict.fromkeys(node for task in self.tasks for node in task.neighbours)
+        if neighbours:
+            out.append(self._to(tuple(neighbours), Claims(self.roots.claims())))
+        random = self.tasks[Task.RANDOM]
+        if random.has_room:
+            key = draw_base(self._seed, self._node, Purpose.SPIDERCAST_BRIDGE, now_us)
+            peer = self.roots.next_bridge(self._view, {self._node, *random.neighbours}, key)
+            if peer is not None:
+                self._ask(Task.RANDOM, peer, now_us, out, is_bridge=True)
 
     # Failure detection.
 

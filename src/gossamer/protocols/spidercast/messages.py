@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from gossamer.model.values.ids import TopicId
+from gossamer.model.values.ids import NodeId, TopicId
 from gossamer.model.values.time import MILLISECOND_US, PERIOD_US_MAX, SECOND_US
 from gossamer.protocols.interface import Address, Message, Peer, Timer
 
@@ -90,6 +90,14 @@ class SpiderCastParameters(Timing, frozen=True, kw_only=True):
             "the exhibit of Figure 6 alone"
         ),
     ] = "random"
+    mend_us: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=PERIOD_US_MAX,
+            description="Chosen: 2 s. Between looks for topics in two parts, which get a bridge; 0: never, as in the paper",
+        ),
+    ] = 2 * SECOND_US
     drop_when_stuck: Annotated[
         bool,
         Meta(description="Chosen: yes. A node at L_max that is under-covered may drop a redundant neighbour"),
@@ -138,6 +146,8 @@ class Connect(Message, frozen=True, array_like=True, gc=False, tag="spidercast_c
     target: Count
     interest: tuple[TopicId, ...]
     address: Address = b""
+    # The link holds two parts of a topic together (`roots.py`): neither end may spare it.
+    is_bridge: bool = False
 
 
 class ConnectOk(Message, frozen=True, array_like=True, gc=False, tag="spidercast_connect_ok"):
@@ -183,9 +193,19 @@ class Heartbeat(Message, frozen=True, array_like=True, gc=False, tag="spidercast
     interest: tuple[TopicId, ...] | None = None
 
 
+class Claims(Message, frozen=True, array_like=True, gc=False, tag="spidercast_claims"):
+    """For each of my topics, the lowest node that I have heard of and how many links away it is (`roots.py`)."""
+
+    claims: tuple[tuple[TopicId, NodeId, Count], ...]
+
+
 class MaintenanceDue(Timer, frozen=True, array_like=True, gc=False, tag="spidercast_maintenance"):
     """A turn of both tasks."""
 
 
 class HeartbeatDue(Timer, frozen=True, array_like=True, gc=False, tag="spidercast_heartbeat_due"):
     """Tell every neighbour that one is alive, and look for those who no longer are."""
+
+
+class MendDue(Timer, frozen=True, array_like=True, gc=False, tag="spidercast_mend"):
+    """Look for topics in two parts."""

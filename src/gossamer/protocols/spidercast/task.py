@@ -8,6 +8,7 @@ from enum import IntEnum
 
 from gossamer.model.values.draw import ITEM_FACTOR, MASK, finish
 from gossamer.model.values.ids import NodeId, TopicId
+from gossamer.protocols.interface import Peer
 
 
 class Rule(IntEnum):
@@ -23,7 +24,7 @@ class Rule(IntEnum):
 class Neighbour:
     """A neighbour as this node was last told of it, and what it was last told."""
 
-    __slots__ = ("asked_when", "degree", "heard_us", "interest", "shared", "target", "told")
+    __slots__ = ("asked_when", "degree", "heard_us", "interest", "is_bridge", "roots", "shared", "target", "told")
 
     def __init__(self, degree: int, target: int, interest: frozenset[TopicId], told: tuple[int, int]) -> None:
         self.degree = degree
@@ -34,6 +35,9 @@ class Neighbour:
         # The (degree, target) it had when it last did not agree to a DISCONNECT.
         self.asked_when: tuple[int, int] | None = None
         self.heard_us = 0
+        # What it last claimed of its topics (`roots.py`), and whether the link holds two parts of a topic together.
+        self.roots: dict[TopicId, tuple[NodeId, int]] = {}
+        self.is_bridge = False
 
 
 class NeighbourTask:
@@ -122,6 +126,7 @@ class NeighbourTask:
         for topic in neighbour.shared:
             self._cover[topic] -= 1
         neighbour.interest = interest
+        neighbour.roots = {}
         self._share(neighbour)
         self._recount()
 
@@ -140,6 +145,8 @@ class NeighbourTask:
         best: tuple[int, int, NodeId] | None = None
         for node, neighbour in self.neighbours.items():
             if neighbour.degree < neighbour.target or neighbour.asked_when == (neighbour.degree, neighbour.target):
+                continue
+            if neighbour.is_bridge:
                 continue
             score = (self.under_covered_without(node), finish((key + node * ITEM_FACTOR) & MASK), node)
             if best is None or score < best:
@@ -169,6 +176,24 @@ class NeighbourTask:
     def _recount(self) -> None:
         coverage = self.coverage
         self._uncovered_count = sum(1 for count in self._cover.values() if count < coverage)
+
+
+class Asking:
+    """What a task is doing about new neighbours: a redirect to try, peers asked lately, the open CONNECT.
+
+    One redirect is enough: a node asks one peer at a time, and tries where it was sent before it asks another.
+    """
+
+    __slots__ = ("is_bridge", "open_peer", "open_until_us", "quarantined", "redirect", "told")
+
+    def __init__(self) -> None:
+        self.redirect: Peer | None = None
+        self.quarantined: dict[NodeId, int] = {}
+        self.open_peer: NodeId | None = None
+        self.open_until_us = 0
+        # The (degree, target) that the open CONNECT carried.
+        self.told = (0, 0)
+        self.is_bridge = False
 
 
 def interest_set(topics: Sequence[TopicId], most: int) -> frozenset[TopicId]:

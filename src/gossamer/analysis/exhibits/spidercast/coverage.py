@@ -3,7 +3,17 @@
 from collections.abc import Callable, Sequence
 
 from gossamer.analysis.exhibits.harness import Claim, Exhibit, Point, Value, curve, falls
-from gossamer.analysis.exhibits.spidercast.settings import SMALLER, Setting, law, metric, on_nodes, points, seeds, sizes
+from gossamer.analysis.exhibits.spidercast.settings import (
+    PAPER,
+    SMALLER,
+    Setting,
+    law,
+    metric,
+    on_nodes,
+    points,
+    seeds,
+    sizes,
+)
 from gossamer.model.values.run import Run
 
 LAWS = ("uniform", "rss", "zipf:1", "nyse")
@@ -146,7 +156,11 @@ FIG7B = Exhibit(
 def _diameter_points(quick: bool) -> list[Point]:
     nodes = 2000 if quick else 10000
     return [
-        Point(name, float(nodes), Run(system="spidercast", seed=seed, workload=law(nodes, popularity=name)))
+        Point(
+            name,
+            float(nodes),
+            Run(system="spidercast", parameters=PAPER, seed=seed, workload=law(nodes, popularity=name)),
+        )
         for name in LAWS
         for seed in seeds(quick)
     ]

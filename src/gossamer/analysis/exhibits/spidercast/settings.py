@@ -28,6 +28,9 @@ def law(nodes: int, topics: int = 100, subscriptions: str = "10", popularity: st
     return WorkloadLaw(nodes=nodes, topics=topics, subscriptions=subscriptions, popularity=popularity)
 
 
+# The paper's protocol, which does not look for topics in parts.
+PAPER = {"mend_us": 0}
+
 # What a series is at a place on the x axis: a system, its parameters, and a workload.
 Setting = tuple[str, dict[str, Any], WorkloadLaw]
 Series = Mapping[str, Callable[[float], Setting]]
@@ -50,6 +53,8 @@ def points(quick: bool, places: Iterable[float], series: Series, **more: Any) ->
     for name, make in series.items():
         for x in places:
             system, parameters, workload = make(x)
+            if system == "spidercast":
+                parameters = {**PAPER, **parameters}
             for seed in seeds(quick):
                 run = Run(system=system, parameters=parameters, workload=workload, seed=seed, **more)
                 found.append(Point(name, float(x), run))

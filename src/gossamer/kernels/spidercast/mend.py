@@ -1,0 +1,167 @@
+"""Topics in parts, and bridges between them: `protocols/spidercast/roots.py` for a whole population."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gossamer.kernels.draw import ITEM_FACTOR, U64, draw_base, finish
+from gossamer.kernels.jit import kernel
+from gossamer.kernels.spidercast.coverage import has_room, slot_of
+from gossamer.kernels.spidercast.cycle import exchange_connect
+from gossamer.kernels.spidercast.selection import is_marked, mark
+from gossamer.kernels.spidercast.state import BRIDGE, BRIDGES, M_CLAIMS, RootState, TaskState, World
+
+
+@kernel
+def forget_roots(world: World, state: RootState, node: int) -> None:
+    """The node begins anew, with itself the lowest in all its topics."""
+    for i in range(world.starts[node], world.starts[node] + world.sizes[node]):
+        state.roots[i] = node
+        state.links[i] = 0
+        state.alone[i] = 0
+
+
+@kernel
+def _take_in(world: World, task: TaskState, state: RootState, depth_max: int, node: int) -> None:
+    """What the neighbours of one task said, where that is lower or nearer."""
+    for slot in range(task.starts[node], task.starts[node] + task.counts[node]):
+        if not task.met[slot]:
+            continue
+        other = task.nodes[slot]
+        i = world.starts[node]
+        j = world.starts[other]
+        i_end = i + world.sizes[node]
+        j_end = j + world.sizes[other]
+        while i < i_end and j < j_end:
+            a = world.topics[i]
+            b = world.topics[j]
+            if a == b and np.int64(state.links[j]) < depth_max:
+                root = state.roots[j]
+                links = np.int64(state.links[j]) + 1
+                if root < state.roots[i] or (root == state.roots[i] and links < np.int64(state.links[i])):
+                    state.roots[i] = root
+                    state.links[i] = links
+            i += a <= b
+            j += b <= a
+
+
+@kernel
+def _claim(task: TaskState, state: RootState, node: int) -> None:
+    """The neighbours of one task hear this node, and something new."""
+    for slot in range(task.starts[node], task.starts[node] + task.counts[node]):
+        task.met[task.mirrors[slot]] = True
+        state.stale[task.nodes[slot]] = True
+
+
+@kernel
+def _look(
+    world: World,
+    greedy: TaskState,
+    random: TaskState,
+    state: RootState,
+    depth_max: int,
+    node: int,
+    before: NDArray[np.int64],
+) -> bool:
+    """Take in what neighbours said; says whether that changes what this node claims."""
+    start = world.starts[node]
+    end = start + world.sizes[node]
+    for i in range(start, end):
+        before[i - start] = np.int64(state.roots[i]) * 256 + np.int64(state.links[i])
+        state.roots[i] = node
+        state.links[i] = 0
+    _take_in(world, greedy, state, depth_max, node)
+    _take_in(world, random, state, depth_max, node)
+    changed = False
+    for i in range(start, end):
+        changed = changed or before[i - start] != np.int64(state.roots[i]) * 256 + np.int64(state.links[i])
+    return changed
+
+
+@kernel
+def _holder_below(world: World, task: TaskState, node: int, topic: int, key: U64) -> int:
+    """A random holder of the topic with a lower id that is no neighbour of this task, or -1."""
+    for slot in range(task.starts[node], task.starts[node] + task.counts[node]):
+        mark(world.blocked, np.int64(task.nodes[slot]), True)
+    chosen = -1
+    best_draw = U64(0)
+    count = world.view_size if world.view_size > 0 else node
+    other = world.offsets[node] if world.view_size > 0 else np.int64(0)
+    for _ in range(count):
+        candidate = other
+        if world.view_size > 0:
+            other += world.strides[node]
+            if other >= len(world.sizes):
+                other -= len(world.sizes)
+            holds = False
+            if candidate < node and world.present[candidate]:
+                for i in range(world.starts[candidate], world.starts[candidate] + world.sizes[candidate]):
+                    holds = holds or world.topics[i] == topic
+        else:
+            other += 1
+            holds = is_marked(world.holders[topic], candidate)
+        if not holds or is_marked(world.blocked, candidate):
+            continue
+        bits = finish(key + U64(candidate) * ITEM_FACTOR)
+        if chosen < 0 or bits < best_draw or (bits == best_draw and candidate < chosen):
+            chosen = candidate
+            best_draw = bits
+    for slot in range(task.starts[node], task.starts[node] + task.counts[node]):
+        mark(world.blocked, np.int64(task.nodes[slot]), False)
+    return chosen
+
+
+@kernel
+def mend_cycle(
+    world: World,
+    greedy: TaskState,
+    random: TaskState,
+    state: RootState,
+    rule: int,
+    margin: int,
+    depth_max: int,
+    patience: int,
+    seed: U64,
+    now_us: U64,
+    order: NDArray[np.int32],
+    counters: NDArray[np.int64],
+) -> None:
+    """Every node looks, claims, and builds a bridge where it has been alone for long; `rule` is the random task's.
+
+    A node whose neighbours neither changed nor said anything new would see and say the same again, and does neither.
+    """
+    longest = 1
+    for node in range(len(world.sizes)):
+        longest = max(longest, np.int64(world.sizes[node]))
+    before = np.empty(longest, np.int64)
+    for node in order:
+        start = world.starts[node]
+        end = start + world.sizes[node]
+        moved = greedy.moved[node] or random.moved[node]
+        if moved or state.stale[node]:
+            if _look(world, greedy, random, state, depth_max, node, before) or moved:
+                _claim(greedy, state, node)
+                _claim(random, state, node)
+            greedy.moved[node] = random.moved[node] = state.stale[node] = False
+        counters[M_CLAIMS] += greedy.counts[node]
+        for slot in range(random.starts[node], random.starts[node] + random.counts[node]):
+            counters[M_CLAIMS] += slot_of(greedy, node, np.int64(random.nodes[slot])) < 0
+        for i in range(start, end):
+            state.alone[i] = min(np.int64(state.alone[i]) + 1, patience) if state.roots[i] == node else 0
+        if not has_room(world, random, rule, margin, node):
+            continue
+        key = draw_base(seed, U64(node), BRIDGE, now_us)
+        for i in range(start, end):
+            if np.int64(state.alone[i]) < patience:
+                continue
+            peer = _holder_below(world, random, node, np.int64(world.topics[i]), key)
+            if peer < 0:
+                continue
+            state.alone[i] = 0
+            degree, target = np.int64(random.counts[node]), np.int64(random.target[node])
+            exchange_connect(world, random, 1, rule, margin, seed, now_us, node, peer, degree, target, counters)
+            slot = slot_of(random, node, peer)
+            if slot >= 0:
+                random.is_bridge[slot] = True
+                random.is_bridge[random.mirrors[slot]] = True
+                counters[BRIDGES] += 1
+            break

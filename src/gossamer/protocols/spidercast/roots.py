@@ -1,0 +1,80 @@
+"""Finding a topic's overlay in two parts: who is the lowest node of each, as far as neighbours say.
+
+Differs: the paper has nothing of the kind. With K_g = 3 four nodes that cover each other are satisfied and may be an
+island; up to one seed in a hundred ended so. Each node therefore says now and then, for each of its topics, the lowest
+id that it has heard of and how many links away that is. Whoever has heard of nobody lower for a while, but knows of a
+lower holder of the topic from its interest view, stands in another part than that one, and builds a bridge to it.
+
+A bridge takes a place of the random task, within its Margin: with Margin = 0 there are none.
+A root that is gone is forgotten because its distance only grows, until it is too far to be believed.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+
+from gossamer.model.values.ids import NodeId, TopicId
+from gossamer.protocols.interface import InterestView, Peer
+from gossamer.protocols.spidercast.task import NeighbourTask
+
+# Chosen: 16 links, more than the diameter of any topic of 100,000 nodes with three neighbours each. Farther roots are
+# not believed; a topic that is longer gets a bridge that it would not have needed.
+DEPTH_MAX = 16
+# Chosen: 8 looks without a lower node before a bridge is built; news of the lowest travels a link or more each look.
+PATIENCE = 8
+
+# (topic, lowest id heard of, links away)
+Claim = tuple[TopicId, NodeId, int]
+
+
+class Roots:
+    """What one node believes of its topics."""
+
+    __slots__ = ("_alone", "_node", "_roots")
+
+    def __init__(self, node: NodeId) -> None:
+        self._node = node
+        self._roots: dict[TopicId, tuple[NodeId, int]] = {}
+        # For how many looks the node itself has been the lowest.
+        self._alone: dict[TopicId, int] = {}
+
+    def forget(self, interest: Iterable[TopicId]) -> None:
+        """Begin anew with these topics."""
+        self._roots = dict.fromkeys(interest, (self._node, 0))
+        self._alone = dict.fromkeys(self._roots, 0)
+
+    def look(self, tasks: Sequence[NeighbourTask]) -> None:
+        """Take in what neighbours said."""
+        roots = dict.fromkeys(self._roots, (self._node, 0))
+        for task in tasks:
+            for neighbour in task.neighbours.values():
+                for topic, (root, links) in neighbour.roots.items():
+                    if links < DEPTH_MAX and topic in roots:
+                        roots[topic] = min(roots[topic], (root, links + 1))
+        for topic, (root, _) in roots.items():
+            self._alone[topic] = min(self._alone[topic] + 1, PATIENCE) if root == self._node else 0
+        self._roots = roots
+
+    def claims(self) -> tuple[Claim, ...]:
+        """What to tell neighbours."""
+        return tuple((topic, root, links) for topic, (root, links) in self._roots.items())
+
+    def hear(self, tasks: Sequence[NeighbourTask], sender: NodeId, claims: Iterable[Claim]) -> None:
+        """Keep what a neighbour said."""
+        for task in tasks:
+            neighbour = task.neighbours.get(sender)
+            if neighbour is not None:
+                held = neighbour.interest
+                neighbour.roots = {topic: (root, links) for topic, root, links in claims if topic in held}
+
+    def next_bridge(self, view: InterestView, exclude: Collection[NodeId], key: int) -> Peer | None:
+        """Somebody in another part of a topic in which nobody lower was heard of for long enough."""
+        for topic in sorted(topic for topic, looks in self._alone.items() if looks >= PATIENCE):
+            peer = view.holder_below(topic, self._node, exclude, key)
+            if peer is not None:
+                # Give it time before another is asked.
+                self._alone[topic] = 0
+                return peer
+        return None
+
+    def lowest(self, topic: TopicId) -> tuple[NodeId, int, int]:
+        """(lowest id heard of, links away, looks that it was the node itself)."""
+        return (*self._roots[topic], self._alone[topic])
