@@ -19,7 +19,9 @@ from gossamer.analysis.exhibits.harness import (
     judge,
     published_source,
     published_values,
+    show_deviation,
 )
+from gossamer.analysis.exhibits.picture import draw
 from gossamer.cli import app as cli
 from gossamer.model.values.errors import InputError
 from gossamer.model.values.run import Run, WorkloadLaw
@@ -58,6 +60,27 @@ def test_one_value_shifted_by_a_tenth_changes_its_own_verdict_alone():
 )
 def test_a_value_is_met_within_its_tolerance(published, measured, expected):
     assert compare(published, measured, 0.02)[1] == expected
+
+
+def test_a_deviation_from_a_published_zero_is_not_a_percentage():
+    assert [show_deviation(value) for value in (None, 0.1, compare(0, 1, 0.02)[0])] == ["", "+10.0%", "from zero"]
+
+
+@pytest.mark.parametrize(
+    "measured",
+    [
+        pytest.param([("a", 1, 0.0), ("a", 2, 0.0), ("b", 1, 0.0)], id="all zero"),
+        pytest.param([("a", 1, 3.0), ("b", 1, 3.0)], id="one place"),
+        pytest.param([(name, x, 10.0 + x) for name in "abc" for x in (1, 2)] + [("far", 1, 90.0)], id="far curve"),
+        pytest.param([("a", 1, 2.0)] * 3, id="seeds alike"),
+    ],
+)
+@pytest.mark.parametrize("log_y", [False, True])
+def test_a_picture_is_drawn_of_any_values_and_twice_the_same(measured, log_y, tmp_path):
+    exhibit = replace(FIG12, name="spidercast/fig7a", claims=(), log_y=log_y)
+    outcome = judge(exhibit, True, [(Point(series, float(x), RUN), y) for series, x, y in measured])
+    drawn = [path.read_bytes() for path in draw(outcome, tmp_path)]
+    assert [path.read_bytes() for path in draw(outcome, tmp_path)] == drawn
 
 
 def test_the_interval_of_the_mean_is_students():

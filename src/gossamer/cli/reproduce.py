@@ -102,6 +102,8 @@ def _describe(outcome: "Outcome") -> dict[str, Any]:
 
 
 def _show(outcome: "Outcome", out: Path) -> None:
+    from gossamer.analysis.exhibits.harness import show_deviation
+
     exhibit = outcome.exhibit
     rows = [
         [
@@ -109,7 +111,7 @@ def _show(outcome: "Outcome", out: Path) -> None:
             f"{value.x:g}",
             f"{value.measured:.4g} ± {value.high - value.measured:.2g}",
             "" if value.published is None else f"{value.published:g}",
-            "" if value.deviation is None else f"{value.deviation:+.1%}",
+            show_deviation(value.deviation),
             value.verdict or "",
         ]
         for value in outcome.values

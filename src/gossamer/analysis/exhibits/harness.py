@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import pairwise
-from math import sqrt
+from math import isfinite, sqrt
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
@@ -72,7 +72,7 @@ class Exhibit:
     # A published value is met within this share of itself.
     tolerance: float = 0.02
     claims: tuple[Claim, ...] = ()
-    # Why a published value is missed, where an experiment has shown it.
+    # What experiments have shown about it, above all why a published value is missed.
     remark: str = ""
     log_y: bool = False
 
@@ -102,7 +102,7 @@ class Outcome:
             parts.append(
                 f"{met} of {len(compared)} published values met within {self.exhibit.tolerance:.0%}; the furthest: "
                 f"{worst.series} at {worst.x:g}, published {worst.published:g}, measured {worst.measured:.4g}, "
-                f"deviation {worst.deviation:+.1%}"
+                f"deviation {show_deviation(worst.deviation)}"
             )
         if self.claims:
             held = sum(1 for _, verdict in self.claims if verdict == HOLDS)
@@ -139,6 +139,13 @@ def compare(published: float, measured: float, tolerance: float) -> tuple[float,
         return (0.0, MET) if measured == 0 else (float("inf"), MISSED)
     deviation = measured / published - 1
     return deviation, MET if abs(deviation) <= tolerance else MISSED
+
+
+def show_deviation(deviation: float | None) -> str:
+    """A deviation in percent; of a published zero there is none to give."""
+    if deviation is None:
+        return ""
+    return f"{deviation:+.1%}" if isfinite(deviation) else "from zero"
 
 
 def judge(exhibit: Exhibit, quick: bool, measured: Sequence[tuple[Point, float]]) -> Outcome:

@@ -1,10 +1,12 @@
 """Draw an exhibit: our curves with their intervals, the published values beside them."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from gossamer.analysis.exhibits.harness import Outcome, Value, curve, published_source
 
@@ -12,25 +14,48 @@ from gossamer.analysis.exhibits.harness import Outcome, Value, curve, published_
 mpl.rcParams["svg.hashsalt"] = "gossamer"
 
 COLOURS = ("#1b6d7d", "#c4572e", "#6a4c93", "#3f8f3f", "#b58a00", "#8c3b5e", "#555555", "#2f5fb3")
+# Curves that lie on each other are told apart by these.
+MARKERS = "os^Dv<>P"
+DASHES = ("-", "--", "-.", ":")
+FAINT = "#777777"
+# Up to so many places on the x axis each has its own tick.
+TICKS_MAX = 8
+# The y axis is broken where nothing lies in this share of it and so many curves would be pressed into the rest.
+GAP_SHARE = 0.75
+PRESSED_MIN = 3
+# The interval of the mean of two seeds is so wide that it would hide the curves.
+SEEDS_MIN = 3
 
 
 def draw(outcome: Outcome, folder: Path) -> list[Path]:
     """Write the picture as SVG and PNG; returns the files."""
     exhibit = outcome.exhibit
-    figure = Figure(figsize=(7.6, 4.6), layout="constrained")
-    axes = figure.subplots()
-    names = list(dict.fromkeys(value.series for value in outcome.values))
-    for number, name in enumerate(names):
-        _draw_series(axes, curve(outcome.values, name), COLOURS[number % len(COLOURS)], name)
-    if any(value.published is not None for value in outcome.values):
-        axes.plot([], [], "x", color="#333333", label="published")
+    figure = Figure(figsize=(8.6, 4.8), layout="constrained")
+    curves = {name: curve(outcome.values, name) for name in dict.fromkeys(value.series for value in outcome.values)}
+    # A logarithmic scale has no place for zero.
+    logarithmic = exhibit.log_y and _seen(outcome.values)[0] > 0
+    parts = [list(curves.values())] if logarithmic else _parts(list(curves.values()))
+    # From top to bottom, the part with more curves higher than the other.
+    heights = [4 if len(part) == max(map(len, parts)) else 1 for part in parts]
+    panels = figure.subplots(len(parts), sharex=True, squeeze=False, height_ratios=heights)[:, 0]
+    for axes, part in zip(panels, parts, strict=True):
+        for number, (name, values) in enumerate(curves.items()):
+            # A curve of another part is not drawn here, but named.
+            _draw_series(
+                axes, values if values in part else [], _apart(outcome.values, number, len(curves)), number, name
+            )
+        _set_y(axes, [value for values in part for value in values], logarithmic)
+        axes.grid(alpha=0.25)
+    if len(parts) > 1:
+        _show_break(panels[0], panels[-1])
     note = " (quick)" if outcome.quick else ""
-    axes.set(xlabel=exhibit.x_label, ylabel=exhibit.y_label, title=f"{exhibit.title}{note}")
-    if exhibit.log_y:
-        axes.set_yscale("log")
-    axes.grid(alpha=0.25)
-    axes.legend(frameon=False, fontsize="small")
-    figure.text(0.995, 0.005, published_source(exhibit.name), ha="right", va="bottom", fontsize=6, color="#777777")
+    panels[0].set_title(f"{exhibit.title}{note}", loc="left")
+    panels[-1].set_xlabel(exhibit.x_label)
+    main = panels[heights.index(max(heights))]
+    main.set_ylabel(exhibit.y_label)
+    _set_x(panels[-1], outcome.values)
+    _add_legend(main, any(value.published is not None for value in outcome.values))
+    figure.supxlabel(_footer(outcome), x=0.995, ha="right", fontsize=7, color=FAINT)
     stem = exhibit.name.replace("/", "-")
     paths = [folder / f"{stem}.svg", folder / f"{stem}.png"]
     for path in paths:
@@ -38,11 +63,133 @@ def draw(outcome: Outcome, folder: Path) -> list[Path]:
     return paths
 
 
-def _draw_series(axes: Axes, values: list[Value], colour: str, name: str) -> None:
-    x = [value.x for value in values]
-    y = [value.measured for value in values]
-    errors = [[value.measured - value.low for value in values], [value.high - value.measured for value in values]]
-    axes.errorbar(x, y, yerr=errors, color=colour, marker="o", markersize=4, linewidth=1.3, capsize=2, label=name)
-    known = [(value.x, value.published) for value in values if value.published is not None]
+def _add_legend(axes: Axes, published: bool) -> None:
+    """Beside the curves, never on them."""
+    handles, names = axes.get_legend_handles_labels()
+    if published:
+        handles += axes.plot([], [], "x", color="#333333", markersize=8, markeredgewidth=1.8)
+        names.append("published")
+    axes.legend(
+        handles, names, loc="upper left", bbox_to_anchor=(1.01, 1), borderaxespad=0, frameon=False, fontsize="small"
+    )
+
+
+def _footer(outcome: Outcome) -> str:
+    """What is drawn, what a quick picture leaves out, and where the paper shows it."""
+    seeds = max(value.seeds for value in outcome.values)
+    mean = "one seed" if seeds == 1 else f"mean of {seeds} seeds"
+    parts = [f"{mean} and its 95% interval" if seeds >= SEEDS_MIN else mean]
+    if source := published_source(outcome.exhibit.name):
+        parts.append(source)
+    left_out = f"left out: {outcome.exhibit.left_out}\n" if outcome.quick else ""
+    return left_out + "; ".join(parts)
+
+
+def _interval(value: Value) -> tuple[float, float]:
+    """From where to where a bar is drawn."""
+    return (value.low, value.high) if value.seeds >= SEEDS_MIN else (value.measured, value.measured)
+
+
+def _seen(values: Sequence[Value]) -> list[float]:
+    """What is drawn as a point, lowest first."""
+    known = [value.published for value in values if value.published is not None]
+    return sorted([value.measured for value in values] + known)
+
+
+def _parts(curves: list[list[Value]]) -> list[list[list[Value]]]:
+    """The curves of each panel, top first: two where those on one side of a wide gap would be pressed together."""
+    by_height = sorted(curves, key=lambda values: _seen(values)[0])
+    lowest, highest = _seen(by_height[0])[0], max(_seen(values)[-1] for values in curves)
+    for place in range(1, len(by_height)):
+        below, above = by_height[:place], by_height[place:]
+        gap = _seen(above[0])[0] - max(_seen(values)[-1] for values in below)
+        if gap > GAP_SHARE * (highest - lowest) and max(len(below), len(above)) >= PRESSED_MIN:
+            return [above, below]
+    return [curves]
+
+
+def _show_break(top: Axes, bottom: Axes) -> None:
+    """Two strokes where the y axis goes on in the other panel."""
+    top.spines.bottom.set_visible(False)
+    bottom.spines.top.set_visible(False)
+    top.tick_params(bottom=False)
+    for axes, edge in ((top, 0), (bottom, 1)):
+        stroke = [(-1, -0.6), (1, 0.6)]
+        axes.plot(
+            [0, 1],
+            [edge, edge],
+            transform=axes.transAxes,
+            marker=stroke,
+            markersize=9,
+            linestyle="none",
+            color="black",
+            markeredgewidth=1,
+            clip_on=False,
+        )
+
+
+def _apart(values: Sequence[Value], number: int, count: int) -> float:
+    """How far beside its place a curve is drawn: only where there is one place, at which all would lie."""
+    places = {value.x for value in values}
+    return (number - (count - 1) / 2) * 0.02 * max(places) if len(places) == 1 else 0.0
+
+
+def _draw_series(axes: Axes, values: list[Value], apart: float, number: int, name: str) -> None:
+    colour = COLOURS[number % len(COLOURS)]
+    axes.errorbar(
+        [value.x + apart for value in values],
+        [value.measured for value in values],
+        yerr=[
+            [value.measured - _interval(value)[0] for value in values],
+            [_interval(value)[1] - value.measured for value in values],
+        ],
+        color=colour,
+        marker=MARKERS[number % len(MARKERS)],
+        markersize=5,
+        markerfacecolor="none" if number % 2 else colour,
+        linestyle=DASHES[number % len(DASHES)],
+        linewidth=1.3,
+        elinewidth=0.9,
+        capsize=2,
+        label=name,
+    )
+    known = [(value.x + apart, value.published) for value in values if value.published is not None]
     if known:
         axes.plot(*zip(*known, strict=True), "x", color=colour, markersize=8, markeredgewidth=1.8)
+
+
+def _set_x(axes: Axes, values: Sequence[Value]) -> None:
+    """A tick at each place that was measured, where there is room for them."""
+    places = sorted({value.x for value in values})
+    if len(places) <= TICKS_MAX:
+        axes.set_xticks(places)
+    if len(places) == 1:
+        axes.set_xlim(0.8 * places[0], 1.2 * places[0])
+    axes.xaxis.set_major_formatter(FuncFormatter(_number))
+
+
+def _set_y(axes: Axes, values: Sequence[Value], logarithmic: bool) -> None:
+    """Room for every point and bar; nothing lies below zero, and a flat curve looks flat."""
+    if logarithmic:
+        axes.set_yscale("log")
+        axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axes.yaxis.set_minor_formatter(NullFormatter())
+    else:
+        seen = _seen(values)
+        low = min(seen[0], *(_interval(value)[0] for value in values))
+        high = max(seen[-1], *(_interval(value)[1] for value in values))
+        # A tenth of the highest value at least.
+        span = max(high - low, 0.1 * seen[-1]) or 1.0
+        room = 0.06 * span + (span - (high - low)) / 2
+        whole = all(value == int(value) for value in seen)
+        low, high = low - room, high + room
+        if whole and seen[-1] == 0:
+            high = 1.0
+        axes.set_ylim(-0.03 * high if seen[0] >= 0 > low else low, high)
+        axes.yaxis.set_major_locator(MaxNLocator(nbins="auto", steps=[1, 2, 2.5, 5, 10], integer=whole))
+    axes.yaxis.set_major_formatter(FuncFormatter(_number))
+
+
+def _number(value: float, _: int | None = None) -> str:
+    """Thousands apart, and no digits that say nothing."""
+    return f"{value:,.0f}" if value == int(value) else f"{value:,.10g}"
