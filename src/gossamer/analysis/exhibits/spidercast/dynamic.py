@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from gossamer.analysis.exhibits.harness import Claim, Exhibit, Point, Value, curve
-from gossamer.analysis.exhibits.spidercast.settings import QUICK_SEEDS, law, metric
+from gossamer.analysis.exhibits.spidercast.settings import PAPER, QUICK_SEEDS, law, metric
 from gossamer.model.values.run import Run
 from gossamer.model.values.time import MILLISECOND_US, SECOND_US
 
@@ -22,7 +22,7 @@ def _points(quick: bool) -> list[Point]:
                 run = Run(
                     system="spidercast",
                     # A cycle is a maintenance period here, so that a newcomer has the paper's 2 s to settle.
-                    parameters={"heartbeat_us": 100 * MILLISECOND_US},
+                    parameters={**PAPER, "heartbeat_us": 100 * MILLISECOND_US},
                     seed=seed,
                     workload=law(nodes),
                     until_us=(400 if quick else 1000) * SECOND_US,

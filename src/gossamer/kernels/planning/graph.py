@@ -1,0 +1,98 @@
+"""A graph that links are added to and taken from, and the questions that are asked of one topic in it.
+
+Links are kept as half-links in lists: `first[v]` is the first of v's, `after[h]` the next; half-link h leads to `ends[h]`,
+and h ^ 1 is its other half. A link that is gone leads nowhere (-1) from both.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gossamer.kernels.jit import kernel
+from gossamer.kernels.planning.state import Ids, Starts
+
+
+class Graph(NamedTuple):
+    """Room for a number of links; `used[0]` is how many half-links there have been."""
+
+    first: Ids
+    after: Ids
+    ends: Ids
+    degrees: Ids
+    used: NDArray[np.int64]
+
+
+@kernel
+def add_link(graph: Graph, u: int, v: int) -> int:
+    """A new link; returns its first half."""
+    half = graph.used[0]
+    graph.used[0] += 2
+    graph.ends[half] = v
+    graph.after[half] = graph.first[u]
+    graph.first[u] = half
+    graph.ends[half + 1] = u
+    graph.after[half + 1] = graph.first[v]
+    graph.first[v] = half + 1
+    graph.degrees[u] += 1
+    graph.degrees[v] += 1
+    return half
+
+
+@kernel
+def add_links(graph: Graph, u: Ids, v: Ids) -> None:
+    """Many new links."""
+    for i in range(len(u)):
+        add_link(graph, u[i], v[i])
+
+
+@kernel
+def remove_link(graph: Graph, half: int) -> None:
+    """A link is gone."""
+    graph.degrees[graph.ends[half]] -= 1
+    graph.degrees[graph.ends[half ^ 1]] -= 1
+    graph.ends[half] = graph.ends[half ^ 1] = -1
+
+
+@kernel
+def are_linked(graph: Graph, u: int, v: int) -> bool:
+    """Whether two nodes are neighbours."""
+    half = graph.first[u]
+    while half >= 0:
+        if graph.ends[half] == v:
+            return True
+        half = graph.after[half]
+    return False
+
+
+@kernel
+def set_members(topic_starts: Starts, topic_nodes: Ids, topic: int, depths: Ids, value: int) -> None:
+    """Give every holder of a topic a depth: -1 for not reached yet, -2 to leave no trace."""
+    for place in range(topic_starts[topic], topic_starts[topic + 1]):
+        depths[topic_nodes[place]] = value
+
+
+@kernel
+def reach(graph: Graph, start: int, without: int, depths: Ids, queue: Ids, parents: Ids) -> int:
+    """Breadth first from a node through nodes of depth -1, not over half-link `without`; returns how many are reached.
+
+    They stand in `queue` in the order in which they were reached, with their depths, and whence in `parents`.
+    """
+    depths[start] = 0
+    parents[start] = -1
+    queue[0] = start
+    count = 1
+    head = 0
+    while head < count:
+        node = queue[head]
+        head += 1
+        half = graph.first[node]
+        while half >= 0:
+            other = graph.ends[half]
+            if other >= 0 and depths[other] == -1 and (half | 1) != (without | 1):
+                depths[other] = depths[node] + 1
+                parents[other] = node
+                queue[count] = other
+                count += 1
+            half = graph.after[half]
+    return count

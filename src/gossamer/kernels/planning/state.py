@@ -1,0 +1,101 @@
+"""What a planner keeps: which of each topic's nodes hang together already.
+
+A place is a position in `topic_nodes`: one (topic, node) pair. `labels` says which component of its topic a place is in;
+a merger gives the smaller component the larger one's label, so that looking a component up is one read and all mergers
+of a topic of m nodes cost m log m.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gossamer.kernels.jit import kernel
+
+Ids = NDArray[np.int32]
+Starts = NDArray[np.int64]
+
+
+class PlanState(NamedTuple):
+    """An interest both ways, and the components of its topics."""
+
+    node_starts: Starts
+    node_topics: Ids
+    # The place of each subscription, in the order of `node_topics`.
+    places: Starts
+    topic_starts: Starts
+    topic_nodes: Ids
+    # By place: its component's label (a place in it), the next place of the component, round and round.
+    labels: Ids
+    following: Ids
+    # By label: how many places the component has. By topic: how many components there are.
+    sizes: Ids
+    components: Ids
+    degrees: Ids
+
+
+@kernel
+def find_places(node_topics: Ids, topic_starts: Starts, places: Starts) -> None:
+    """Subscriptions by node stand in a topic's row in the order of their nodes."""
+    filled = topic_starts[:-1].copy()
+    for i in range(len(node_topics)):
+        topic = node_topics[i]
+        places[i] = filled[topic]
+        filled[topic] += 1
+
+
+@kernel
+def merge(state: PlanState, topic: int, one: int, other: int) -> None:
+    """Two places of a topic that were in different components are in one."""
+    keep, lose = state.labels[one], state.labels[other]
+    if state.sizes[keep] < state.sizes[lose]:
+        keep, lose = lose, keep
+    place = lose
+    while True:
+        state.labels[place] = keep
+        place = state.following[place]
+        if place == lose:
+            break
+    state.following[keep], state.following[lose] = state.following[lose], state.following[keep]
+    state.sizes[keep] += state.sizes[lose]
+    state.components[topic] -= 1
+
+
+@kernel
+def contribution(state: PlanState, u: int, v: int) -> int:
+    """In how many topics a link would join two components."""
+    found = 0
+    i, j = state.node_starts[u], state.node_starts[v]
+    i_end, j_end = state.node_starts[u + 1], state.node_starts[v + 1]
+    while i < i_end and j < j_end:
+        a, b = state.node_topics[i], state.node_topics[j]
+        if a == b:
+            found += state.labels[state.places[i]] != state.labels[state.places[j]]
+        i += a <= b
+        j += b <= a
+    return found
+
+
+@kernel
+def link(state: PlanState, u: int, v: int) -> int:
+    """Take a link; returns in how many topics it joined two components."""
+    found = 0
+    i, j = state.node_starts[u], state.node_starts[v]
+    i_end, j_end = state.node_starts[u + 1], state.node_starts[v + 1]
+    while i < i_end and j < j_end:
+        a, b = state.node_topics[i], state.node_topics[j]
+        if a == b and state.labels[state.places[i]] != state.labels[state.places[j]]:
+            merge(state, a, state.places[i], state.places[j])
+            found += 1
+        i += a <= b
+        j += b <= a
+    state.degrees[u] += 1
+    state.degrees[v] += 1
+    return found
+
+
+@kernel
+def take_links(state: PlanState, u: Ids, v: Ids) -> None:
+    """Links that are there already."""
+    for i in range(len(u)):
+        link(state, u[i], v[i])

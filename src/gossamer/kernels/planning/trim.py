@@ -1,0 +1,182 @@
+"""Local search on an overlay: links that can go, and links that can move, while every topic stays connected."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gossamer.kernels.jit import kernel
+from gossamer.kernels.planning.graph import Graph, add_link, are_linked, reach, remove_link, set_members
+from gossamer.kernels.planning.state import Ids, Starts
+
+
+@kernel
+def shared_topics(node_starts: Starts, node_topics: Ids, u: int, v: int, found: Ids) -> int:
+    """The topics that two nodes share; returns how many."""
+    count = 0
+    i, j = node_starts[u], node_starts[v]
+    while i < node_starts[u + 1] and j < node_starts[v + 1]:
+        a, b = node_topics[i], node_topics[j]
+        if a == b:
+            found[count] = a
+            count += 1
+        i += a <= b
+        j += b <= a
+    return count
+
+
+@kernel
+def count_bridges(graph: Graph, topic_starts: Starts, topic_nodes: Ids, needs: Ids) -> None:
+    """In how many topics each link (half-link / 2) is the only way between its ends: depth first, by lowest number seen."""
+    node_count = len(graph.first)
+    numbers = np.full(node_count, -2, np.int32)
+    lowest = np.zeros(node_count, np.int32)
+    path = np.empty(node_count, np.int32)
+    ways = np.empty(node_count, np.int32)
+    came_by = np.empty(node_count, np.int32)
+    for topic in range(len(topic_starts) - 1):
+        set_members(topic_starts, topic_nodes, topic, numbers, -1)
+        counter = 0
+        for place in range(topic_starts[topic], topic_starts[topic + 1]):
+            root = topic_nodes[place]
+            if numbers[root] >= 0:
+                continue
+            path[0], ways[0], came_by[0] = root, graph.first[root], -2
+            numbers[root] = lowest[root] = counter
+            counter += 1
+            depth = 0
+            while depth >= 0:
+                node = path[depth]
+                half = ways[depth]
+                if half < 0:
+                    depth -= 1
+                    if depth >= 0:
+                        above = path[depth]
+                        lowest[above] = min(lowest[above], lowest[node])
+                        if lowest[node] > numbers[above]:
+                            needs[came_by[depth + 1] >> 1] += 1
+                    continue
+                ways[depth] = graph.after[half]
+                other = graph.ends[half]
+                if other < 0 or numbers[other] == -2 or (half >> 1) == (came_by[depth] >> 1):
+                    continue
+                if numbers[other] == -1:
+                    numbers[other] = lowest[other] = counter
+                    counter += 1
+                    depth += 1
+                    path[depth], ways[depth], came_by[depth] = other, graph.first[other], half
+                else:
+                    lowest[node] = min(lowest[node], numbers[other])
+        set_members(topic_starts, topic_nodes, topic, numbers, -2)
+
+
+@kernel
+def remove_spare(
+    graph: Graph,
+    node_starts: Starts,
+    node_topics: Ids,
+    topic_starts: Starts,
+    topic_nodes: Ids,
+    order: NDArray[np.int64],
+) -> int:
+    """Remove, in this order of links, whatever no topic needs; returns how many."""
+    node_count = len(graph.first)
+    needs = np.zeros(len(graph.ends) // 2, np.int32)
+    count_bridges(graph, topic_starts, topic_nodes, needs)
+    depths = np.full(node_count, -2, np.int32)
+    queue, parents = np.empty(node_count, np.int32), np.empty(node_count, np.int32)
+    shared = np.empty(len(topic_starts) - 1, np.int32)
+    removed = 0
+    for number in order:
+        half = 2 * number
+        # A link that is needed stays needed as others go.
+        if graph.ends[half] < 0 or needs[number] > 0:
+            continue
+        v, u = graph.ends[half], graph.ends[half + 1]
+        is_spare = True
+        for i in range(shared_topics(node_starts, node_topics, u, v, shared)):
+            set_members(topic_starts, topic_nodes, shared[i], depths, -1)
+            reach(graph, u, half, depths, queue, parents)
+            is_spare = depths[v] >= 0
+            set_members(topic_starts, topic_nodes, shared[i], depths, -2)
+            if not is_spare:
+                break
+        if is_spare:
+            remove_link(graph, half)
+            removed += 1
+    return removed
+
+
+@kernel
+def move_links(
+    graph: Graph,
+    node_starts: Starts,
+    node_topics: Ids,
+    topic_starts: Starts,
+    topic_nodes: Ids,
+    order: NDArray[np.int64],
+    richer: bool,
+) -> int:
+    """Move one end of links, in this order, to a node that serves as well; returns how many moved.
+
+    The topics that need a link fall in two without it. Any node on the same side in all of them can take an end's place.
+    With `richer` it must make the link carry more topics, or as many and have fewer links; else just have fewer links
+    (at least two fewer: the move must not merely change places).
+    """
+    node_count = len(graph.first)
+    depths = np.full(node_count, -2, np.int32)
+    queue, parents = np.empty(node_count, np.int32), np.empty(node_count, np.int32)
+    counts = np.zeros(node_count, np.int32)
+    side = np.empty(node_count, np.int32)
+    shared = np.empty(len(topic_starts) - 1, np.int32)
+    scratch = np.empty(len(topic_starts) - 1, np.int32)
+    moved = 0
+    for number in order:
+        if graph.used[0] + 2 > len(graph.ends):
+            break
+        half = 2 * number
+        if graph.ends[half] < 0:
+            continue
+        for half_too in (half, half + 1):
+            stays, goes = graph.ends[half_too], graph.ends[half_too ^ 1]
+            carried = shared_topics(node_starts, node_topics, stays, goes, shared)
+            needed = 0
+            side_count = 0
+            for i in range(carried):
+                set_members(topic_starts, topic_nodes, shared[i], depths, -1)
+                count = reach(graph, goes, half, depths, queue, parents)
+                if depths[stays] < 0:
+                    needed += 1
+                    for k in range(count):
+                        counts[queue[k]] += 1
+                    if needed == 1:
+                        side_count = count
+                        side[:count] = queue[:count]
+                    else:
+                        # Whoever is not on the first side cannot be on all.
+                        for k in range(count):
+                            if counts[queue[k]] < needed:
+                                counts[queue[k]] = 0
+                set_members(topic_starts, topic_nodes, shared[i], depths, -2)
+            best, best_carried = -1, 0
+            for k in range(side_count):
+                other = side[k]
+                serves = counts[other] == needed
+                counts[other] = 0
+                if not serves or other == goes or graph.degrees[other] + 1 > graph.degrees[goes] - (not richer):
+                    continue
+                carries = 0
+                if richer:
+                    carries = shared_topics(node_starts, node_topics, other, stays, scratch)
+                    if carries < carried or (carries == carried and graph.degrees[other] + 1 >= graph.degrees[goes]):
+                        continue
+                if best >= 0 and (
+                    carries < best_carried or (carries == best_carried and graph.degrees[other] >= graph.degrees[best])
+                ):
+                    continue
+                if not are_linked(graph, other, stays):
+                    best, best_carried = other, carries
+            if best >= 0:
+                remove_link(graph, half)
+                add_link(graph, best, stays)
+                moved += 1
+                break
+    return moved

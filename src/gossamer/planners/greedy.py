@@ -1,0 +1,149 @@
+"""GM, LowODA and MinMaxODA: topic-connected overlays by a central greedy.
+
+GM (Chockler, Melamed, Tock, Vitenberg, PODC 2007) takes the link that joins components in most topics, again and again.
+MinMaxODA and LowODA (Onus, Richa, 2009 and 2011) count degrees too: MinMaxODA takes the best link among those that raise
+the maximum degree least; LowODA does so unless the best link of all contributes more than rho times as much.
+
+The papers call this prohibitive: O(V^2 T) for GM, O(V^4 T) for MinMaxODA. `kernels/planning/greedy.py` says why it is
+not. Nodes are ranked by number of topics, fewest first, then by id; among links that contribute the same, the one whose
+lower-ranked end is first wins, then the one whose other end is. Small nodes first cost GM 8% fewer links on a friendship
+graph than ids do, and a fifth of the maximum degree where interests vary in size.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gossamer.kernels.planning import greedy as kernel
+from gossamer.kernels.planning.greedy import Pass
+from gossamer.kernels.planning.state import PlanState, find_places, take_links
+from gossamer.model.arrays.interest import Interest
+from gossamer.model.arrays.overlay import Overlay
+from gossamer.model.values.errors import InputError
+
+Ids = NDArray[np.int32]
+# (what is being done, how much is done, of how much)
+Progress = Callable[[str, int, int], None]
+
+# Chosen: links between two reports of progress; a report costs nothing beside them.
+LINKS_AT_ONCE = 4_096
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How the greedy weighs contribution against degree; `rho` is None where degrees do not count."""
+
+    rho: float | None
+
+    def __post_init__(self) -> None:
+        if self.rho is not None and not self.rho >= 1:
+            raise InputError(
+                f"rho must be at least 1, got {self.rho:g}: it says how many times better a link must be to raise the "
+                "maximum degree"
+            )
+
+
+GM = Rule(None)
+MINMAXODA = Rule(inf)
+
+
+def lowoda(rho: float) -> Rule:
+    """LowODA with this rho."""
+    return Rule(rho)
+
+
+class Draft:
+    """A plan in the making: links that are there, and what they join."""
+
+    def __init__(self, interest: Interest, existing: Overlay | None = None, degrees: Ids | None = None) -> None:
+        """`degrees` are those of the nodes in a larger overlay, where `existing` is only a part of it."""
+        self.interest = interest
+        # The node of each rank, and the rank of each node.
+        self._nodes = np.argsort(interest.sizes, kind="stable").astype(np.int32)
+        self._ranks = np.empty_like(self._nodes)
+        self._ranks[self._nodes] = np.arange(interest.node_count, dtype=np.int32)
+        ranked = Interest.from_pairs(
+            self._ranks[interest.owners], interest.node_topics, interest.node_count, interest.topic_count
+        )
+        self._state = _plan_state(ranked)
+        self._u = self._v = np.zeros(0, np.int32)
+        if existing is not None:
+            self._u, self._v = (self._ranks[ends] for ends in existing.links())
+            take_links(self._state, self._u, self._v)
+        if degrees is not None:
+            self._state.degrees[:] = degrees[self._nodes]
+
+    @property
+    def components(self) -> Ids:
+        """In how many parts each topic is."""
+        return self._state.components
+
+    def overlay(self) -> Overlay:
+        """All links so far."""
+        return Overlay.from_links(self._nodes[self._u], self._nodes[self._v], self.interest.node_count)
+
+    def connect(
+        self, rule: Rule, capacities: Ids | None = None, progress: Progress | None = None
+    ) -> list[tuple[int, int]]:
+        """Add links by the rule until every topic is connected or no node has room; returns them as they were taken."""
+        node_count = self.interest.node_count
+
+        def by_node(value: int = 0) -> Ids:
+            return np.full(node_count, value, np.int32)
+
+        work = Pass(
+            numbers=np.zeros(kernel.NUMBERS, np.int64),
+            bounds=by_node(),
+            aside=by_node(-1),
+            capacities=by_node(node_count) if capacities is None else capacities[self._nodes].astype(np.int32),
+            candidates=by_node(),
+            counts=by_node(),
+            reached=by_node(),
+        )
+        counts_degrees, rho = rule.rho is not None, float(rule.rho or 0)
+        kernel.begin_pass(self._state, work, counts_degrees)
+        total = int(work.numbers[kernel.LEFT])
+        before = len(self._u)
+        taken = LINKS_AT_ONCE
+        while taken == LINKS_AT_ONCE:
+            u, v = by_links(), by_links()
+            taken = kernel.take_greedily(self._state, work, counts_degrees, rho, u, v)
+            self._u, self._v = np.concatenate((self._u, u[:taken])), np.concatenate((self._v, v[:taken]))
+            if progress is not None:
+                progress("joining components", total - int(work.numbers[kernel.LEFT]), total)
+        u, v = self._nodes[self._u[before:]], self._nodes[self._v[before:]]
+        return list(zip(np.minimum(u, v).tolist(), np.maximum(u, v).tolist(), strict=True))
+
+
+def by_links() -> Ids:
+    """Room for the links between two reports."""
+    return np.empty(LINKS_AT_ONCE, np.int32)
+
+
+def plan(interest: Interest, rule: Rule, existing: Overlay | None = None, progress: Progress | None = None) -> Overlay:
+    """A topic-connected overlay that holds the existing links."""
+    draft = Draft(interest, existing)
+    draft.connect(rule, progress=progress)
+    return draft.overlay()
+
+
+def _plan_state(interest: Interest) -> PlanState:
+    """Every topic in as many parts as it has nodes."""
+    places = np.empty(interest.subscription_count, np.int64)
+    find_places(interest.node_topics, interest.topic_starts, places)
+    every_place = np.arange(interest.subscription_count, dtype=np.int32)
+    return PlanState(
+        node_starts=interest.node_starts,
+        node_topics=interest.node_topics,
+        places=places,
+        topic_starts=interest.topic_starts,
+        topic_nodes=interest.topic_nodes,
+        labels=every_place.copy(),
+        following=every_place.copy(),
+        sizes=np.ones(interest.subscription_count, np.int32),
+        components=interest.popularity.astype(np.int32),
+        degrees=np.zeros(interest.node_count, np.int32),
+    )
