@@ -29,6 +29,7 @@ from gossamer.simulator.measure import (
     Progress,
     TopicMeasures,
     measure_topics,
+    overlay_diameter,
     silent,
     summarise,
     top_intersection,
@@ -84,6 +85,8 @@ def execute(run: Run, progress: Progress = silent, exact: bool = True, record: B
     }
     if run.tdi_depth:
         metrics["tdi_percent"] = top_intersection(interest, run.tdi_depth)
+    if run.overlay_diameter:
+        metrics["overlay_diameter"] = overlay_diameter(overlay)
     measured = {"topics": _topic_columns(workload, topics), "degrees": _degree_columns(overlay, present)}
     return Result(workload, overlay, metrics, {**tables, **measured})
 

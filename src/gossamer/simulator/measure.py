@@ -104,6 +104,11 @@ def overlay_clustering(overlay: Overlay, present: NDArray[np.bool_] | None = Non
     return float(values.mean()) if len(values) else 0.0
 
 
+def overlay_diameter(overlay: Overlay) -> int:
+    """The largest finite distance over all links, whatever topics they serve."""
+    return int(kernel.graph_diameter(overlay.starts, overlay.neighbours, True)[0])
+
+
 def links_per_subscription(overlay: Overlay, interest: Interest) -> float:
     """The mean over nodes of degree over number of subscriptions (Feverfew, 4.2); nodes without any left out."""
     holding = interest.sizes > 0

@@ -39,3 +39,5 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     partitions: tuple[str, ...] = ()
     # Also measure tdi(d) of the workload, for this d; 0: do not.
     tdi_depth: int = 0
+    # Also measure the diameter of the whole overlay, exactly: a cost that grows with n squared.
+    overlay_diameter: bool = False
