@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from gossamer import __version__
-from gossamer.cli import build, check, churn, replay, reproduce, simulate, systems, workload
+from gossamer.cli import build, check, churn, plan, replay, reproduce, simulate, systems, workload
 from gossamer.model.values.errors import CheckFailed, GossamerError, InputError, MissingExtra
 
 app = typer.Typer(
@@ -25,6 +25,7 @@ app = typer.Typer(
 app.add_typer(workload.app, name="workload")
 app.add_typer(churn.app, name="churn")
 app.command("build")(build.build)
+app.command("plan")(plan.plan)
 app.command("simulate")(simulate.simulate)
 app.command("check")(check.check)
 app.command("replay")(replay.replay)
@@ -51,7 +52,7 @@ def root(
 
 
 # The modules that an extra brings; a command that misses one says which extra to install.
-_EXTRAS = {"numpy": "sim", "numba": "sim", "pyarrow": "sim", "pyspark": "spark", "matplotlib": "report"}
+_EXTRAS = {"numpy": "sim", "numba": "sim", "pyarrow": "sim", "pyspark": "spark", "matplotlib": "report", "scipy": "sim"}
 
 # What the system says of a path that the user gave; a full disk is nobody's mistake.
 _USERS_MISTAKE = {

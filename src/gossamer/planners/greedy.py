@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from gossamer.kernels.planning import greedy as kernel
 from gossamer.kernels.planning.greedy import Pass
-from gossamer.kernels.planning.state import PlanState, find_places, take_links
+from gossamer.kernels.planning.state import PlanState, find_places, join_groups, take_links
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay
 from gossamer.model.values.errors import InputError
@@ -58,8 +58,17 @@ def lowoda(rho: float) -> Rule:
 class Draft:
     """A plan in the making: links that are there, and what they join."""
 
-    def __init__(self, interest: Interest, existing: Overlay | None = None, degrees: Ids | None = None) -> None:
-        """`degrees` are those of the nodes in a larger overlay, where `existing` is only a part of it."""
+    def __init__(
+        self,
+        interest: Interest,
+        existing: Overlay | None = None,
+        degrees: Ids | None = None,
+        groups: Ids | None = None,
+    ) -> None:
+        """`degrees` are those of the nodes in a larger overlay, where `existing` is only a part of it.
+
+        Nodes of one group (numbered from zero) that share a topic count as connected in it.
+        """
         self.interest = interest
         # The node of each rank, and the rank of each node.
         self._nodes = np.argsort(interest.sizes, kind="stable").astype(np.int32)
@@ -73,6 +82,8 @@ class Draft:
         if existing is not None:
             self._u, self._v = (self._ranks[ends] for ends in existing.links())
             take_links(self._state, self._u, self._v)
+        if groups is not None:
+            join_groups(self._state, groups[self._nodes], int(groups.max(initial=0)) + 1)
         if degrees is not None:
             self._state.degrees[:] = degrees[self._nodes]
 
@@ -98,7 +109,9 @@ class Draft:
             numbers=np.zeros(kernel.NUMBERS, np.int64),
             bounds=by_node(),
             aside=by_node(-1),
-            capacities=by_node(node_count) if capacities is None else capacities[self._nodes].astype(np.int32),
+            capacities=by_node(np.iinfo(np.int32).max)
+            if capacities is None
+            else capacities[self._nodes].astype(np.int32),
             candidates=by_node(),
             counts=by_node(),
             reached=by_node(),

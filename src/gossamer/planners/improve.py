@@ -56,14 +56,6 @@ def improve(
     return Improved(overlay, removed, moved, number)
 
 
-def remove_spare_links(interest: Interest, overlay: Overlay) -> Overlay:
-    """The overlay without links that no topic needs."""
-    graph = _graph(overlay, 0)
-    rows = interest.node_starts, interest.node_topics, interest.topic_starts, interest.topic_nodes
-    trim.remove_spare(graph, *rows, _order(graph))
-    return _overlay(graph)
-
-
 def shorten(interest: Interest, overlay: Overlay, diameter: int, progress: Progress | None = None) -> Overlay:
     """Add links until no topic overlay is longer than `diameter`: each gets a centre within half of it of everybody.
 

@@ -9,6 +9,23 @@ class RingParameters(Struct, frozen=True, kw_only=True):
     """A ring has nothing to set."""
 
 
+class GmParameters(Struct, frozen=True, kw_only=True):
+    """GM has nothing to set."""
+
+
+class LowodaParameters(Struct, frozen=True, kw_only=True):
+    """LowODA weighs a link's contribution against the maximum degree."""
+
+    rho: Annotated[
+        float,
+        Meta(ge=1, description="Chosen: 3, as OMen. How many times better a link must be to raise the maximum degree"),
+    ] = 3.0
+
+
+class MinmaxodaParameters(Struct, frozen=True, kw_only=True):
+    """MinMaxODA has nothing to set."""
+
+
 class MeshParameters(Struct, frozen=True, kw_only=True):
     """A random mesh for each topic."""
 

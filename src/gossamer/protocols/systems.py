@@ -17,7 +17,13 @@ from gossamer.protocols.flood import Flood
 from gossamer.protocols.interest_table import InterestTable
 from gossamer.protocols.interface import InterestView, Machine, Overlay, Part, Timer
 from gossamer.protocols.node import NodeMachine
-from gossamer.protocols.planned import MeshParameters, RingParameters
+from gossamer.protocols.planned import (
+    GmParameters,
+    LowodaParameters,
+    MeshParameters,
+    MinmaxodaParameters,
+    RingParameters,
+)
 from gossamer.protocols.spidercast.machine import SpiderCast
 from gossamer.protocols.spidercast.messages import (
     MaintenanceDue,
@@ -115,6 +121,8 @@ DISSEMINATIONS: Mapping[str, Callable[[Overlay, NodeId], Part]] = {"flood": Floo
 
 _SPIDERCAST_PAPER = "Chockler, Melamed, Tock, Vitenberg: SpiderCast (DEBS 2007)"
 
+_ODA_PAPER = "Onus, Richa: Minimum maximum-degree publish-subscribe overlay network design (2011); low degree (2010)"
+
 SYSTEMS: Mapping[str, System] = {
     system.name: system
     for system in (
@@ -167,6 +175,24 @@ SYSTEMS: Mapping[str, System] = {
             summary="A random mesh in every topic, duplicate links merged: what gossipsub keeps; planned centrally.",
             paper="libp2p gossipsub v1.1 specification (D = 6)",
             parameters=MeshParameters,
+        ),
+        System(
+            name="gm",
+            summary="The link that joins components in most topics, again and again; fewest links; planned centrally.",
+            paper="Chockler, Melamed, Tock, Vitenberg: Constructing scalable overlays for pub-sub with many topics (PODC 2007)",
+            parameters=GmParameters,
+        ),
+        System(
+            name="lowoda",
+            summary="As gm, but a link must be rho times better to raise the maximum degree; planned centrally.",
+            paper=_ODA_PAPER,
+            parameters=LowodaParameters,
+        ),
+        System(
+            name="minmaxoda",
+            summary="As gm, among links that raise the maximum degree least; planned centrally.",
+            paper=_ODA_PAPER,
+            parameters=MinmaxodaParameters,
         ),
         System(
             name="cyclon",

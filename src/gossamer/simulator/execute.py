@@ -87,7 +87,7 @@ def execute(run: Run, progress: Progress = silent, exact: bool = True, record: B
         metrics["tdi_percent"] = top_intersection(interest, run.tdi_depth)
     if run.overlay_diameter:
         metrics["overlay_diameter"] = overlay_diameter(overlay)
-    measured = {"topics": _topic_columns(workload, topics), "degrees": _degree_columns(overlay, present)}
+    measured = {"topics": topic_columns(workload, topics), "degrees": degree_columns(overlay, present)}
     return Result(workload, overlay, metrics, {**tables, **measured})
 
 
@@ -107,7 +107,8 @@ def _build_by_cycles(
     run: Run, simulated: SimulatedSystem, parameters: Any, workload: Workload, progress: Progress
 ) -> Outcome:
     if simulated.planner is not None:
-        return simulated.planner(parameters, run.seed, workload.interest), {"cycles": 0, "stopped_by": "plan"}, {}
+        overlay = simulated.planner(parameters, run.seed, workload.interest, progress)
+        return overlay, {"cycles": 0, "stopped_by": "plan"}, {}
     if simulated.population is None:
         raise InputError(f"{run.system} has no compiled kernel; use --engine event")
     population = simulated.population(parameters, run.seed, workload.interest, (), 0)
@@ -244,7 +245,8 @@ def _delivery_columns(deliveries: DeliveryLog, workload: Workload) -> dict[str, 
     return columns
 
 
-def _topic_columns(workload: Workload, topics: TopicMeasures) -> dict[str, Any]:
+def topic_columns(workload: Workload, topics: TopicMeasures) -> dict[str, Any]:
+    """The columns of `topics.parquet`."""
     columns: dict[str, Any] = {
         "topic": workload.topic_ids,
         "subscribers": topics.subscribers,
@@ -258,6 +260,8 @@ def _topic_columns(workload: Workload, topics: TopicMeasures) -> dict[str, Any]:
     return columns
 
 
-def _degree_columns(overlay: Overlay, present: NDArray[np.bool_]) -> dict[str, Any]:
-    degrees, nodes = np.unique(overlay.degrees[present], return_counts=True)
+def degree_columns(overlay: Overlay, present: NDArray[np.bool_] | None = None) -> dict[str, Any]:
+    """The columns of `degrees.parquet`, of those present."""
+    counted = overlay.degrees if present is None else overlay.degrees[present]
+    degrees, nodes = np.unique(counted, return_counts=True)
     return {"degree": degrees, "nodes": nodes}

@@ -10,6 +10,7 @@ from typing import Any
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay
 from gossamer.model.values.errors import InputError
+from gossamer.planners.greedy import GM, MINMAXODA, Progress, lowoda, plan
 from gossamer.planners.per_topic import mesh_per_topic, ring_per_topic
 from gossamer.protocols.cyclon import CyclonParameters
 from gossamer.protocols.spidercast.messages import (
@@ -34,8 +35,8 @@ class SimulatedSystem:
     population: Callable[[Any, int, Interest, Sequence[int], int], Population] | None = None
     # How many first contacts each node is given when a population starts together.
     contact_count: Callable[[Any], int] = lambda parameters: 0
-    # (parameters, seed, interest) -> the overlay, for systems that are planned centrally.
-    planner: Callable[[Any, int, Interest], Overlay] | None = None
+    # (parameters, seed, interest, progress) -> the overlay, for systems that are planned centrally.
+    planner: Callable[[Any, int, Interest, Progress], Overlay] | None = None
 
 
 def spidercast_numbers(parameters: SpiderCastParameters) -> SpiderCastNumbers:
@@ -102,11 +103,22 @@ SIMULATED: Mapping[str, SimulatedSystem] = {
     "similarity": SimulatedSystem(SYSTEMS["similarity"], _spidercast_kernel(similarity_numbers)),
     "random": SimulatedSystem(SYSTEMS["random"], _spidercast_kernel(random_numbers)),
     "ring-per-topic": SimulatedSystem(
-        SYSTEMS["ring-per-topic"], planner=lambda parameters, seed, interest: ring_per_topic(interest)
+        SYSTEMS["ring-per-topic"], planner=lambda parameters, seed, interest, progress: ring_per_topic(interest)
     ),
     "mesh-per-topic": SimulatedSystem(
         SYSTEMS["mesh-per-topic"],
-        planner=lambda parameters, seed, interest: mesh_per_topic(interest, parameters.links, seed),
+        planner=lambda parameters, seed, interest, progress: mesh_per_topic(interest, parameters.links, seed),
+    ),
+    "gm": SimulatedSystem(
+        SYSTEMS["gm"], planner=lambda parameters, seed, interest, progress: plan(interest, GM, progress=progress)
+    ),
+    "lowoda": SimulatedSystem(
+        SYSTEMS["lowoda"],
+        planner=lambda parameters, seed, interest, progress: plan(interest, lowoda(parameters.rho), progress=progress),
+    ),
+    "minmaxoda": SimulatedSystem(
+        SYSTEMS["minmaxoda"],
+        planner=lambda parameters, seed, interest, progress: plan(interest, MINMAXODA, progress=progress),
     ),
     "cyclon": SimulatedSystem(
         system=SYSTEMS["cyclon"],

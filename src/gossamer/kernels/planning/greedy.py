@@ -7,7 +7,8 @@ is looked at (`_count`: one read for each other holder of those of its topics th
 to its bound, and the bound is exact then. Memory is in proportion to subscriptions.
 
 Where degrees count, nodes of maximum degree are set aside with their links. When the maximum rises, whoever that sets
-free is looked at once and raises the bounds of those it could link to: over all, one look for each end of each link.
+free is looked at once and raises the bounds of those it could link to (or, if they are many, every bound is lost): over
+all, at most one look for each end of each link.
 """
 
 from typing import NamedTuple
@@ -190,12 +191,21 @@ def _set_aside(state: PlanState, work: Pass, node: int) -> None:
 
 
 @kernel
-def _raise_degree_max(state: PlanState, work: Pass) -> None:
-    """Set free whoever has fewer links than the new maximum, and begin a new pass."""
+def _raise_degree_max(state: PlanState, work: Pass, best: int) -> None:
+    """Set free whoever has fewer links than the new maximum, and begin a new pass; no link contributes over `best`."""
     work.numbers[DEGREE_MAX] += 1
+    freed = 0
     for node in range(len(work.aside)):
+        freed += work.aside[node] >= 0 and state.degrees[node] < work.numbers[DEGREE_MAX]
+    # Looking at so many of them both ways costs more than looking at every row again.
+    many = 8 * freed > len(work.aside)
+    for node in range(len(work.aside)):
+        if many:
+            work.bounds[node] = min(best, _parted_topics(state, node))
         if work.aside[node] >= 0 and state.degrees[node] < work.numbers[DEGREE_MAX]:
             work.aside[node] = -1
+            if many:
+                continue
             found = _count(state, work, node, False)
             for k in range(found):
                 other = np.int64(work.reached[k])
@@ -247,7 +257,7 @@ def take_greedily(state: PlanState, work: Pass, counts_degrees: bool, rho: float
         links_v[taken] = v
         work.numbers[LEFT] -= link(state, u, v)
         if raises:
-            _raise_degree_max(state, work)
+            _raise_degree_max(state, work, value)
         if counts_degrees:
             for end in (u, v):
                 if work.aside[end] < 0 and state.degrees[end] >= work.numbers[DEGREE_MAX]:

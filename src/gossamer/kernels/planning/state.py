@@ -99,3 +99,17 @@ def take_links(state: PlanState, u: Ids, v: Ids) -> None:
     """Links that are there already."""
     for i in range(len(u)):
         link(state, u[i], v[i])
+
+
+@kernel
+def join_groups(state: PlanState, groups: Ids, group_count: int) -> None:
+    """Nodes of one group that share a topic hang together in it already."""
+    last = np.full(group_count, -1, np.int64)
+    for topic in range(len(state.components)):
+        for place in range(state.topic_starts[topic], state.topic_starts[topic + 1]):
+            group = groups[state.topic_nodes[place]]
+            if last[group] >= 0 and state.labels[last[group]] != state.labels[place]:
+                merge(state, topic, last[group], place)
+            last[group] = place
+        for place in range(state.topic_starts[topic], state.topic_starts[topic + 1]):
+            last[groups[state.topic_nodes[place]]] = -1

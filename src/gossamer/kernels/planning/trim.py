@@ -24,6 +24,19 @@ def shared_topics(node_starts: Starts, node_topics: Ids, u: int, v: int, found: 
 
 
 @kernel
+def _smallest_first(topic_starts: Starts, topics: Ids, count: int) -> None:
+    """Sort a few topics by how many hold them."""
+    for i in range(1, count):
+        topic = topics[i]
+        size = topic_starts[topic + 1] - topic_starts[topic]
+        j = i
+        while j > 0 and topic_starts[topics[j - 1] + 1] - topic_starts[topics[j - 1]] > size:
+            topics[j] = topics[j - 1]
+            j -= 1
+        topics[j] = topic
+
+
+@kernel
 def count_bridges(graph: Graph, topic_starts: Starts, topic_nodes: Ids, needs: Ids) -> None:
     """In how many topics each link (half-link / 2) is the only way between its ends: depth first, by lowest number seen."""
     node_count = len(graph.first)
@@ -124,7 +137,6 @@ def move_links(
     node_count = len(graph.first)
     depths = np.full(node_count, -2, np.int32)
     queue, parents = np.empty(node_count, np.int32), np.empty(node_count, np.int32)
-    counts = np.zeros(node_count, np.int32)
     side = np.empty(node_count, np.int32)
     shared = np.empty(len(topic_starts) - 1, np.int32)
     scratch = np.empty(len(topic_starts) - 1, np.int32)
@@ -138,30 +150,30 @@ def move_links(
         for half_too in (half, half + 1):
             stays, goes = graph.ends[half_too], graph.ends[half_too ^ 1]
             carried = shared_topics(node_starts, node_topics, stays, goes, shared)
+            _smallest_first(topic_starts, shared, carried)
             needed = 0
             side_count = 0
             for i in range(carried):
+                if needed > 0 and side_count < 2:
+                    break  # only the end itself is on that side in all of them
                 set_members(topic_starts, topic_nodes, shared[i], depths, -1)
                 count = reach(graph, goes, half, depths, queue, parents)
                 if depths[stays] < 0:
                     needed += 1
-                    for k in range(count):
-                        counts[queue[k]] += 1
                     if needed == 1:
                         side_count = count
                         side[:count] = queue[:count]
-                    else:
-                        # Whoever is not on the first side cannot be on all.
-                        for k in range(count):
-                            if counts[queue[k]] < needed:
-                                counts[queue[k]] = 0
+                    kept = 0
+                    for k in range(side_count):
+                        if depths[side[k]] >= 0:
+                            side[kept] = side[k]
+                            kept += 1
+                    side_count = kept
                 set_members(topic_starts, topic_nodes, shared[i], depths, -2)
             best, best_carried = -1, 0
             for k in range(side_count):
                 other = side[k]
-                serves = counts[other] == needed
-                counts[other] = 0
-                if not serves or other == goes or graph.degrees[other] + 1 > graph.degrees[goes] - (not richer):
+                if other == goes or graph.degrees[other] + 1 > graph.degrees[goes] - (not richer):
                     continue
                 carries = 0
                 if richer:

@@ -59,6 +59,7 @@ class Purpose(IntEnum):
     MATRIX_ROW = 53
     PARTITION = 54
     SPIDERCAST_BRIDGE = 55
+    PARTS = 56
 
 
 def finish(total: int) -> int:

@@ -1,0 +1,120 @@
+"""`gossamer plan`: a central overlay as wanted, how far it can be from the best, and files that live nodes load."""
+
+import resource
+import time
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from gossamer.cli.console import progress_bar
+from gossamer.cli.options import Bounds, Force, Json, Out, WorkloadFolder, manifest
+from gossamer.cli.results import show_metrics
+
+
+class Objective(StrEnum):
+    """What the greedy weighs."""
+
+    average = "average"
+    maximum = "maximum"
+    balanced = "balanced"
+
+
+def plan(
+    workload: WorkloadFolder,
+    out: Out,
+    objective: Annotated[
+        Objective,
+        typer.Option(
+            help="average: fewest links (GM); maximum: smallest maximum degree (MinMaxODA); balanced: LowODA."
+        ),
+    ] = Objective.balanced,
+    rho: Annotated[
+        float, typer.Option(help="For balanced: how many times better a link must be to raise the maximum degree.")
+    ] = 3.0,
+    redundancy: Annotated[int, typer.Option(help="Every topic survives the loss of any REDUNDANCY - 1 nodes.")] = 1,
+    degree_budget: Annotated[
+        int | None, typer.Option(help="No node gets more links; topics that this leaves in parts are listed.")
+    ] = None,
+    diameter: Annotated[int | None, typer.Option(help="No topic's overlay is longer, in hops.")] = None,
+    improve: Annotated[
+        bool, typer.Option("--improve", help="Local search after the greedy: slower, fewer links.")
+    ] = False,
+    parts: Annotated[int, typer.Option(help="Plan the nodes in so many parts and join them.")] = 1,
+    keep: Annotated[
+        Path | None, typer.Option(metavar="OVERLAY", help="Existing links to keep: an overlay.parquet or its folder.")
+    ] = None,
+    bounds: Bounds = False,
+    force: Force = False,
+    json: Json = False,
+) -> None:
+    """Plan a topic-connected overlay centrally, and say how far from the best it can be.
+
+    Writes OUT/overlay.parquet (u, v with u < v), peers.json (each node's topics and peers), topics.parquet,
+    degrees.parquet, metrics.json, manifest.json.
+
+    Example: gossamer plan out/w out/plan --objective balanced --diameter 8
+    """
+    from gossamer.model.tables.folders import check_output, file_sha256, output_folder, write_json, write_manifest
+    from gossamer.model.tables.peers import write_peers
+    from gossamer.model.tables.schemas import write_table
+    from gossamer.model.tables.workload import INTERESTS, OVERLAY, read_overlay, read_workload, write_overlay
+    from gossamer.planners.plan import Wanted, make_plan
+    from gossamer.simulator.execute import degree_columns, topic_columns
+    from gossamer.simulator.measure import measure_topics, summarise
+
+    wanted = Wanted(objective.value, rho, redundancy, degree_budget, diameter, improve, parts)
+    inputs = [workload, *([keep] if keep else [])]
+    started = time.monotonic()
+    check_output(out, force, inputs)
+    found = read_workload(workload)
+    existing = read_overlay(keep, found.node_ids) if keep else None
+    with progress_bar() as progress:
+        planned = make_plan(found.interest, wanted, existing, progress)
+        elapsed = time.monotonic() - started
+        topics = measure_topics(planned.overlay, found.interest, not bounds, progress)
+    metrics: dict[str, Any] = {
+        **summarise(planned.overlay, found.interest, topics),
+        "links_at_least": planned.bounds.links,
+        "links_over_bound": planned.overlay.link_count / max(planned.bounds.links, 1),
+        "max_degree_at_least": planned.bounds.max_degree,
+        **planned.facts,
+        "planning_seconds": round(elapsed, 3),
+        "peak_memory_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+    }
+    if degree_budget is not None:
+        metrics["topics_given_up"] = found.topic_ids[planned.parted].tolist()
+    if redundancy > 1:
+        metrics["topics_too_small_for_redundancy"] = found.topic_ids[planned.too_small].tolist()
+    with output_folder(out, force, inputs) as folder:
+        rows = {
+            "overlay": write_overlay(folder, planned.overlay, found.node_ids),
+            "peers": write_peers(folder, found.interest, planned.overlay, found.node_ids, found.topic_ids),
+        }
+        columns = {"topics": topic_columns(found, topics), "degrees": degree_columns(planned.overlay)}
+        for name, table in columns.items():
+            rows[name] = write_table(name, folder / f"{name}.parquet", table)
+        write_json(folder / "metrics.json", metrics)
+        files = {"interests": workload / INTERESTS}
+        if keep:
+            files["kept"] = keep / OVERLAY if keep.is_dir() else keep
+        hashes = {name: {"sha256": file_sha256(path)} for name, path in files.items()}
+        write_manifest(folder, manifest("plan", None, started, hashes, rows, wanted=wanted))
+    shown = {name: value if not isinstance(value, list) else len(value) for name, value in metrics.items()}
+    show_metrics(f"plan for {workload}", metrics if json else shown, json)
+    if not json:
+        typer.echo(_ending(metrics))
+
+
+def _ending(metrics: dict[str, Any]) -> str:
+    """What a planner wants to know first."""
+    gap = f"no plan has fewer than {metrics['links_at_least']} links or a maximum degree under {metrics['max_degree_at_least']}"
+    given_up = metrics.get("topics_given_up", [])
+    if given_up:
+        some = ", ".join(map(str, given_up[:10])) + (", ..." if len(given_up) > 10 else "")
+        return f"{len(given_up)} topics do not fit in the budget ({some}); {gap}."
+    too_small = metrics.get("topics_too_small_for_redundancy", [])
+    if too_small:
+        return f"Every topic is connected; {len(too_small)} have too few holders to survive that many losses; {gap}."
+    return f"Every topic is connected; {gap}."

@@ -1,0 +1,123 @@
+"""As many topics as can be under a hard limit on every node's links.
+
+Which topics to give up is a hard choice (connecting one topic within degree 2 is a path through its holders, and topics
+compete for the same nodes), so this is a heuristic. Topics with few holders take least. So: the largest number of topics,
+those with fewest holders first, that MinMaxODA connects under the limit, found by halving; then each of the others is
+tried alone with the links that are left, again and again until none fits.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gossamer.model.arrays.interest import Interest
+from gossamer.model.arrays.overlay import Overlay
+from gossamer.model.values.errors import InputError
+from gossamer.planners.greedy import MINMAXODA, Draft, Progress
+
+# Chosen: a second round found topics that the first had made possible, a fourth never did on what was tried.
+ROUNDS_MAX = 4
+
+
+@dataclass(frozen=True)
+class WithinBudget:
+    """An overlay under a limit, and the topics that it leaves in parts."""
+
+    overlay: Overlay
+    parted: NDArray[np.int64]
+
+
+def plan_within(interest: Interest, degree_budget: int, progress: Progress | None = None) -> WithinBudget:
+    """The best overlay found whose nodes have at most `degree_budget` links each."""
+    if degree_budget < 1:
+        raise InputError(f"--degree-budget must be at least 1, got {degree_budget}")
+    capacities = np.full(interest.node_count, degree_budget, np.int32)
+    order = np.argsort(interest.popularity, kind="stable")
+
+    def connect(count: int) -> Draft:
+        kept = np.zeros(interest.topic_count, np.bool_)
+        kept[order[:count]] = True
+        draft = Draft(_only(interest, kept))
+        draft.connect(MINMAXODA, capacities)
+        return draft
+
+    # All topics first, because often all fit; then halve between what fits and what does not.
+    fits, fails = 0, interest.topic_count + 1
+    best, trial = connect(0), interest.topic_count
+    while fits + 1 < fails:
+        draft = connect(trial)
+        if (draft.components > 1).any():
+            fails = trial
+        else:
+            best, fits = draft, trial
+        trial = (fits + fails) // 2
+        if progress is not None:
+            progress("finding topics that fit", interest.topic_count - (fails - fits - 1), interest.topic_count)
+    is_parted = np.zeros(interest.topic_count, np.bool_)
+    is_parted[order[fits:]] = True
+    is_parted &= interest.popularity > 1
+    overlay = best.overlay()
+    for _ in range(ROUNDS_MAX):
+        before = int(is_parted.sum())
+        overlay = _try_each(interest, overlay, is_parted, degree_budget)
+        if int(is_parted.sum()) == before:
+            break
+    several = interest.popularity > 1
+    if several.any() and is_parted[several].all():
+        raise InputError(
+            f"a degree budget of {degree_budget} connects none of the {int(several.sum())} topics that more than one node "
+            "holds; allow more links"
+        )
+    return WithinBudget(overlay, np.flatnonzero(is_parted))
+
+
+def _try_each(interest: Interest, overlay: Overlay, is_parted: NDArray[np.bool_], degree_budget: int) -> Overlay:
+    """Connect what parted topics can be, each by itself; `is_parted` is brought up to date."""
+    degrees = overlay.degrees.astype(np.int32).copy()
+    new_u: list[int] = []
+    new_v: list[int] = []
+    components = Draft(interest, overlay).components
+    for topic in sorted(np.flatnonzero(is_parted).tolist(), key=lambda topic: (components[topic], topic)):
+        nodes = interest.nodes_of(topic)
+        alone = Interest.from_pairs(np.arange(len(nodes)), np.zeros(len(nodes), np.int64), len(nodes), 1)
+        draft = Draft(alone, _among(overlay, nodes), degrees[nodes])
+        added = draft.connect(MINMAXODA, np.full(len(nodes), degree_budget, np.int32))
+        if draft.components[0] > 1:
+            continue
+        is_parted[topic] = False
+        for one, other in added:
+            u, v = int(nodes[one]), int(nodes[other])
+            degrees[u] += 1
+            degrees[v] += 1
+            new_u.append(u)
+            new_v.append(v)
+        old_u, old_v = overlay.links()
+        overlay = Overlay.from_links(
+            np.concatenate((old_u, np.array(new_u, np.int32))),
+            np.concatenate((old_v, np.array(new_v, np.int32))),
+            interest.node_count,
+        )
+        new_u, new_v = [], []
+    return overlay
+
+
+def _only(interest: Interest, kept: NDArray[np.bool_]) -> Interest:
+    """The same nodes with these topics alone; ids stay."""
+    rows = kept[interest.node_topics]
+    return Interest.from_pairs(
+        interest.owners[rows], interest.node_topics[rows], interest.node_count, interest.topic_count
+    )
+
+
+def _among(overlay: Overlay, nodes: NDArray[np.int32]) -> Overlay:
+    """The links among some nodes, numbered by their places; ascending."""
+    u, v = [], []
+    for place, node in enumerate(nodes.tolist()):
+        others = overlay.neighbours_of(node)
+        others = others[others > node]
+        places = np.searchsorted(nodes, others)
+        found = places[(places < len(nodes)) & (nodes[np.minimum(places, len(nodes) - 1)] == others)]
+        u.append(np.full(len(found), place))
+        v.append(found)
+    return Overlay.from_links(np.concatenate(u), np.concatenate(v), len(nodes))

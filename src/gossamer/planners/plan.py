@@ -1,0 +1,125 @@
+"""A whole plan, from what a planner asks for to links: which of this room's parts do what, in which order."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gossamer.model.arrays.interest import Interest
+from gossamer.model.arrays.overlay import Overlay
+from gossamer.model.values.errors import InputError
+from gossamer.planners.bounds import LowerBounds, lower_bounds
+from gossamer.planners.budget import plan_within
+from gossamer.planners.divide import plan_in_parts
+from gossamer.planners.greedy import GM, MINMAXODA, Draft, Progress, Rule, lowoda
+from gossamer.planners.improve import attach, improve, shorten
+
+OBJECTIVES = ("average", "maximum", "balanced")
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a plan shall be like; what cannot go together is refused when this is made."""
+
+    # average: few links (GM); maximum: a small maximum degree (MinMaxODA); balanced: both (LowODA with rho).
+    objective: str = "balanced"
+    rho: float = 3.0
+    # Every topic survives the loss of any `redundancy` - 1 nodes.
+    redundancy: int = 1
+    # No node has more links.
+    degree_budget: int | None = None
+    # No topic overlay is longer.
+    diameter: int | None = None
+    # Local search after the greedy.
+    improve: bool = False
+    # How many parts are planned on their own.
+    parts: int = 1
+
+    def __post_init__(self) -> None:
+        if self.objective not in OBJECTIVES:
+            raise InputError(f"--objective must be one of {', '.join(OBJECTIVES)}, got {self.objective!r}")
+        if self.redundancy < 1:
+            raise InputError(f"--redundancy must be at least 1, got {self.redundancy}")
+        if self.diameter is not None and self.diameter < 1:
+            raise InputError(f"--diameter must be at least 1, got {self.diameter}")
+        if self.parts < 1:
+            raise InputError(f"--parts must be at least 1, got {self.parts}")
+        if self.degree_budget is not None and (self.redundancy > 1 or self.diameter is not None or self.parts > 1):
+            raise InputError(
+                "--degree-budget forbids links that --redundancy, --diameter and --parts need; plan without it"
+            )
+        if self.redundancy > 1 and (self.improve or self.parts > 1):
+            raise InputError("--redundancy is planned whole and kept whole; leave out --improve and --parts")
+        self.rule()
+
+    def rule(self) -> Rule:
+        """The greedy's rule."""
+        return {"average": GM, "maximum": MINMAXODA, "balanced": lowoda(self.rho)}[self.objective]
+
+
+@dataclass(frozen=True)
+class Planned:
+    """Links, what no plan could do without, and what happened on the way."""
+
+    overlay: Overlay
+    bounds: LowerBounds
+    # Topics that the degree budget leaves in parts.
+    parted: NDArray[np.int64]
+    # Topics with too few holders to survive as many losses as asked: all their holders are linked to each other.
+    too_small: NDArray[np.int64]
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+def make_plan(
+    interest: Interest, wanted: Wanted, existing: Overlay | None = None, progress: Progress | None = None
+) -> Planned:
+    """Plan, join, improve, shorten, bound: whatever is wanted, with the existing links kept."""
+    if interest.subscription_count == 0:
+        raise InputError("the workload is empty: there is nothing to connect")
+    if existing is not None and (wanted.degree_budget is not None or wanted.parts > 1 or wanted.improve):
+        raise InputError("--keep goes with --redundancy and --diameter only: the others would take kept links away")
+    nothing = np.zeros(0, np.int64)
+    facts: dict[str, Any] = {}
+    parted = too_small = nothing
+    if wanted.degree_budget is not None:
+        within = plan_within(interest, wanted.degree_budget, progress)
+        overlay, parted = within.overlay, within.parted
+    elif wanted.redundancy > 1:
+        overlay = attach(interest, wanted.redundancy, progress)
+        if existing is not None:
+            overlay = _union(overlay, existing)
+        too_small = np.flatnonzero((interest.popularity > 1) & (interest.popularity <= wanted.redundancy))
+    elif wanted.parts > 1:
+        overlay = plan_in_parts(interest, wanted.rule(), wanted.parts, progress=progress)
+    else:
+        draft = Draft(interest, existing)
+        draft.connect(wanted.rule(), progress=progress)
+        overlay = draft.overlay()
+    if wanted.improve:
+        reached = _only_connected(interest, parted)
+        better = improve(reached, overlay, wanted.objective != "average", progress)
+        facts |= {"greedy_links": overlay.link_count, "greedy_max_degree": int(overlay.degrees.max(initial=0))}
+        facts |= {"removed_links": better.removed, "moved_links": better.moved, "improving_rounds": better.rounds}
+        overlay = better.overlay
+    if wanted.diameter is not None:
+        before = overlay.link_count
+        overlay = shorten(interest, overlay, wanted.diameter, progress)
+        facts["links_for_diameter"] = overlay.link_count - before
+    return Planned(overlay, lower_bounds(interest, wanted.redundancy, progress), parted, too_small, facts)
+
+
+def _union(one: Overlay, other: Overlay) -> Overlay:
+    u, v = (np.concatenate(ends) for ends in zip(one.links(), other.links(), strict=True))
+    return Overlay.from_links(u, v, one.node_count)
+
+
+def _only_connected(interest: Interest, parted: NDArray[np.int64]) -> Interest:
+    """Without the topics that the budget gave up: their links need not be kept."""
+    if not len(parted):
+        return interest
+    rows = ~np.isin(interest.node_topics, parted)
+    return Interest.from_pairs(
+        interest.owners[rows], interest.node_topics[rows], interest.node_count, interest.topic_count
+    )

@@ -1,0 +1,218 @@
+"""What every plan must be, whatever was asked for; networkx and an integer program are the judges."""
+
+import itertools
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gossamer.model.arrays.interest import Interest
+from gossamer.model.arrays.overlay import Overlay
+from gossamer.model.values.errors import InputError
+from gossamer.planners.bounds import lower_bounds
+from gossamer.planners.divide import part_nodes, plan_in_parts
+from gossamer.planners.exact import optimum
+from gossamer.planners.greedy import GM, MINMAXODA, lowoda, plan
+from gossamer.planners.improve import attach, improve, shorten
+from gossamer.planners.plan import Wanted, make_plan
+from gossamer.workloads.interests import make_interests
+
+RULES = st.sampled_from([GM, lowoda(1), lowoda(3), MINMAXODA])
+
+
+@st.composite
+def workloads(draw, nodes_most=14, topics_most=8):
+    count = draw(st.integers(1, nodes_most))
+    held = draw(st.lists(st.frozensets(st.integers(0, topics_most - 1)), min_size=count, max_size=count))
+    pairs = np.array([(node, topic) for node, topics in enumerate(held) for topic in topics], np.int64).reshape(-1, 2)
+    return Interest.from_pairs(pairs[:, 0], pairs[:, 1], count, topics_most)
+
+
+def graph_of(overlay: Overlay) -> nx.Graph:
+    graph = nx.empty_graph(overlay.node_count)
+    graph.add_edges_from(zip(*(ends.tolist() for ends in overlay.links()), strict=True))
+    return graph
+
+
+def topic_graphs(overlay: Overlay, interest: Interest):
+    graph = graph_of(overlay)
+    for topic in range(interest.topic_count):
+        if interest.popularity[topic] > 1:
+            yield topic, graph.subgraph(interest.nodes_of(topic).tolist())
+
+
+def assert_connected(overlay: Overlay, interest: Interest) -> None:
+    for topic, graph in topic_graphs(overlay, interest):
+        assert nx.is_connected(graph), f"topic {topic} is in parts"
+
+
+@given(workloads(), RULES)
+def test_every_plan_is_topic_connected_and_links_only_those_who_share_topics(interest, rule):
+    overlay = plan(interest, rule)
+    assert_connected(overlay, interest)
+    for u, v in graph_of(overlay).edges:
+        assert set(interest.topics_of(u)) & set(interest.topics_of(v))
+
+
+@given(workloads(), workloads(), RULES)
+def test_an_incremental_plan_keeps_what_was_there(interest, other, rule):
+    u, v = (ends % interest.node_count for ends in plan(other, GM).links())
+    existing = Overlay.from_links(u, v, interest.node_count)
+    overlay = plan(interest, rule, existing)
+    assert_connected(overlay, interest)
+    assert set(graph_of(existing).edges) <= set(graph_of(overlay).edges)
+
+
+@given(workloads(), st.integers(1, 4))
+@settings(max_examples=60)
+def test_with_redundancy_k_every_topic_survives_the_loss_of_any_k_minus_one_nodes(interest, redundancy):
+    overlay = attach(interest, redundancy)
+    for _, graph in topic_graphs(overlay, interest):
+        assert nx.node_connectivity(graph) >= min(redundancy, len(graph) - 1)
+
+
+def test_redundancy_holds_at_a_size_where_links_are_shared_by_many_topics():
+    interest = make_interests(120, 12, "4", "rss", seed=2)
+    overlay = attach(interest, 3)
+    for _, graph in topic_graphs(overlay, interest):
+        assert nx.node_connectivity(graph) >= min(3, len(graph) - 1)
+
+
+@given(workloads(), RULES, st.integers(1, 7))
+def test_no_topic_is_longer_than_asked(interest, rule, diameter):
+    overlay = shorten(interest, plan(interest, rule), diameter)
+    for _, graph in topic_graphs(overlay, interest):
+        assert nx.diameter(graph) <= diameter
+
+
+@given(workloads(), RULES, st.booleans())
+def test_local_search_keeps_topics_connected_and_never_adds_a_link_or_a_degree(interest, rule, for_degree):
+    before = plan(interest, rule)
+    better = improve(interest, before, for_degree)
+    assert_connected(better.overlay, interest)
+    assert better.overlay.link_count == before.link_count - better.removed
+    assert better.overlay.degrees.max(initial=0) <= before.degrees.max(initial=0)
+
+
+def test_local_search_gains_on_the_papers_workload():
+    interest = make_interests(500, 50, "10", "rss", seed=1)
+    before = plan(interest, GM)
+    better = improve(interest, before)
+    assert better.removed > 0
+    assert better.overlay.degrees.max() < before.degrees.max()
+    assert_connected(better.overlay, interest)
+
+
+@given(workloads(), st.integers(1, 5))
+def test_a_degree_budget_is_kept_and_what_it_gives_up_is_what_is_parted(interest, budget):
+    if interest.subscription_count == 0:
+        return
+    several = int((interest.popularity > 1).sum())
+    try:
+        planned = make_plan(interest, Wanted(degree_budget=budget))
+    except InputError as error:
+        assert f"connects none of the {several} topics" in str(error)  # noqa: PT017
+        return
+    assert planned.overlay.degrees.max(initial=0) <= budget
+    parted = [topic for topic, graph in topic_graphs(planned.overlay, interest) if not nx.is_connected(graph)]
+    assert planned.parted.tolist() == parted
+
+
+def test_a_budget_as_large_as_a_plan_needs_gives_nothing_up():
+    interest = make_interests(300, 40, "8", "rss", seed=3)
+    needed = int(plan(interest, MINMAXODA).degrees.max())
+    assert not len(make_plan(interest, Wanted(degree_budget=needed)).parted)
+
+
+@given(workloads(nodes_most=7, topics_most=4))
+@settings(max_examples=60, deadline=None)
+def test_bounds_lie_below_the_true_optimum_and_the_optimum_below_every_plan(interest):
+    fewest, mildest = optimum(interest, "links"), optimum(interest, "max_degree")
+    assert_connected(fewest, interest)
+    assert_connected(mildest, interest)
+    bounds = lower_bounds(interest)
+    assert bounds.links <= fewest.link_count
+    assert bounds.max_degree <= mildest.degrees.max(initial=0)
+    for rule in (GM, lowoda(3), MINMAXODA):
+        overlay = plan(interest, rule)
+        assert fewest.link_count <= overlay.link_count
+        assert mildest.degrees.max(initial=0) <= overlay.degrees.max(initial=0)
+
+
+@given(workloads(nodes_most=5, topics_most=4))
+@settings(max_examples=60, deadline=None)
+def test_the_optimum_is_what_trying_every_overlay_finds(interest):
+    pairs = list(itertools.combinations(range(interest.node_count), 2))
+    best_links, best_degree = len(pairs), interest.node_count
+    for chosen in itertools.chain.from_iterable(itertools.combinations(pairs, size) for size in range(len(pairs) + 1)):
+        u, v = np.array(chosen, np.int64).reshape(-1, 2).T
+        overlay = Overlay.from_links(u, v, interest.node_count)
+        if all(nx.is_connected(graph) for _, graph in topic_graphs(overlay, interest)):
+            best_links = min(best_links, overlay.link_count)
+            best_degree = min(best_degree, int(overlay.degrees.max(initial=0)))
+    assert optimum(interest, "links").link_count == best_links
+    assert optimum(interest, "max_degree").degrees.max(initial=0) == best_degree
+
+
+@given(workloads(), st.integers(1, 3))
+@settings(max_examples=60)
+def test_bounds_with_redundancy_lie_below_what_redundancy_takes(interest, redundancy):
+    bounds, overlay = lower_bounds(interest, redundancy), attach(interest, redundancy)
+    assert bounds.links <= overlay.link_count
+    assert bounds.max_degree <= overlay.degrees.max(initial=0)
+
+
+@given(workloads(nodes_most=30, topics_most=6), RULES, st.integers(1, 6))
+def test_a_plan_in_parts_is_topic_connected_whoever_plans_the_parts(interest, rule, parts):
+    parts = min(parts, interest.node_count)
+    overlay = plan_in_parts(interest, rule, parts)
+    assert_connected(overlay, interest)
+
+    def backwards(task, items):
+        return reversed([task(item) for item in reversed(items)])
+
+    again = plan_in_parts(interest, rule, parts, backwards)
+    assert np.array_equal(overlay.neighbours, again.neighbours)
+
+
+def test_parts_are_equal_and_keep_communities_together():
+    """Two groups of nodes that share nothing with each other."""
+    one = make_interests(100, 20, "4", "uniform", seed=1)
+    owners = np.concatenate((2 * one.owners, 2 * one.owners + 1))
+    interest = Interest.from_pairs(owners, np.concatenate((one.node_topics, one.node_topics + 20)), 200, 40)
+    groups = part_nodes(interest, 2)
+    assert np.bincount(groups).tolist() == [100, 100]
+    assert len({(int(group), node % 2) for node, group in enumerate(groups)}) == 2
+
+
+@pytest.mark.parametrize(
+    ("wanted", "sentence"),
+    [
+        ({"rho": 0.5}, "rho must be at least 1"),
+        ({"rho": float("nan")}, "rho must be at least 1"),
+        ({"objective": "fewest"}, "must be one of average, maximum, balanced"),
+        ({"redundancy": 0}, "--redundancy must be at least 1"),
+        ({"diameter": 0}, "--diameter must be at least 1"),
+        ({"parts": 0}, "--parts must be at least 1"),
+        ({"degree_budget": 2, "diameter": 3}, "--degree-budget forbids links"),
+        ({"redundancy": 2, "improve": True}, "leave out --improve"),
+    ],
+)
+def test_what_cannot_be_planned_is_refused_in_one_sentence(wanted, sentence):
+    with pytest.raises(InputError, match=sentence):
+        Wanted(**wanted)
+
+
+def test_an_empty_workload_a_silly_budget_and_too_many_parts_are_refused():
+    nobody = Interest.from_pairs(np.zeros(0, np.int64), np.zeros(0, np.int64), 3, 1)
+    with pytest.raises(InputError, match="workload is empty"):
+        make_plan(nobody, Wanted())
+    interest = make_interests(10, 4, "2", "rss", seed=1)
+    with pytest.raises(InputError, match="at least 1, got 0"):
+        make_plan(interest, Wanted(degree_budget=0))
+    with pytest.raises(InputError, match="between 1 and the number of nodes"):
+        make_plan(interest, Wanted(parts=11))
+    with pytest.raises(InputError, match="at most 24 nodes"):
+        optimum(make_interests(30, 4, "2", "rss", seed=1))
