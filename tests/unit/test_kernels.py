@@ -24,6 +24,17 @@ for simulated in SIMULATED.values():
         population = simulated.population(read_parameters(simulated.system, {}), 1, interest, (), 0)
         population.cycle()
         overlay = population.overlay()
+from gossamer.planners.plan import Wanted, make_plan
+for wanted in (
+    {"objective": "average", "improve": True},
+    {"diameter": 3},
+    {"diameter": 1},
+    {"redundancy": 2},
+    {"degree_budget": 3},
+    {"parts": 3},
+):
+    make_plan(interest, Wanted(**wanted))
+make_plan(interest, Wanted(), overlay)
 summarise(overlay, interest, measure_topics(overlay, interest))
 top_intersection(interest, 3)
 interest_correlation(interest, 0.95)

@@ -9,9 +9,12 @@ import typer
 
 from gossamer.cli.console import print_json, print_table, progress_bar
 from gossamer.cli.options import Json, manifest
+from gossamer.model.values.errors import InputError
 
 if TYPE_CHECKING:
-    from gossamer.analysis.exhibits.harness import Outcome
+    from collections.abc import Sequence
+
+    from gossamer.analysis.exhibits.harness import Outcome, Point
 
 
 def reproduce(
@@ -20,6 +23,10 @@ def reproduce(
         "out/reproduce"
     ),
     quick: Annotated[bool, typer.Option("--quick", help="A smaller version; says what it leaves out.")] = False,
+    data: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Real data sets, for the exhibits that need them; see ARCHITECTURE."),
+    ] = None,
     jobs: Annotated[int | None, typer.Option(min=1, help="Processes at once; by default one a core.")] = None,
     json: Json = False,
 ) -> None:
@@ -42,7 +49,15 @@ def reproduce(
 
     exhibits = find_exhibits(name)
     started = time.monotonic()
-    points = {exhibit.name: exhibit.points(quick) for exhibit in exhibits}
+    points = {exhibit.name: [_located(point, data) for point in exhibit.points(quick)] for exhibit in exhibits}
+    missing = {name: files for name, group in points.items() if (files := _missing(group))}
+    if missing and (len(missing) == len(exhibits) or data is not None):
+        names = ", ".join(sorted({file for group in missing.values() for file in group}))
+        raise InputError(f"{next(iter(missing))} needs {names}; say with --data where the real data sets are")
+    for skipped in missing:
+        typer.echo(f"{skipped}: skipped, it needs real data (--data DIR)", err=True)
+    exhibits = [exhibit for exhibit in exhibits if exhibit.name not in missing]
+    points = {exhibit.name: points[exhibit.name] for exhibit in exhibits}
     runs = [point.run for group in points.values() for point in group]
     out.mkdir(parents=True, exist_ok=True)
     with progress_bar() as progress:
@@ -58,6 +73,29 @@ def reproduce(
         return
     for outcome in outcomes:
         _show(outcome, out)
+
+
+def _located(point: "Point", data: Path | None) -> "Point":
+    """The point with its data file found in the folder of real data."""
+    from dataclasses import replace
+
+    from msgspec.structs import replace as changed
+
+    from gossamer.model.values.run import FRIENDS
+
+    workload = point.run.workload
+    if data is None or not isinstance(workload, str) or not workload.startswith(FRIENDS):
+        return point
+    return replace(point, run=changed(point.run, workload=f"{FRIENDS}{data / workload.removeprefix(FRIENDS)}"))
+
+
+def _missing(points: "Sequence[Point]") -> set[str]:
+    """Data files that are not there."""
+    from gossamer.model.values.run import FRIENDS
+
+    files = {str(point.run.workload) for point in points if isinstance(point.run.workload, str)}
+    names = {file.removeprefix(FRIENDS) for file in files}
+    return {name for name in names if not Path(name).is_file()}
 
 
 def _write(folder: Path, outcome: "Outcome", runs: list[Any], started: float) -> None:

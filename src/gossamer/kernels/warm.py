@@ -1,9 +1,14 @@
 """Call every kernel once on a tiny input, with the types that the rooms use."""
 
+from collections.abc import Callable
+
 import numpy as np
+from numpy.typing import NDArray
 
 from gossamer.kernels import cyclon, draw, flood, measures, sampling
 from gossamer.kernels.jit import COMPILED
+from gossamer.kernels.planning import attach, bounds, cover, graph, greedy, shorten, trim
+from gossamer.kernels.planning import state as plan_state
 from gossamer.kernels.spidercast import cycle as spidercast
 from gossamer.kernels.spidercast import mend
 from gossamer.kernels.spidercast.selection import fill_masks
@@ -12,16 +17,20 @@ from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay
 
 U64 = np.uint64
+Ids = NDArray[np.int32]
 
 
 def compile_all() -> int:
     """Compile what is not yet compiled; returns how many kernels there are."""
-    _warm_draws()
-    _warm_cyclon()
-    _warm_spidercast()
-    _warm_flood()
-    _warm_measures()
+    for group in GROUPS.values():
+        compile_group(group)
     return len(COMPILED)
+
+
+def compile_group(group: "Group") -> None:
+    """Compile some of them."""
+    for warm in group:
+        warm()
 
 
 def _warm_draws() -> None:
@@ -135,3 +144,57 @@ def _warm_measures() -> None:
     pairs = (interest.node_starts, interest.node_topics, interest.topic_starts, interest.topic_nodes)
     measures.top_intersections(*pairs, 2, 0, 3)
     measures.correlated_pairs(*pairs, 1.96, 0, 3)
+
+
+def _warm_planning() -> None:
+    nodes = np.array([0, 1, 2, 0, 1])
+    interest = Interest.from_pairs(nodes, np.array([0, 0, 0, 1, 1]), 3, 2)
+    rows = interest.node_starts, interest.node_topics, interest.topic_starts, interest.topic_nodes
+    places = np.empty(5, np.int64)
+    plan_state.find_places(interest.node_topics, interest.topic_starts, places)
+
+    def by_node() -> Ids:
+        return np.zeros(3, np.int32)
+
+    def by_place() -> Ids:
+        return np.arange(5, dtype=np.int32)
+
+    state = plan_state.PlanState(
+        *rows[:2],
+        places,
+        *rows[2:],
+        by_place(),
+        by_place(),
+        np.ones(5, np.int32),
+        np.array([3, 2], np.int32),
+        by_node(),
+    )
+    capacities = np.full(3, 9, np.int32)
+    work = greedy.Pass(
+        np.zeros(greedy.NUMBERS, np.int64), by_node(), by_node() - 1, capacities, by_node(), by_node(), by_node()
+    )
+    plan_state.take_links(state, np.array([0], np.int32), np.array([1], np.int32))
+    plan_state.join_groups(state, by_node(), 1)
+    greedy.begin_pass(state, work, True)
+    greedy.take_greedily(state, work, True, 1.0, by_node(), by_node())
+    bounds.least_needs(*rows, 1, 0, 3, np.zeros(3), np.zeros(2), np.zeros(2))
+    cover.cover_topics(*rows[:2], np.arange(3, dtype=np.int32), np.ones(2, np.int32), by_node())
+    attach.attach_nodes(*rows, places, 1, 0, 3, by_node(), np.zeros(9, np.int32), np.zeros(9, np.int32))
+    network = graph.Graph(
+        by_node() - 1, np.zeros(20, np.int32), np.zeros(20, np.int32) - 1, by_node(), np.zeros(1, np.int64)
+    )
+    graph.add_links(network, np.array([0, 1], np.int32), np.array([1, 2], np.int32))
+    order = np.arange(2)
+    trim.move_links(network, *rows, order, True)
+    trim.remove_spare(network, *rows, order)
+    shorten.shorten_topic(network, *rows[2:], 0, 1, by_node() - 2, by_node(), by_node())
+    shorten.complete_topic(network, *rows[2:], 0, by_node() - 1)
+
+
+Group = tuple[Callable[[], None], ...]
+
+# Groups of about the same cost: a set-up with two cores compiles them side by side.
+GROUPS: dict[str, Group] = {
+    "spidercast": (_warm_draws, _warm_spidercast),
+    "others": (_warm_draws, _warm_cyclon, _warm_flood, _warm_measures, _warm_planning),
+}

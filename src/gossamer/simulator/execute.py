@@ -15,7 +15,7 @@ from gossamer.model.arrays.overlay import Overlay
 from gossamer.model.tables.workload import Workload, read_churn, read_workload
 from gossamer.model.values.draw import Purpose, draw, unit
 from gossamer.model.values.errors import InputError
-from gossamer.model.values.run import QUIET_CYCLES, Run
+from gossamer.model.values.run import FRIENDS, QUIET_CYCLES, Run
 from gossamer.model.values.time import SECOND_US, duration_us
 from gossamer.protocols.interface import Peer
 from gossamer.protocols.record import Header
@@ -39,6 +39,7 @@ from gossamer.simulator.publications import Publications
 from gossamer.simulator.recorder import ControlCounter, DeliveryLog, Recorder
 from gossamer.simulator.systems import SimulatedSystem, find_simulated
 from gossamer.workloads.interests import make_interests
+from gossamer.workloads.social import read_friends
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,10 @@ def find_workload(run: Run) -> Workload:
     """Read the run's workload, or make it by its law."""
     law = run.workload
     if isinstance(law, str):
-        return read_workload(Path(law))
+        if not law.startswith(FRIENDS):
+            return read_workload(Path(law))
+        interest = read_friends(Path(law.removeprefix(FRIENDS)))
+        return Workload(interest, np.arange(interest.node_count), np.arange(interest.topic_count))
     interest = make_interests(law.nodes, law.topics, law.subscriptions, law.popularity, run.seed)
     return Workload(interest, np.arange(law.nodes), np.arange(law.topics))
 

@@ -4,7 +4,9 @@ A configuration model in two layers. Every node has a degree from a power law an
 its stubs is matched inside the community, the rest with anybody. All of it is sorting: O(m log m).
 """
 
+import gzip
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,6 +64,24 @@ def interests_of_graph(source: Ids, target: Ids, node_count: int, directed: bool
         return Interest.from_pairs(source, target, node_count, node_count)
     nodes, topics = np.concatenate((source, target)), np.concatenate((target, source))
     return Interest.from_pairs(nodes, topics, node_count, node_count)
+
+
+def read_friends(path: Path) -> Interest:
+    """The friend workload of a list of undirected edges, two ids a line, plain or gzip; ids become dense in their order.
+
+    Small files only, and every line must be right: `gossamer ingest` is for the rest.
+    """
+    try:
+        edges = np.loadtxt(path, dtype=np.int64, ndmin=2)
+    except (ValueError, EOFError, gzip.BadGzipFile) as error:
+        raise InputError(f"{path} is not a list of edges, two ids a line: {error}") from None
+    if edges.shape[1] != 2:
+        raise InputError(f"{path} is not a list of edges: it has {edges.shape[1]} columns, not two")
+    ids, places = np.unique(edges, return_inverse=True)
+    u, v = places.reshape(-1, 2).T
+    keys = np.unique((np.minimum(u, v) * len(ids) + np.maximum(u, v))[u != v])
+    source, target = np.divmod(keys, max(len(ids), 1))
+    return interests_of_graph(source, target, len(ids), directed=False)
 
 
 def _degrees(node_count: int, law: SocialLaw, seed: int, counter: int) -> Ids:

@@ -74,6 +74,7 @@ class Exhibit:
     claims: tuple[Claim, ...] = ()
     # What experiments have shown about it, above all why a published value is missed.
     remark: str = ""
+    log_x: bool = False
     log_y: bool = False
 
 

@@ -13,9 +13,20 @@ from gossamer.analysis.exhibits.harness import Outcome, Value, curve, published_
 # Without it every SVG of the same picture differs.
 mpl.rcParams["svg.hashsalt"] = "gossamer"
 
-COLOURS = ("#1b6d7d", "#c4572e", "#6a4c93", "#3f8f3f", "#b58a00", "#8c3b5e", "#555555", "#2f5fb3")
+COLOURS = (
+    "#1b6d7d",
+    "#c4572e",
+    "#6a4c93",
+    "#3f8f3f",
+    "#b58a00",
+    "#8c3b5e",
+    "#555555",
+    "#2f5fb3",
+    "#d1495b",
+    "#00798c",
+)
 # Curves that lie on each other are told apart by these.
-MARKERS = "os^Dv<>P"
+MARKERS = "os^Dv<>PX*"
 DASHES = ("-", "--", "-.", ":")
 FAINT = "#777777"
 # Up to so many places on the x axis each has its own tick.
@@ -53,6 +64,8 @@ def draw(outcome: Outcome, folder: Path) -> list[Path]:
     panels[-1].set_xlabel(exhibit.x_label)
     main = panels[heights.index(max(heights))]
     main.set_ylabel(exhibit.y_label)
+    if exhibit.log_x:
+        panels[-1].set_xscale("log")
     _set_x(panels[-1], outcome.values)
     _add_legend(main, any(value.published is not None for value in outcome.values))
     figure.supxlabel(_footer(outcome), x=0.995, ha="right", fontsize=7, color=FAINT)

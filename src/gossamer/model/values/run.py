@@ -8,6 +8,10 @@ import msgspec
 QUIET_CYCLES = 10
 
 
+# A workload that is a list of friendships: this and the file's path.
+FRIENDS = "friends:"
+
+
 class WorkloadLaw(msgspec.Struct, frozen=True, kw_only=True):
     """A workload to be made, in the words of `gossamer workload make`; the run's seed is its seed too."""
 
@@ -23,7 +27,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     system: str
     parameters: dict[str, Any] = {}
     seed: int
-    # A folder, or a law to make the workload by.
+    # A folder, `friends:` and a list of edges, or a law to make the workload by.
     workload: str | WorkloadLaw
     engine: Literal["cycle", "event"] = "cycle"
     # Building: give up after this many cycles.
