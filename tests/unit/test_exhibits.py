@@ -128,7 +128,10 @@ def test_every_exhibit_has_runs_that_exist_and_says_where_it_comes_from(name):
 
 def test_an_exhibit_is_found_by_name_by_paper_and_among_all():
     assert [exhibit.name for exhibit in find_exhibits("spidercast/fig12")] == ["spidercast/fig12"]
-    assert find_exhibits("spidercast") == find_exhibits("all") == list(CATALOGUE.values())
+    assert find_exhibits("all") == list(CATALOGUE.values())
+    papers = {name.partition("/")[0] for name in CATALOGUE}
+    assert papers == {"spidercast", "planners"}
+    assert [exhibit for paper in ("spidercast", "planners") for exhibit in find_exhibits(paper)] == find_exhibits("all")
     with pytest.raises(InputError, match="did you mean spidercast/fig"):
         find_exhibits("spidercast/fig21")
 

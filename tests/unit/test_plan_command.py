@@ -1,0 +1,136 @@
+"""`gossamer plan` as a planner meets it."""
+
+import json
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from gossamer.model.values.errors import InputError
+from gossamer.workloads.social import read_friends
+from tests.unit.test_cli import files
+
+WANTED = [
+    (),
+    ("--objective", "average", "--improve"),
+    ("--objective", "maximum"),
+    ("--rho", "1.5", "--diameter", "4"),
+    ("--redundancy", "2"),
+    ("--parts", "3"),
+]
+
+
+@pytest.mark.parametrize("flags", WANTED)
+def test_a_plan_is_connected_measured_and_written_for_live_nodes(gossamer, workload, tmp_path, flags):
+    code, out, error = gossamer("plan", workload, "p", *flags, "--json")
+    assert code == 0, error
+    expected = ["degrees.parquet", "manifest.json", "metrics.json", "overlay.parquet", "peers.json", "topics.parquet"]
+    assert files(tmp_path / "p") == expected
+    metrics = json.loads(out)
+    assert metrics == json.loads((tmp_path / "p" / "metrics.json").read_text())
+    assert metrics["partitioned_topics"] == 0
+    assert metrics["links_at_least"] <= metrics["links"]
+    assert metrics["max_degree_at_least"] <= metrics["max_degree"]
+    checked = json.loads(gossamer("check", "p", workload, "--json")[1])
+    assert checked["links"] == metrics["links"]
+    assert checked["partitioned_topics"] == 0
+
+
+def test_peers_are_the_links_by_name_both_ways_and_topics_the_interests(gossamer, workload, tmp_path):
+    assert gossamer("plan", workload, "p")[0] == 0
+    peers = json.loads((tmp_path / "p" / "peers.json").read_text())
+    links = pq.read_table(tmp_path / "p" / "overlay.parquet").to_pylist()
+    stated = {(node, other) for node, entry in peers.items() for other in entry["peers"]}
+    assert stated == {
+        pair for link in links for pair in ((str(link["u"]), str(link["v"])), (str(link["v"]), str(link["u"])))
+    }
+    rows = pq.read_table(workload / "interests.parquet").to_pylist()
+    held = {(node, topic) for node, entry in peers.items() for topic in entry["topics"]}
+    assert held == {(str(row["node"]), str(row["topic"])) for row in rows}
+
+
+def test_kept_links_stay_and_nothing_is_added_where_nothing_is_missing(gossamer, workload, tmp_path):
+    assert gossamer("build", "ring-per-topic", workload, "ring", "--seed", 1)[0] == 0
+    assert gossamer("plan", workload, "p", "--keep", "ring")[0] == 0
+    ring, kept = (pq.read_table(tmp_path / name / "overlay.parquet") for name in ("ring", "p"))
+    assert ring.equals(kept)
+    manifest = json.loads((tmp_path / "p" / "manifest.json").read_text())
+    assert set(manifest["inputs"]) == {"interests", "kept"}
+
+
+def test_topics_that_do_not_fit_in_the_budget_are_listed(gossamer, workload):
+    code, out, _ = gossamer("plan", workload, "p", "--degree-budget", 2)
+    assert code == 0
+    assert "do not fit in the budget" in out
+    metrics = json.loads(gossamer("plan", workload, "q", "--degree-budget", 2, "--json")[1])
+    assert metrics["max_degree"] <= 2
+    assert len(metrics["topics_given_up"]) == metrics["partitioned_topics"] > 0
+
+
+def test_topics_with_too_few_holders_for_the_redundancy_are_listed(gossamer, workload):
+    metrics = json.loads(gossamer("plan", workload, "p", "--redundancy", 15, "--json")[1])
+    assert metrics["topics_too_small_for_redundancy"]
+    assert "too few holders" in gossamer("plan", workload, "q", "--redundancy", 15)[1]
+
+
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        (("--rho", "0.5"), "rho must be at least 1, got 0.5"),
+        (("--degree-budget", "0"), "--degree-budget must be at least 1, got 0"),
+        (("--redundancy", "0"), "--redundancy must be at least 1"),
+        (("--parts", "61"), "--parts must be between 1 and the number of nodes (60), got 61"),
+        (("--keep", "nowhere"), "nowhere"),
+        (("--keep", "w", "--improve"), "overlay"),
+        (("--degree-budget", "3", "--parts", "2"), "--degree-budget forbids links"),
+    ],
+)
+def test_bad_wishes_get_one_sentence_and_leave_nothing(gossamer, workload, tmp_path, flags, sentence):
+    code, out, error = gossamer("plan", workload, "p", *flags)
+    assert (code, out) == (2, "")
+    assert sentence in error
+    assert len(error.strip().splitlines()) == 1
+    assert not (tmp_path / "p").exists()
+
+
+def test_a_kept_overlay_with_strangers_in_it_is_refused(gossamer, workload, tmp_path):
+    assert (
+        gossamer("workload", "make", "larger", "--nodes", 90, "--topics", 5, "--subscriptions", 2, "--seed", 1)[0] == 0
+    )
+    assert gossamer("build", "gm", "larger", "other", "--seed", 1)[0] == 0
+    code, _, error = gossamer("plan", workload, "p", "--keep", "other")
+    assert code == 2
+    assert "which is not in the workload" in error
+
+
+def test_a_list_of_edges_becomes_a_friend_workload(tmp_path):
+    (tmp_path / "edges.txt").write_text("# friends\n10 20\n20 10\n30 10\n7 7\n")
+    interest = read_friends(tmp_path / "edges.txt")
+    assert interest.node_count == 4  # 7, 10, 20, 30
+    assert [interest.topics_of(node).tolist() for node in range(4)] == [[], [2, 3], [1], [1]]
+    (tmp_path / "bad.txt").write_text("1 two\n")
+    with pytest.raises(InputError, match="not a list of edges"):
+        read_friends(tmp_path / "bad.txt")
+    (tmp_path / "wide.txt").write_text("1 2 3\n")
+    with pytest.raises(InputError, match="3 columns, not two"):
+        read_friends(tmp_path / "wide.txt")
+
+
+def test_exhibits_on_real_data_say_what_they_need(gossamer):
+    code, _, error = gossamer("reproduce", "planners/friends-average-degree")
+    assert code == 2
+    assert "ego-facebook/facebook_combined.txt.gz; say with --data where the real data sets are" in error
+
+
+def test_the_planners_on_real_friendships_need_no_more_links_than_the_prototype():
+    from pathlib import Path
+
+    from gossamer.planners.greedy import GM, plan
+
+    edges = Path(__file__).parents[3] / "shared" / "data" / "ego-facebook" / "facebook_combined.txt.gz"
+    if not edges.is_file():
+        pytest.skip(f"no real data at {edges}")
+    interest = read_friends(edges)
+    overlay = plan(interest, GM)
+    assert overlay.link_count <= 7_060
+    assert np.all(overlay.degrees > 0)
