@@ -5,7 +5,8 @@ import pytest
 
 from gossamer.kernels.flood import flood
 from gossamer.model.values.ids import Role
-from gossamer.protocols.flood import Flood, Seen
+from gossamer.protocols.flood import Flood
+from gossamer.protocols.held import Held
 from gossamer.protocols.interface import Data, Deliver, MessageReceived, Publish, Send, Subscribe, Unsubscribe
 from gossamer.protocols.systems import read_parameters
 from gossamer.simulator.checkers import all_checkers
@@ -99,7 +100,7 @@ def test_a_topic_that_was_let_go_is_neither_delivered_nor_relayed_nor_published(
 
 
 def test_what_is_remembered_is_bounded_and_the_oldest_goes_first():
-    seen = Seen(most=3)
+    seen = Held(0, most=3)
     assert [seen.add(1, number) for number in (1, 2, 3, 1, 4)] == [True, True, True, False, True]
     assert seen.add(1, 1)
     assert not seen.add(1, 4)

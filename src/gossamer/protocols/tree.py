@@ -13,14 +13,13 @@ a shorter one (its optimisation); we leave that out.
 from collections.abc import Sequence
 from typing import ClassVar
 
-from gossamer.model.values.ids import NodeId, Role, TopicId
+from gossamer.model.values.ids import NodeId, TopicId
 from gossamer.model.values.time import MILLISECOND_US
-from gossamer.protocols.flood import Seen
+from gossamer.protocols.held import Held
 from gossamer.protocols.interface import (
     NOTHING,
     Action,
     Data,
-    Deliver,
     Event,
     Fact,
     Message,
@@ -87,7 +86,7 @@ class MissingDue(Timer, frozen=True, array_like=True, gc=False, tag="tree_missin
 class Tree:
     """The dissemination part above an overlay that knows its neighbours' interests."""
 
-    __slots__ = ("_kept", "_lazy", "_missing", "_node", "_overlay", "_roles", "_seen", "_sequence")
+    __slots__ = ("_held", "_kept", "_lazy", "_missing", "_node", "_overlay")
 
     MESSAGES: ClassVar[tuple[type[Message], ...]] = (TreeData, Announce, Graft, Prune)
     TIMERS: ClassVar[tuple[type[Timer], ...]] = (MissingDue,)
@@ -95,9 +94,7 @@ class Tree:
     def __init__(self, overlay: Overlay, node: NodeId) -> None:
         self._overlay = overlay
         self._node = node
-        self._roles: dict[TopicId, int] = {}
-        self._seen = Seen()
-        self._sequence = 0
+        self._held = Held(node)
         # By topic: neighbours who get names only. All others get messages.
         self._lazy: dict[TopicId, dict[NodeId, None]] = {}
         self._kept: dict[Name, TreeData] = {}
@@ -112,12 +109,13 @@ class Tree:
             case TimerFired():
                 self._on_missing_due((event.timer.publisher, event.timer.sequence), now_us, out)
             case Publish():
-                self._on_publish(event, now_us, out)
-            case Subscribe():
-                self._roles[event.topic] = event.role
-            case Unsubscribe():
-                self._roles.pop(event.topic, None)
-                self._lazy.pop(event.topic, None)
+                data = self._held.publish(event, TreeData, now_us)
+                if data is not None:
+                    self._pass_on(data, self._node, out)
+            case Subscribe() | Unsubscribe():
+                self._held.set_interest(event)
+                if isinstance(event, Unsubscribe):
+                    self._lazy.pop(event.topic, None)
         return NOTHING
 
     def learn(self, fact: Fact, now_us: int, out: list[Action]) -> Sequence[Fact]:
@@ -127,17 +125,9 @@ class Tree:
                 lazy.pop(fact.node, None)
         return NOTHING
 
-    def _on_publish(self, event: Publish, now_us: int, out: list[Action]) -> None:
-        if event.topic not in self._roles:
-            return
-        self._sequence += 1
-        self._seen.add(self._node, self._sequence)
-        data = TreeData(event.topic, self._node, self._sequence, 0, now_us, event.payload)
-        self._pass_on(data, self._node, out)
-
     def _on_message(self, sender: NodeId, message: Message, now_us: int, out: list[Action]) -> None:
         topic: TopicId = message.topic  # type: ignore[attr-defined]
-        if topic not in self._roles:
+        if topic not in self._held.roles:
             out.append(Observe(PeerMisbehaved(sender, "sent a topic that this node does not hold")))
             return
         match message:
@@ -152,7 +142,7 @@ class Tree:
 
     def _on_data(self, sender: NodeId, data: TreeData, out: list[Action]) -> None:
         lazy = self._lazy.setdefault(data.topic, {})
-        if not self._seen.add(data.publisher, data.sequence):
+        if not self._held.add(data.publisher, data.sequence):
             # A copy that was not needed: this link is no part of the tree. One that was asked for and came twice
             # says nothing of the kind, but the next graft mends that.
             lazy[sender] = None
@@ -160,11 +150,7 @@ class Tree:
             return
         lazy.pop(sender, None)
         self._missing.pop((data.publisher, data.sequence), None)
-        hops = data.hops + 1
-        if self._roles[data.topic] & Role.FOLLOWS:
-            out.append(Deliver(data.topic, data.payload, data.publisher, data.sequence, hops, data.published_us))
-        onward = TreeData(data.topic, data.publisher, data.sequence, hops, data.published_us, data.payload)
-        self._pass_on(onward, sender, out)
+        self._pass_on(self._held.take_in(data, out), sender, out)
 
     def _pass_on(self, data: TreeData, came_from: NodeId, out: list[Action]) -> None:
         self._kept[data.publisher, data.sequence] = data
@@ -181,7 +167,7 @@ class Tree:
 
     def _on_announce(self, sender: NodeId, message: Announce, now_us: int, out: list[Action]) -> None:
         name = (message.publisher, message.sequence)
-        if self._seen.knows(*name):
+        if self._held.knows(*name):
             return
         if name in self._missing:
             announcers = self._missing[name][1]
