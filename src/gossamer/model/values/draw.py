@@ -60,6 +60,7 @@ class Purpose(IntEnum):
     PARTITION = 54
     SPIDERCAST_BRIDGE = 55
     PARTS = 56
+    SAMPLE = 57
 
 
 def finish(total: int) -> int:

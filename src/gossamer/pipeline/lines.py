@@ -1,0 +1,173 @@
+"""Lines of text files, judged one by one: what is a comment, what is wrong with the rest, and which line it was.
+
+Lines are read as text and split by expression: Spark's CSV reader takes one separator and one comment character, skips
+blank lines in silence and gives no line numbers.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from glob import glob
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gossamer.model.values.errors import InputError
+from gossamer.pipeline.session import spark_path
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+# Chosen: a longer name is a damaged line.
+NAME_BYTES_MAX = 256
+# How much of a bad line is kept.
+TEXT_KEPT = 1_000
+
+
+@dataclass(frozen=True)
+class LineKind:
+    """What a line must look like."""
+
+    # What splits a line, and the columns that must be there.
+    separator: str
+    columns: tuple[str, ...]
+    # Further columns that may be there.
+    optional: tuple[str, ...] = ()
+    # Columns that must be numbers where they are there; whole ones from zero on; and those that may be empty.
+    numbers: tuple[str, ...] = ()
+    whole: tuple[str, ...] = ()
+    may_be_empty: tuple[str, ...] = ()
+    # Columns that must not be above a number.
+    at_most: tuple[tuple[str, int], ...] = ()
+
+
+BLANKS_OR_COMMAS = r"[\s,]+"
+EDGES = LineKind(BLANKS_OR_COMMAS, ("source", "target"), ("weight", "time"), numbers=("weight", "time"))
+MEMBERSHIPS = LineKind(BLANKS_OR_COMMAS, ("user", "group"), ("weight", "time"), numbers=("weight", "time"))
+MACHINE_EVENTS = LineKind(
+    ",",
+    ("time", "machine", "event"),
+    ("platform", "cpus", "memory"),
+    numbers=("cpus", "memory"),
+    whole=("time", "event"),
+    may_be_empty=("platform", "cpus", "memory"),
+    # 0 ADD, 1 REMOVE, 2 UPDATE
+    at_most=(("event", 2),),
+)
+
+
+def input_files(pattern: str) -> list[Path]:
+    """The files that a path, a folder or a glob names."""
+    path = Path(pattern)
+    if path.is_dir():
+        found = sorted(file for file in path.iterdir() if file.is_file() and not file.name.startswith((".", "_")))
+    elif path.is_file():
+        found = [path]
+    else:
+        found = sorted(Path(name) for name in glob(pattern) if Path(name).is_file())
+    if not found:
+        raise InputError(f"there is no file at {pattern}; give a file, a folder, or a glob in quotes")
+    for file in found:
+        if file.stat().st_size == 0:
+            raise InputError(f"{file} is empty")
+    return found
+
+
+def read_lines(spark: "SparkSession", files: list[Path]) -> "DataFrame":
+    """(file, block, value): every line, its file, and where in the file the block begins that it was read in."""
+    return spark.read.text([spark_path(file) for file in files]).selectExpr(
+        "_metadata.file_path as file", "_metadata.file_block_start as block", "value"
+    )
+
+
+def judge_lines(lines: "DataFrame", kind: LineKind) -> "DataFrame":
+    """The lines with `is_comment`, `reason` (empty: nothing is wrong) and a column for each column of the kind."""
+    from pyspark.sql import functions as f
+
+    text = f.trim(f.col("value"))
+    fields = f.split(text, kind.separator)
+    names = (*kind.columns, *kind.optional)
+    column = {name: f.trim(f.get(fields, f.lit(place))) for place, name in enumerate(names)}
+    is_comment = text.startswith("#") | text.startswith("%")
+    reason = (
+        f.when(is_comment, "")
+        .when(text == "", "blank line")
+        .when(f.instr(f.col("value"), "\ufffd") > 0, "not UTF-8")
+        .when(f.size(fields) < len(kind.columns), f"fewer than {len(kind.columns)} columns")
+        .when(f.size(fields) > len(names), f"more than {len(names)} columns")
+    )
+    for name in names:
+        is_empty = column[name] == ""
+        if name not in kind.may_be_empty:
+            reason = reason.when(is_empty, f"{name} is empty")
+        if name in kind.whole:
+            reason = reason.when(~column[name].rlike(r"^\d{1,18}$|^\d{19}$"), f"{name} is not a whole number")
+            reason = reason.when(column[name].try_cast("bigint").isNull(), f"{name} is too large")
+        elif name in kind.numbers:
+            number = column[name].try_cast("double")
+            reason = reason.when(~is_empty & (number.isNull() | f.isnan(number)), f"{name} is not a number")
+            reason = reason.when(f.abs(number) == float("inf"), f"{name} is too large")
+        else:
+            reason = reason.when(
+                f.octet_length(column[name]) > NAME_BYTES_MAX, f"{name} is over {NAME_BYTES_MAX} bytes"
+            )
+    for name, most in kind.at_most:
+        reason = reason.when(column[name].try_cast("bigint") > most, f"{name} is above {most}")
+    return lines.select(
+        "*",
+        is_comment.alias("is_comment"),
+        reason.otherwise("").alias("reason"),
+        *(_typed(column[name], name, kind).alias(name) for name in names),
+    )
+
+
+def _typed(column: "Column", name: str, kind: LineKind) -> "Column":
+    if name in kind.whole:
+        return column.try_cast("bigint")
+    return column.try_cast("double") if name in kind.numbers else column
+
+
+def bad_lines(spark: "SparkSession", judged: "DataFrame", files: list[Path], kind: LineKind) -> "DataFrame":
+    """(source, line, text, reason): a second pass, over those files alone that have a bad line.
+
+    A block's lines are numbered as they come, and blocks are put one after another: files may be large, their blocks are
+    few. Compressed files are one block.
+    """
+    from pyspark.sql import Window
+    from pyspark.sql import functions as f
+
+    with_bad = {row["file"] for row in judged.where("reason != ''").select("file").distinct().toLocalIterator()}
+    chosen = [file for file in files if _name(spark_path(file)) in {_name(other) for other in with_bad}]
+    if not chosen:
+        return spark.createDataFrame([], "source string, line bigint, text string, reason string")
+    numbered = read_lines(spark, chosen).mapInArrow(_number, "file string, block bigint, value string, place bigint")
+    counts = numbered.groupBy("file", "block").count()
+    before = Window.partitionBy("file").orderBy("block").rowsBetween(Window.unboundedPreceding, -1)
+    offsets = counts.select("file", "block", f.coalesce(f.sum("count").over(before), f.lit(0)).alias("offset"))
+    bad = judge_lines(numbered, kind).where("reason != ''")
+    return bad.join(f.broadcast(offsets), ["file", "block"]).select(
+        f.element_at(f.split("file", "/"), -1).alias("source"),
+        (f.col("offset") + f.col("place") + 1).alias("line"),
+        f.substring("value", 1, TEXT_KEPT).alias("text"),
+        "reason",
+    )
+
+
+def _name(path: str) -> str:
+    """A file's path without what Spark writes before it (file:/ or file:///)."""
+    return path.partition(":")[2].lstrip("/")
+
+
+def _number(batches: Iterator["pa.RecordBatch"]) -> Iterator["pa.RecordBatch"]:
+    """Lines of each block numbered from zero, in the order in which they are read."""
+    import numpy as np
+    import pyarrow as pa
+
+    places: dict[tuple[object, object], int] = {}
+    for batch in batches:
+        files, blocks = (batch.column(name).to_pylist() for name in ("file", "block"))
+        numbers = np.empty(batch.num_rows, np.int64)
+        for row, key in enumerate(zip(files, blocks, strict=True)):
+            numbers[row] = places.get(key, 0)
+            places[key] = int(numbers[row]) + 1
+        columns = [batch.column(name) for name in ("file", "block", "value")]
+        yield pa.RecordBatch.from_arrays([*columns, pa.array(numbers)], names=["file", "block", "value", "place"])

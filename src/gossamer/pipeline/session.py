@@ -1,0 +1,124 @@
+"""The one place where a Spark session is made: embedded by default, a cluster or Spark Connect by one setting.
+
+Nothing else in this room asks where it runs. DataFrame API and Arrow functions only: no RDDs and no `sparkContext`, so
+that the same code runs in process, on a cluster and over Connect.
+"""
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from gossamer.model.values.errors import InputError
+from gossamer.pipeline.java import find_java_home
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# Chosen: embedded, on all cores; the second number is how often a task is tried. With `local[*]` it is once, whatever
+# spark.task.maxFailures says.
+EMBEDDED = "local[*,4]"
+
+
+@contextmanager
+def spark_session(
+    master: str | None = None, remote: str | None = None, driver_memory: str | None = None
+) -> Iterator["SparkSession"]:
+    """A session for the length of a command; `remote` is a Spark Connect address, `master` a cluster's."""
+    if master and remote:
+        raise InputError("--master and --remote exclude each other: one is a cluster, the other Spark Connect")
+    _prepare_environment()
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.appName("gossamer")
+    if remote:
+        builder = builder.remote(remote)
+    else:
+        builder = builder.master(master or EMBEDDED)
+        for name, value in _settings(driver_memory, embedded=not master).items():
+            builder = builder.config(name, value)
+    with _quiet_java() as said:
+        try:
+            session = builder.getOrCreate()
+        except Exception as error:
+            raise InputError(f"Spark did not start: {_reason(error, said)}") from None
+    try:
+        if not remote:
+            session.sparkContext.setLogLevel("ERROR")
+        yield session
+    finally:
+        session.stop()
+
+
+@contextmanager
+def _quiet_java() -> Iterator[IO[bytes]]:
+    """Java and its workers inherit standard error; what they say there goes to a file of its own instead."""
+    with tempfile.TemporaryFile() as said:
+        ours = os.dup(2)
+        try:
+            os.dup2(said.fileno(), 2)
+            yield said
+        finally:
+            os.dup2(ours, 2)
+            os.close(ours)
+
+
+def _reason(error: Exception, said: IO[bytes]) -> str:
+    said.seek(0)
+    lines = [line for line in said.read().decode(errors="replace").splitlines() if "rror" in line or "xception" in line]
+    return lines[0].strip() if lines else str(error).strip().splitlines()[0]
+
+
+def _prepare_environment() -> None:
+    """What Spark and its Python workers read from the environment."""
+    os.environ["JAVA_HOME"] = str(find_java_home())
+    # Otherwise workers take whatever `python3` is on the path.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    # One task is one core: a kernel must not start threads of its own.
+    os.environ.setdefault("NUMBA_NUM_THREADS", "1")
+    # Spark prints what it is doing to the terminal that our progress bar is on.
+    os.environ.setdefault("SPARK_LOCAL_HOSTNAME", "localhost")
+
+
+def _settings(driver_memory: str | None, embedded: bool) -> dict[str, str]:
+    cores = os.cpu_count() or 1
+    settings = {
+        # Shuffles of small tables are merged, of large ones split.
+        "spark.sql.adaptive.enabled": "true",
+        # A start for the adaptive planner: enough for every core, and for a skewed partition to be split.
+        "spark.sql.shuffle.partitions": str(max(8, 4 * cores)),
+        # Python functions get Arrow batches; a batch of this many rows is a few MiB of ids.
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
+        # A failure in Arrow is an error, not a silent slow path.
+        "spark.sql.execution.arrow.pyspark.fallback.enabled": "false",
+        # Small, quick to read, and what the rest of our tables use.
+        "spark.sql.parquet.compression.codec": "zstd",
+        # Times are microseconds from a run's start; nothing depends on where the machine stands.
+        "spark.sql.session.timeZone": "UTC",
+        # Nobody looks at it, and it takes a port.
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+    }
+    if embedded:
+        # Driver and executor are one process here: a quarter of the machine, at most 8 GiB.
+        settings["spark.driver.memory"] = driver_memory or f"{_embedded_memory_mib()}m"
+        settings["spark.driver.host"] = settings["spark.driver.bindAddress"] = "127.0.0.1"
+        # Log4j's own line about its configuration is not for users.
+        settings["spark.driver.extraJavaOptions"] = "-Dlog4j2.level=ERROR -XX:+UseParallelGC"
+    elif driver_memory:
+        settings["spark.driver.memory"] = driver_memory
+    return settings
+
+
+def _embedded_memory_mib() -> int:
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20
+    return max(1024, min(8192, total // 4))
+
+
+def spark_path(path: Path) -> str:
+    """A local path as Spark wants it: absolute, so that it does not depend on where the driver was started."""
+    return path.resolve().as_uri()
