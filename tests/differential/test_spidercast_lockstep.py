@@ -114,7 +114,7 @@ def kernel_state(kernel: population.SpiderCastPopulation):
             rule = kernel._numbers.rules[kind]
             under = int(coverage.under_covered.py_func(task, rule, node))
             found[node, kind] = (neighbours, int(task.target[node]), int(task.coverage[node]), under, redirect)
-        if kernel._numbers.mend_cycles:
+        if kernel._numbers.mend_us:
             row = slice(kernel.world.starts[node], kernel.world.starts[node] + kernel.world.sizes[node])
             rows = zip(*(column[row].tolist() for column in kernel.roots[:3]), strict=True)
             found[node, "roots"] = dict(zip(kernel.world.topics[row].tolist(), rows, strict=True))

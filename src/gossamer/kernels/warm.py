@@ -116,7 +116,7 @@ def _warm_spidercast() -> None:
     spidercast.spidercast_cycle(world, greedy, random, rules, 1, False, True, False, U64(1), U64(1), 1, order, counters)
     roots = RootState(np.zeros(2, np.int32), np.zeros(2, np.uint8), np.zeros(2, np.uint8), np.zeros(2, np.bool_))
     mend.forget_roots(world, roots, 0)
-    mend.mend_cycle(world, greedy, random, roots, 1, 1, 1, 1, U64(1), U64(1), order, counters)
+    mend.mend_cycle(world, greedy, random, roots, 1, 1, 1, 1, False, U64(1), U64(1), order, counters)
     spidercast.spidercast_fingerprint(greedy, random)
     for last, task in enumerate((greedy, random)):
         spidercast.change_interest(world, task, 0, np.zeros(1, np.int32), 1, counters, bool(last))

@@ -14,7 +14,7 @@ from gossamer.kernels.spidercast.state import TaskState, World
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay
 from gossamer.model.values.draw import Purpose
-from gossamer.protocols.spidercast.roots import DEPTH_MAX, PATIENCE
+from gossamer.protocols.spidercast.roots import DEPTH_MAX, PATIENCE, REPEAT
 from gossamer.simulator.population import CycleChanges
 from gossamer.simulator.views import view_size
 
@@ -34,8 +34,13 @@ class SpiderCastNumbers:
     view: float
     cycle_us: int
     quarantine_cycles: int
-    # Every so many cycles parted topics are looked for; 0 never.
-    mend_cycles: int = 0
+    # Parted topics are looked for so often; 0 never.
+    mend_us: int = 0
+
+    @property
+    def mend_cycles(self) -> int:
+        """The same in cycles."""
+        return -(-self.mend_us // self.cycle_us)
 
 
 class SpiderCastPopulation:
@@ -54,7 +59,7 @@ class SpiderCastPopulation:
         up = np.ones(interest.node_count, np.bool_)
         up[list(absent)] = False
         kernel.begin_together(self.world, self.tasks[0], self.tasks[1], *numbers.coverage, up)
-        subscriptions = len(self.world.topics) if numbers.mend_cycles else 0
+        subscriptions = len(self.world.topics) if numbers.mend_us else 0
         self.roots = state.RootState(
             np.repeat(np.arange(interest.node_count, dtype=np.int32), np.diff(self.world.starts))[:subscriptions],
             np.zeros(subscriptions, np.uint8),
@@ -87,7 +92,7 @@ class SpiderCastPopulation:
             order,
             self._counters,
         )
-        if numbers.mend_cycles and self._cycle_count % numbers.mend_cycles == 0:
+        if numbers.mend_us and self._cycle_count % numbers.mend_cycles == 0:
             mend.mend_cycle(
                 self.world,
                 self.tasks[0],
@@ -97,6 +102,7 @@ class SpiderCastPopulation:
                 numbers.margin,
                 DEPTH_MAX,
                 PATIENCE,
+                int(now_us) // numbers.mend_us % REPEAT == 0,
                 U64(self._seed),
                 now_us,
                 order,
@@ -160,7 +166,7 @@ class SpiderCastPopulation:
                 self._change_interest(node, interest)
 
     def _forget_roots(self, node: int) -> None:
-        if self._numbers.mend_cycles:
+        if self._numbers.mend_us:
             mend.forget_roots(self.world, self.roots, node)
 
     def _change_interest(self, node: int, interest: tuple[int, ...]) -> None:

@@ -53,7 +53,7 @@ def spidercast_numbers(parameters: SpiderCastParameters) -> SpiderCastNumbers:
         drop_when_stuck=parameters.drop_when_stuck,
         scan=parameters.ties == "scan",
         view=parameters.view,
-        mend_cycles=-(-parameters.mend_us // parameters.heartbeat_us),
+        mend_us=parameters.mend_us,
         **_timing(parameters),
     )
 

@@ -53,6 +53,28 @@ def _claim(task: TaskState, state: RootState, node: int) -> None:
 
 
 @kernel
+def _count_untold(greedy: TaskState, random: TaskState, node: int) -> int:
+    """How many neighbours have not heard this node since they became neighbours, in one task or the other."""
+    untold = 0
+    for slot in range(greedy.starts[node], greedy.starts[node] + greedy.counts[node]):
+        untold += not greedy.met[greedy.mirrors[slot]]
+    for slot in range(random.starts[node], random.starts[node] + random.counts[node]):
+        if not random.met[random.mirrors[slot]]:
+            other = slot_of(greedy, node, np.int64(random.nodes[slot]))
+            untold += other < 0 or greedy.met[greedy.mirrors[other]]
+    return untold
+
+
+@kernel
+def _count_neighbours(greedy: TaskState, random: TaskState, node: int) -> int:
+    """How many neighbours there are in both tasks together."""
+    count = np.int64(greedy.counts[node])
+    for slot in range(random.starts[node], random.starts[node] + random.counts[node]):
+        count += slot_of(greedy, node, np.int64(random.nodes[slot])) < 0
+    return count
+
+
+@kernel
 def _look(
     world: World,
     greedy: TaskState,
@@ -120,6 +142,7 @@ def mend_cycle(
     margin: int,
     depth_max: int,
     patience: int,
+    repeat: bool,
     seed: U64,
     now_us: U64,
     order: NDArray[np.int32],
@@ -137,14 +160,17 @@ def mend_cycle(
         start = world.starts[node]
         end = start + world.sizes[node]
         moved = greedy.moved[node] or random.moved[node]
+        changed = False
         if moved or state.stale[node]:
-            if _look(world, greedy, random, state, depth_max, node, before) or moved:
+            changed = _look(world, greedy, random, state, depth_max, node, before)
+            if not changed and not repeat and moved:
+                counters[M_CLAIMS] += _count_untold(greedy, random, node)
+            if changed or moved:
                 _claim(greedy, state, node)
                 _claim(random, state, node)
             greedy.moved[node] = random.moved[node] = state.stale[node] = False
-        counters[M_CLAIMS] += greedy.counts[node]
-        for slot in range(random.starts[node], random.starts[node] + random.counts[node]):
-            counters[M_CLAIMS] += slot_of(greedy, node, np.int64(random.nodes[slot])) < 0
+        if changed or repeat:
+            counters[M_CLAIMS] += _count_neighbours(greedy, random, node)
         for i in range(start, end):
             state.alone[i] = min(np.int64(state.alone[i]) + 1, patience) if state.roots[i] == node else 0
         if not has_room(world, random, rule, margin, node):

@@ -56,7 +56,7 @@ from gossamer.protocols.spidercast.messages import (
     Task,
     Timing,
 )
-from gossamer.protocols.spidercast.roots import Roots
+from gossamer.protocols.spidercast.roots import REPEAT, Roots
 from gossamer.protocols.spidercast.task import Asking, Neighbour, NeighbourTask, Rule, interest_set
 
 # Chosen: topics that one peer may claim to hold.
@@ -325,8 +325,7 @@ class SpiderCast:
 
     def _on_message(self, sender: NodeId, message: Message, now_us: int, out: list[Action]) -> None:
         if isinstance(message, Claims):
-            self.roots.hear(self.tasks, sender, message.claims)
-            return
+            return self.roots.hear(self.tasks, sender, message.claims)
         kind: int = message.task  # type: ignore[attr-defined]
         if kind not in (Task.GREEDY, Task.RANDOM) or sender == self._node:
             out.append(Observe(interface.PeerMisbehaved(sender, "names no task of SpiderCast")))
@@ -419,7 +418,7 @@ class SpiderCast:
         neighbour.degree, neighbour.target = message.degree, message.target
         if message.interest is not None:
             task.change_interest(sender, interest_set(message.interest, TOPICS_MAX))
-            changed = True
+            changed = self.roots.is_stale = True
         if changed:
             self._wake(now_us, out)
 
@@ -427,10 +426,9 @@ class SpiderCast:
 
     def _on_mend_due(self, now_us: int, out: list[Action]) -> None:
         out.append(SetTimer(now_us + self._mend_us, MendDue()))
-        self.roots.look(self.tasks)
-        neighbours = dict.fromkeys(node for task in self.tasks for node in task.neighbours)
-        if neighbours:
-            out.append(self._to(tuple(neighbours), Claims(self.roots.claims())))
+        untold = self.roots.look(self.tasks, repeat=now_us // self._mend_us % REPEAT == 0)
+        if untold:
+            out.append(self._to(untold, Claims(self.roots.claims())))
         random = self.tasks[Task.RANDOM]
         if random.has_room:
             key = draw_base(self._seed, self._node, Purpose.SPIDERCAST_BRIDGE, now_us)
@@ -463,6 +461,7 @@ class SpiderCast:
         neighbour.heard_us = now_us
         is_new = all(node not in task.neighbours for task in self.tasks)
         self.tasks[kind].add(node, neighbour)
+        self.roots.is_stale = True
         if is_new:
             out.append(interface.Connect(Peer(node, self._addresses.get(node, b""))))
             out.append(Observe(NeighbourUp(node)))
@@ -470,6 +469,7 @@ class SpiderCast:
     def _remove(self, kind: int, node: NodeId, now_us: int, out: list[Action]) -> None:
         """REMOVECONNECTION, lines 34-38."""
         self.tasks[kind].remove(node)
+        self.roots.is_stale = True
         if all(node not in task.neighbours for task in self.tasks):
             out.append(interface.Disconnect(node))
             out.append(Observe(NeighbourDown(node)))

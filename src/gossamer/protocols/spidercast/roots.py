@@ -20,6 +20,10 @@ from gossamer.protocols.spidercast.task import NeighbourTask
 DEPTH_MAX = 16
 # Chosen: 8 looks without a lower node before a bridge is built; news of the lowest travels a link or more each look.
 PATIENCE = 8
+# Chosen: every 8th look says everything to everybody, should something have been lost; else only what is new is said.
+REPEAT = 8
+# Higher than any id.
+NOBODY = 2**64
 
 # (topic, lowest id heard of, links away)
 Claim = tuple[TopicId, NodeId, int]
@@ -28,30 +32,48 @@ Claim = tuple[TopicId, NodeId, int]
 class Roots:
     """What one node believes of its topics."""
 
-    __slots__ = ("_alone", "_node", "_roots")
+    __slots__ = ("_alone", "_node", "_roots", "is_stale")
 
     def __init__(self, node: NodeId) -> None:
         self._node = node
         self._roots: dict[TopicId, tuple[NodeId, int]] = {}
         # For how many looks the node itself has been the lowest.
         self._alone: dict[TopicId, int] = {}
+        # Neighbours changed, or one claims something else than at the last look.
+        self.is_stale = True
 
     def forget(self, interest: Iterable[TopicId]) -> None:
         """Begin anew with these topics."""
         self._roots = dict.fromkeys(interest, (self._node, 0))
         self._alone = dict.fromkeys(self._roots, 0)
+        self.is_stale = True
 
-    def look(self, tasks: Sequence[NeighbourTask]) -> None:
-        """Take in what neighbours said."""
-        roots = dict.fromkeys(self._roots, (self._node, 0))
-        for task in tasks:
-            for neighbour in task.neighbours.values():
-                for topic, (root, links) in neighbour.roots.items():
-                    if links < DEPTH_MAX and topic in roots:
-                        roots[topic] = min(roots[topic], (root, links + 1))
-        for topic, (root, _) in roots.items():
+    def look(self, tasks: Sequence[NeighbourTask], repeat: bool) -> tuple[NodeId, ...]:
+        """Take in what neighbours said; returns to whom claims should be made now: who has not heard these."""
+        before = self._roots
+        if self.is_stale:
+            self.is_stale = False
+            roots = dict.fromkeys(before, (self._node, 0))
+            for task in tasks:
+                for neighbour in task.neighbours.values():
+                    said = neighbour.roots
+                    if not said:
+                        continue
+                    for topic in neighbour.shared:
+                        root, links = said.get(topic, (NOBODY, 0))
+                        if (root, links + 1) < roots[topic] and links < DEPTH_MAX:
+                            roots[topic] = (root, links + 1)
+            self._roots = roots
+        for topic, (root, _) in self._roots.items():
             self._alone[topic] = min(self._alone[topic] + 1, PATIENCE) if root == self._node else 0
-        self._roots = roots
+        everybody = repeat or self._roots != before
+        found: dict[NodeId, None] = {}
+        for task in tasks:
+            for node, neighbour in task.neighbours.items():
+                if everybody or not neighbour.heard_claims:
+                    found[node] = None
+                neighbour.heard_claims = True
+        return tuple(found)
 
     def claims(self) -> tuple[Claim, ...]:
         """What to tell neighbours."""
@@ -59,11 +81,12 @@ class Roots:
 
     def hear(self, tasks: Sequence[NeighbourTask], sender: NodeId, claims: Iterable[Claim]) -> None:
         """Keep what a neighbour said."""
+        said = {topic: (root, links) for topic, root, links in claims}
         for task in tasks:
             neighbour = task.neighbours.get(sender)
-            if neighbour is not None:
-                held = neighbour.interest
-                neighbour.roots = {topic: (root, links) for topic, root, links in claims if topic in held}
+            if neighbour is not None and said != neighbour.roots:
+                neighbour.roots = said
+                self.is_stale = True
 
     def next_bridge(self, view: InterestView, exclude: Collection[NodeId], key: int) -> Peer | None:
         """Somebody in another part of a topic in which nobody lower was heard of for long enough."""

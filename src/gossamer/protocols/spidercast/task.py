@@ -24,7 +24,18 @@ class Rule(IntEnum):
 class Neighbour:
     """A neighbour as this node was last told of it, and what it was last told."""
 
-    __slots__ = ("asked_when", "degree", "heard_us", "interest", "is_bridge", "roots", "shared", "target", "told")
+    __slots__ = (
+        "asked_when",
+        "degree",
+        "heard_claims",
+        "heard_us",
+        "interest",
+        "is_bridge",
+        "roots",
+        "shared",
+        "target",
+        "told",
+    )
 
     def __init__(self, degree: int, target: int, interest: frozenset[TopicId], told: tuple[int, int]) -> None:
         self.degree = degree
@@ -35,8 +46,10 @@ class Neighbour:
         # The (degree, target) it had when it last did not agree to a DISCONNECT.
         self.asked_when: tuple[int, int] | None = None
         self.heard_us = 0
-        # What it last claimed of its topics (`roots.py`), and whether the link holds two parts of a topic together.
+        # What it last claimed of its topics (`roots.py`), whether it has heard what this node claims now, and whether
+        # the link holds two parts of a topic together.
         self.roots: dict[TopicId, tuple[NodeId, int]] = {}
+        self.heard_claims = False
         self.is_bridge = False
 
 
@@ -103,6 +116,7 @@ class NeighbourTask:
         self._interest = dict.fromkeys(interest)
         self._cover = dict.fromkeys(self._interest, 0)
         for neighbour in self.neighbours.values():
+            neighbour.heard_claims = False
             self._share(neighbour)
         self._recount()
 
