@@ -4,7 +4,6 @@ import os
 import resource
 import time
 from collections.abc import Callable
-from math import log
 from pathlib import Path
 
 import numpy as np
@@ -139,7 +138,7 @@ def _growth() -> None:
                 began = time.perf_counter()
                 plan(interest, rule)
                 times.append(time.perf_counter() - began)
-            exponent = log(times[-1] / times[0]) / log(sizes[-1] / sizes[0])
+            exponent = np.polyfit(np.log(sizes), np.log(times), 1)[0]
             published = papers.get(name, {}).get(what)
             rows.append(
                 [

@@ -152,6 +152,13 @@ def test_repair_compiled_gives_the_links_of_repair_in_python_and_both_are_the_gr
     rho = data.draw(st.sampled_from([1.0, 1.5, 3.0, inf]))
     added = repair(interests, links, degrees, topics, rho)
     assert repair_compiled(interests, links, degrees, topics, rho) == added
+    # Live ids are large, and a list may say a topic twice.
+    large = {2**64 - 100 + node: list(held) * 2 for node, held in interests.items()}
+    moved = [(2**64 - 100 + u, 2**64 - 100 + v) for u, v in links]
+    counts = {2**64 - 100 + node: degree for node, degree in degrees.items()}
+    expected = [(2**64 - 100 + u, 2**64 - 100 + v) for u, v in added]
+    for mend in (repair, repair_compiled):
+        assert mend(large, moved, counts, [*topics, *topics], rho) == expected
     for topic in topics:
         holders = [node for node in nodes if topic in interests[node]]
         reached, grown = set(holders[:1]), True

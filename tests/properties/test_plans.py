@@ -73,6 +73,19 @@ def test_with_redundancy_k_every_topic_survives_the_loss_of_any_k_minus_one_node
         assert nx.node_connectivity(graph) >= min(redundancy, len(graph) - 1)
 
 
+@given(workloads(), workloads(), st.integers(1, 3))
+@settings(max_examples=60)
+def test_redundancy_counts_links_that_are_there_already(interest, other, redundancy):
+    u, v = (ends % interest.node_count for ends in attach(other, 2).links())
+    existing = Overlay.from_links(u, v, interest.node_count)
+    overlay = attach(interest, redundancy, existing)
+    assert set(graph_of(existing).edges) <= set(graph_of(overlay).edges)
+    for _, graph in topic_graphs(overlay, interest):
+        assert nx.node_connectivity(graph) >= min(redundancy, len(graph) - 1)
+    again = attach(interest, redundancy, overlay)
+    assert again.link_count == overlay.link_count, "what is there already is enough"
+
+
 def test_redundancy_holds_at_a_size_where_links_are_shared_by_many_topics():
     interest = make_interests(120, 12, "4", "rss", seed=2)
     overlay = attach(interest, 3)
@@ -85,6 +98,21 @@ def test_no_topic_is_longer_than_asked(interest, rule, diameter):
     overlay = shorten(interest, plan(interest, rule), diameter)
     for _, graph in topic_graphs(overlay, interest):
         assert nx.diameter(graph) <= diameter
+
+
+def test_nothing_is_added_where_topics_are_short_enough_already():
+    interest = make_interests(300, 30, "6", "rss", seed=1)
+    overlay = plan(interest, lowoda(3))
+    longest = max(nx.diameter(graph) for _, graph in topic_graphs(overlay, interest))
+    for diameter in (longest, longest + 1, 10**9):
+        assert shorten(interest, overlay, min(diameter, 300)).link_count == overlay.link_count
+    assert shorten(interest, overlay, longest - 1).link_count > overlay.link_count
+
+
+def test_shortening_spreads_its_links_where_it_can():
+    interest = make_interests(1000, 100, "10", "rss", seed=1)
+    overlay = plan(interest, lowoda(3))
+    assert shorten(interest, overlay, 8).degrees.max() <= 6 * overlay.degrees.max()
 
 
 @given(workloads(), RULES, st.booleans())
@@ -203,6 +231,14 @@ def test_parts_are_equal_and_keep_communities_together():
 def test_what_cannot_be_planned_is_refused_in_one_sentence(wanted, sentence):
     with pytest.raises(InputError, match=sentence):
         Wanted(**wanted)
+
+
+@pytest.mark.parametrize("number", [10**6, 2**31, 2**63, 10**30])
+def test_numbers_beyond_all_nodes_ask_for_nothing_more(number):
+    interest = make_interests(20, 5, "2", "rss", seed=1)
+    for name in ("redundancy", "degree_budget", "diameter"):
+        ours = make_plan(interest, Wanted(**{name: number})).overlay
+        assert np.array_equal(ours.neighbours, make_plan(interest, Wanted(**{name: 20})).overlay.neighbours)
 
 
 def test_an_empty_workload_a_silly_budget_and_too_many_parts_are_refused():

@@ -11,6 +11,7 @@ import typer
 from gossamer.cli.console import progress_bar
 from gossamer.cli.options import Bounds, Force, Json, Out, WorkloadFolder, manifest
 from gossamer.cli.results import show_metrics
+from gossamer.model.values.errors import CheckFailed
 
 
 class Objective(StrEnum):
@@ -33,9 +34,11 @@ def plan(
     rho: Annotated[
         float, typer.Option(help="For balanced: how many times better a link must be to raise the maximum degree.")
     ] = 3.0,
-    redundancy: Annotated[int, typer.Option(help="Every topic survives the loss of any REDUNDANCY - 1 nodes.")] = 1,
+    redundancy: Annotated[
+        int, typer.Option(help="Every topic survives the loss of any REDUNDANCY - 1 nodes; any objective.")
+    ] = 1,
     degree_budget: Annotated[
-        int | None, typer.Option(help="No node gets more links; topics that this leaves in parts are listed.")
+        int | None, typer.Option(help="No node gets more links; topics left in parts are listed; any objective.")
     ] = None,
     diameter: Annotated[int | None, typer.Option(help="No topic's overlay is longer, in hops.")] = None,
     improve: Annotated[
@@ -83,6 +86,8 @@ def plan(
         "planning_seconds": round(elapsed, 3),
         "peak_memory_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
     }
+    if metrics["partitioned_topics"] != len(planned.parted):
+        raise CheckFailed(f"{metrics['partitioned_topics']} topics are parted where {len(planned.parted)} may be")
     if degree_budget is not None:
         metrics["topics_given_up"] = found.topic_ids[planned.parted].tolist()
     if redundancy > 1:
@@ -113,8 +118,8 @@ def _ending(metrics: dict[str, Any]) -> str:
     given_up = metrics.get("topics_given_up", [])
     if given_up:
         some = ", ".join(map(str, given_up[:10])) + (", ..." if len(given_up) > 10 else "")
-        return f"{len(given_up)} topics do not fit in the budget ({some}); {gap}."
+        return f"{len(given_up)} topics do not fit in the budget ({some}); for the others {gap}."
     too_small = metrics.get("topics_too_small_for_redundancy", [])
     if too_small:
-        return f"Every topic is connected; {len(too_small)} have too few holders to survive that many losses; {gap}."
+        return f"Every topic is connected; {len(too_small)} with too few holders are complete graphs; {gap}."
     return f"Every topic is connected; {gap}."

@@ -115,7 +115,7 @@ def _warm_spidercast() -> None:
     rules = np.array([0, 1])
     spidercast.spidercast_cycle(world, greedy, random, rules, 1, False, True, False, U64(1), U64(1), 1, order, counters)
     roots = RootState(np.zeros(2, np.int32), np.zeros(2, np.uint8), np.zeros(2, np.uint8), np.zeros(2, np.bool_))
-    mend.forget_roots(world, roots, 0)
+    mend.begin_roots(world, roots, 0)
     mend.mend_cycle(world, greedy, random, roots, 1, 1, 1, 1, False, U64(1), U64(1), order, counters)
     spidercast.spidercast_fingerprint(greedy, random)
     for last, task in enumerate((greedy, random)):
@@ -179,7 +179,8 @@ def _warm_planning() -> None:
     greedy.take_greedily(state, work, True, 1.0, by_node(), by_node())
     bounds.least_needs(*rows, 1, 0, 3, np.zeros(3), np.zeros(2), np.zeros(2))
     cover.cover_topics(*rows[:2], np.arange(3, dtype=np.int32), np.ones(2, np.int32), by_node())
-    attach.attach_nodes(*rows, places, 1, 0, 3, by_node(), np.zeros(9, np.int32), np.zeros(9, np.int32))
+    kept = np.zeros(4, np.int64), np.zeros(0, np.int32)
+    attach.attach_nodes(*rows, places, 1, 0, 3, *kept, by_node(), np.zeros(9, np.int32), np.zeros(9, np.int32))
     network = graph.Graph(
         by_node() - 1, np.zeros(20, np.int32), np.zeros(20, np.int32) - 1, by_node(), np.zeros(1, np.int64)
     )
@@ -187,7 +188,7 @@ def _warm_planning() -> None:
     order = np.arange(2)
     trim.move_links(network, *rows, order, True)
     trim.remove_spare(network, *rows, order)
-    shorten.shorten_topic(network, *rows[2:], 0, 1, by_node() - 2, by_node(), by_node())
+    shorten.shorten_topic(network, *rows[2:], 0, 2, by_node() - 2, by_node(), by_node())
     shorten.complete_topic(network, *rows[2:], 0, by_node() - 1)
 
 

@@ -1,1 +1,1 @@
-"""Centralised topic-connected overlays. Here so far: an overlay of its own for each topic, links merged."""
+"""Centralised topic-connected overlays: `plan.py` puts the parts of this room together."""

@@ -1,9 +1,9 @@
 """As many topics as can be under a hard limit on every node's links.
 
 Which topics to give up is a hard choice (connecting one topic within degree 2 is a path through its holders, and topics
-compete for the same nodes), so this is a heuristic. Topics with few holders take least. So: the largest number of topics,
-those with fewest holders first, that MinMaxODA connects under the limit, found by halving; then each of the others is
-tried alone with the links that are left, again and again until none fits.
+compete for the same nodes), so this is a heuristic. Topics with few holders take least. So: a number of topics, those with
+fewest holders first, that MinMaxODA connects under the limit, found by halving (a greedy may fail on fewer and succeed on
+more, so it need not be the largest); then each of the others is tried alone with the links that are left.
 """
 
 from dataclasses import dataclass

@@ -69,6 +69,8 @@ class Draft:
 
         Nodes of one group (numbered from zero) that share a topic count as connected in it.
         """
+        if interest.subscription_count >= 2**31:
+            raise InputError("a plan in one piece holds fewer than 2,147,483,648 subscriptions; plan in parts")
         self.interest = interest
         # The node of each rank, and the rank of each node.
         self._nodes = np.argsort(interest.sizes, kind="stable").astype(np.int32)
@@ -120,8 +122,7 @@ class Draft:
         kernel.begin_pass(self._state, work, counts_degrees)
         total = int(work.numbers[kernel.LEFT])
         before = len(self._u)
-        taken = LINKS_AT_ONCE
-        while taken == LINKS_AT_ONCE:
+        while not work.numbers[kernel.IS_DONE]:
             u, v = by_links(), by_links()
             taken = kernel.take_greedily(self._state, work, counts_degrees, rho, u, v)
             self._u, self._v = np.concatenate((self._u, u[:taken])), np.concatenate((self._v, v[:taken]))

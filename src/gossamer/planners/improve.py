@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from gossamer.kernels.measures import topic_diameters
 from gossamer.kernels.planning import trim
 from gossamer.kernels.planning.attach import attach_nodes
 from gossamer.kernels.planning.graph import Graph, add_links
@@ -23,6 +24,8 @@ from gossamer.planners.greedy import Progress
 ROUNDS_MAX = 6
 # Chosen: nodes between two reports of progress.
 NODES_AT_ONCE = 1_024
+# What half-links can be numbered with.
+LINKS_MAX = 2**30 - 1
 
 
 @dataclass(frozen=True)
@@ -57,38 +60,56 @@ def improve(
 
 
 def shorten(interest: Interest, overlay: Overlay, diameter: int, progress: Progress | None = None) -> Overlay:
-    """Add links until no topic overlay is longer than `diameter`: each gets a centre within half of it of everybody.
+    """Add links until no topic overlay is longer than `diameter`; those that are not are left alone.
 
+    A topic gets a centre (one node, or two neighbours where the diameter is odd) within half the diameter of everybody.
     Topics with many holders come first: their links serve smaller ones too. A topic overlay must be connected.
     """
     if diameter < 1:
         raise InputError(f"--diameter must be at least 1, got {diameter}")
+    shorter = _shorten(interest, overlay, diameter, progress)
+    if diameter % 2 == 0 or diameter == 1:
+        return shorter
+    # Two centres share fewer of their links with other topics than one does; one may do for less.
+    shortest = _shorten(interest, overlay, diameter - 1, progress)
+    return min(shorter, shortest, key=lambda found: found.link_count)
+
+
+def _shorten(interest: Interest, overlay: Overlay, diameter: int, progress: Progress | None) -> Overlay:
     rows = interest.topic_starts, interest.topic_nodes
     node_count = interest.node_count
+    if diameter == 1 and int((interest.popularity * (interest.popularity - 1) // 2).sum()) > LINKS_MAX:
+        raise InputError(
+            f"--diameter 1 links all holders of a topic to each other: that is over {LINKS_MAX:,} links here"
+        )
+    lengths = np.zeros(interest.topic_count, np.int64)
+    for topic in range(interest.topic_count if diameter > 1 else 0):
+        lengths[topic] = topic_diameters(*rows, overlay.starts, overlay.neighbours, topic, topic + 1, True)[0][0]
     depths = np.full(node_count, -2, np.int32)
     queue, parents = np.empty(node_count, np.int32), np.empty(node_count, np.int32)
     order = np.argsort(-interest.popularity, kind="stable")
-    for done, topic in enumerate(order.tolist()):
-        if done % NODES_AT_ONCE == 0:
-            # Rows of half-links are made anew before they overflow; no topic alone takes more than this.
-            graph = _graph(overlay, 0)
-        needed = int(interest.popularity[topic])
-        room = needed * (needed - 1) // 2 if diameter == 1 else needed
+    graph = _graph(overlay, 0)
+    for done, topic in enumerate(order.tolist(), start=1):
+        holders = int(interest.popularity[topic])
+        if progress is not None:
+            progress("shortening topics", done, interest.topic_count)
+        if diameter > 1 and lengths[topic] <= diameter:
+            continue
+        room = holders * (holders - 1) // 2 if diameter == 1 else holders
         if graph.used[0] + 2 * room > len(graph.ends):
             graph = _graph(_overlay(graph), room + overlay.link_count)
         if diameter == 1:
             queue[:] = -1
             complete_topic(graph, *rows, topic, queue)
         else:
-            shorten_topic(graph, *rows, topic, diameter // 2, depths, queue, parents)
-        overlay = overlay if (done + 1) % NODES_AT_ONCE else _overlay(graph)
-        if progress is not None:
-            progress("shortening topics", done + 1, interest.topic_count)
-    return _overlay(graph) if len(order) else overlay
+            shorten_topic(graph, *rows, topic, diameter, depths, queue, parents)
+    return _overlay(graph)
 
 
-def attach(interest: Interest, redundancy: int, progress: Progress | None = None) -> Overlay:
-    """An overlay in which every topic survives the loss of any `redundancy` - 1 nodes.
+def attach(
+    interest: Interest, redundancy: int, existing: Overlay | None = None, progress: Progress | None = None
+) -> Overlay:
+    """An overlay that holds the existing links and in which every topic survives the loss of any `redundancy` - 1 nodes.
 
     Nodes come one after another, those with most topics first, and each is linked in each of its topics to `redundancy`
     that came before it, or to all if there are fewer. Adding a node with k neighbours to a graph that k - 1 losses do not
@@ -97,6 +118,7 @@ def attach(interest: Interest, redundancy: int, progress: Progress | None = None
     if redundancy < 1:
         raise InputError(f"--redundancy must be at least 1, got {redundancy}")
     node_count = interest.node_count
+    redundancy = min(redundancy, node_count)
     nodes = np.argsort(-interest.sizes, kind="stable")
     ranks = np.empty_like(nodes)
     ranks[nodes] = np.arange(node_count)
@@ -104,18 +126,20 @@ def attach(interest: Interest, redundancy: int, progress: Progress | None = None
     places = np.empty(ranked.subscription_count, np.int64)
     find_places(ranked.node_topics, ranked.topic_starts, places)
     rows = ranked.node_starts, ranked.node_topics, ranked.topic_starts, ranked.topic_nodes
-    degrees = np.zeros(node_count, np.int32)
+    kept_u, kept_v = existing.links() if existing is not None else (np.zeros(0, np.int32), np.zeros(0, np.int32))
+    kept = Overlay.from_links(ranks[kept_u], ranks[kept_v], node_count)
+    degrees = kept.degrees.astype(np.int32)
     found: list[tuple[NDArray[np.int32], NDArray[np.int32]]] = []
     for first in range(0, node_count, NODES_AT_ONCE):
         last = min(first + NODES_AT_ONCE, node_count)
         room = int(np.minimum(ranked.sizes[first:last] * redundancy, node_count).sum())
         u, v = np.empty(room, np.int32), np.empty(room, np.int32)
-        taken = attach_nodes(*rows, places, redundancy, first, last, degrees, u, v)
+        taken = attach_nodes(*rows, places, redundancy, first, last, kept.starts, kept.neighbours, degrees, u, v)
         found.append((u[:taken], v[:taken]))
         if progress is not None:
             progress("attaching nodes", last, node_count)
-    ends = [nodes[np.concatenate([pair[side] for pair in found])] for side in range(2)] if found else [nodes, nodes]
-    return Overlay.from_links(ends[0], ends[1], node_count)
+    u, v = (np.concatenate([*(pair[side] for pair in found), np.zeros(0, np.int32)]) for side in range(2))
+    return Overlay.from_links(np.concatenate((nodes[u], kept_u)), np.concatenate((nodes[v], kept_v)), node_count)
 
 
 def _graph(overlay: Overlay, extra: int) -> Graph:

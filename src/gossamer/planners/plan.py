@@ -15,6 +15,7 @@ from gossamer.planners.budget import plan_within
 from gossamer.planners.divide import plan_in_parts
 from gossamer.planners.greedy import GM, MINMAXODA, Draft, Progress, Rule, lowoda
 from gossamer.planners.improve import attach, improve, shorten
+from gossamer.planners.per_topic import ring_per_topic
 
 OBJECTIVES = ("average", "maximum", "balanced")
 
@@ -26,9 +27,9 @@ class Wanted:
     # average: few links (GM); maximum: a small maximum degree (MinMaxODA); balanced: both (LowODA with rho).
     objective: str = "balanced"
     rho: float = 3.0
-    # Every topic survives the loss of any `redundancy` - 1 nodes.
+    # Every topic survives the loss of any `redundancy` - 1 nodes; the objective does not apply then.
     redundancy: int = 1
-    # No node has more links.
+    # No node has more links; the objective does not apply then.
     degree_budget: int | None = None
     # No topic overlay is longer.
     diameter: int | None = None
@@ -80,17 +81,22 @@ def make_plan(
         raise InputError("the workload is empty: there is nothing to connect")
     if existing is not None and (wanted.degree_budget is not None or wanted.parts > 1 or wanted.improve):
         raise InputError("--keep goes with --redundancy and --diameter only: the others would take kept links away")
+    # Numbers beyond these ask for nothing more, and would not fit in what the kernels count with.
+    most = interest.node_count
+    redundancy = min(wanted.redundancy, most)
     nothing = np.zeros(0, np.int64)
     facts: dict[str, Any] = {}
     parted = too_small = nothing
     if wanted.degree_budget is not None:
-        within = plan_within(interest, wanted.degree_budget, progress)
+        within = plan_within(interest, min(wanted.degree_budget, most), progress)
         overlay, parted = within.overlay, within.parted
     elif wanted.redundancy > 1:
-        overlay = attach(interest, wanted.redundancy, progress)
-        if existing is not None:
-            overlay = _union(overlay, existing)
-        too_small = np.flatnonzero((interest.popularity > 1) & (interest.popularity <= wanted.redundancy))
+        overlay = attach(interest, redundancy, existing, progress)
+        ring = ring_per_topic(interest)
+        if redundancy == 2 and existing is None and ring.link_count < overlay.link_count:
+            # A ring survives any one loss.
+            overlay = ring
+        too_small = np.flatnonzero((interest.popularity > 1) & (interest.popularity < wanted.redundancy))
     elif wanted.parts > 1:
         overlay = plan_in_parts(interest, wanted.rule(), wanted.parts, progress=progress)
     else:
@@ -105,14 +111,11 @@ def make_plan(
         overlay = better.overlay
     if wanted.diameter is not None:
         before = overlay.link_count
-        overlay = shorten(interest, overlay, wanted.diameter, progress)
+        facts["max_degree_before_diameter"] = int(overlay.degrees.max(initial=0))
+        overlay = shorten(interest, overlay, min(wanted.diameter, most), progress)
         facts["links_for_diameter"] = overlay.link_count - before
-    return Planned(overlay, lower_bounds(interest, wanted.redundancy, progress), parted, too_small, facts)
-
-
-def _union(one: Overlay, other: Overlay) -> Overlay:
-    u, v = (np.concatenate(ends) for ends in zip(one.links(), other.links(), strict=True))
-    return Overlay.from_links(u, v, one.node_count)
+    bounds = lower_bounds(_only_connected(interest, parted), redundancy, progress)
+    return Planned(overlay, bounds, parted, too_small, facts)
 
 
 def _only_connected(interest: Interest, parted: NDArray[np.int64]) -> Interest:

@@ -8,6 +8,9 @@ from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay
 from gossamer.planners.greedy import Draft, lowoda
 
+# Nobody has more links than this, with room to add some.
+DEGREE_MAX = 2**30
+
 
 def repair(
     interests: Mapping[int, Collection[int]],
@@ -17,14 +20,14 @@ def repair(
     rho: float = 3.0,
 ) -> list[tuple[int, int]]:
     """See `protocols.repair.repair`."""
-    nodes = np.array(sorted(interests), np.int64)
-    number = {node: place for place, node in enumerate(nodes.tolist())}
-    wanted = {topic: place for place, topic in enumerate(sorted(topics))}
-    pairs = [(number[node], wanted[topic]) for node in number for topic in interests[node] if topic in wanted]
+    nodes = sorted(interests)
+    number = {node: place for place, node in enumerate(nodes)}
+    wanted = {topic: place for place, topic in enumerate(sorted(set(topics)))}
+    pairs = [(number[node], wanted[topic]) for node in number for topic in set(interests[node]) if topic in wanted]
     ends = [(number[u], number[v]) for u, v in links if u in number and v in number]
     owners, held = np.array(pairs, np.int64).reshape(-1, 2).T
     u, v = np.array(ends, np.int64).reshape(-1, 2).T
     interest = Interest.from_pairs(owners, held, len(nodes), len(wanted))
-    counts = np.array([degrees.get(node, 0) for node in number], np.int32)
+    counts = np.array([min(degrees.get(node, 0), DEGREE_MAX) for node in nodes], np.int32)
     draft = Draft(interest, Overlay.from_links(u, v, len(nodes)), counts)
-    return [(int(nodes[one]), int(nodes[other])) for one, other in draft.connect(lowoda(rho))]
+    return [(nodes[one], nodes[other]) for one, other in draft.connect(lowoda(rho))]

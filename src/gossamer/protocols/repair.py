@@ -11,6 +11,7 @@ than rho times as much. Chosen: among equals, nodes with fewest of the topics to
 from collections.abc import Collection, Iterable, Mapping
 from itertools import combinations
 
+from gossamer.model.values.errors import InputError
 from gossamer.model.values.ids import NodeId, TopicId
 
 Link = tuple[NodeId, NodeId]
@@ -28,9 +29,11 @@ def repair(
     `links` are those there are between these nodes; `degrees` count all links of each, also to others. Cost: for each
     link that is added, a look at all pairs of nodes that share a topic.
     """
+    if not rho >= 1:
+        raise InputError(f"rho must be at least 1, got {rho:g}")
     held = {node: frozenset(interest).intersection(topics) for node, interest in interests.items()}
     order = sorted(held, key=lambda node: (len(held[node]), node))
-    parts = {topic: {node: node for node in order if topic in held[node]} for topic in topics}
+    parts = {topic: {node: node for node in order if topic in held[node]} for topic in set(topics)}
     degree = {node: degrees.get(node, 0) for node in order}
     for u, v in links:
         if u in held and v in held:

@@ -220,7 +220,9 @@ def read_parameters(system: System, settings: Mapping[str, object]) -> Any:
     known = {field.name: field for field in msgspec.structs.fields(system.parameters)}
     for name in settings:
         if name not in known:
-            raise InputError(f"{system.name} has no parameter {name!r}; it has: {', '.join(known)}{_hint(name, known)}")
+            raise InputError(
+                f"{system.name} has no parameter {name!r}; it has: {', '.join(known) or 'none'}{_hint(name, known)}"
+            )
     for name, value in settings.items():
         try:
             msgspec.convert(value, known[name].type, strict=False)

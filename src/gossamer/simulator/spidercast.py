@@ -129,6 +129,7 @@ class SpiderCastPopulation:
             "raises": state.RAISES,
             "stuck": state.STUCK_DROPS,
             "bridges": state.BRIDGES,
+            "idle_bridges": state.IDLE_BRIDGES,
         }
         return {name: int(self._counters[place]) for name, place in places.items()}
 
@@ -145,7 +146,8 @@ class SpiderCastPopulation:
 
     def _begin(self, node: int) -> None:
         kernel.hold(self.world, node, True)
-        self._forget_roots(node)
+        if self._numbers.mend_us:
+            mend.begin_roots(self.world, self.roots, node)
         for task, coverage in zip(self.tasks, self._numbers.coverage, strict=True):
             kernel.begin(self.world, task, coverage, node)
 
@@ -165,10 +167,6 @@ class SpiderCastPopulation:
             if self.world.present[node] and node not in changes.joiners:
                 self._change_interest(node, interest)
 
-    def _forget_roots(self, node: int) -> None:
-        if self._numbers.mend_us:
-            mend.forget_roots(self.world, self.roots, node)
-
     def _change_interest(self, node: int, interest: tuple[int, ...]) -> None:
         world = self.world
         before = set(world.topics[world.starts[node] : world.starts[node] + world.sizes[node]].tolist())
@@ -176,11 +174,25 @@ class SpiderCastPopulation:
         if not messages:
             return
         topics = np.array(interest, np.int32)
+        kept = self._roots_of(node)
         for last, task in enumerate(self.tasks):
             kernel.change_interest(world, task, node, topics, messages, self._counters, bool(last))
-        self._forget_roots(node)
+        if self._numbers.mend_us:
+            mend.begin_roots(world, self.roots, node)
+            for place, topic in enumerate(interest, start=int(world.starts[node])):
+                if topic in kept:
+                    self.roots.roots[place], self.roots.links[place], self.roots.alone[place] = kept[topic]
         for task in self.tasks:
             kernel.recover_around(world, task, node)
+
+    def _roots_of(self, node: int) -> dict[int, tuple[int, ...]]:
+        """What a node believes of its topics, for those that it keeps."""
+        if not self._numbers.mend_us:
+            return {}
+        row = slice(self.world.starts[node], self.world.starts[node] + self.world.sizes[node])
+        columns = (self.roots.roots, self.roots.links, self.roots.alone)
+        values = zip(*(column[row].tolist() for column in columns), strict=True)
+        return dict(zip(self.world.topics[row].tolist(), values, strict=True))
 
 
 def _world(numbers: SpiderCastNumbers, seed: int, interest: Interest, room: int) -> World:

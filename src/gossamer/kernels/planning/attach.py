@@ -16,13 +16,15 @@ def attach_nodes(
     redundancy: int,
     first: int,
     last: int,
+    kept_starts: Starts,
+    kept_nodes: Ids,
     degrees: Ids,
     links_u: Ids,
     links_v: Ids,
 ) -> int:
     """Attach nodes first .. last - 1, which stand in this order in every topic; returns how many links that took.
 
-    The next neighbour is the earlier node that serves most topics which want one; among equals the one with fewest links,
+    Links that are kept (by node, compressed rows) serve first. The next neighbour is the earlier node that serves most topics which want one; among equals the one with fewest links,
     then the first. Afterwards a neighbour that every topic can spare is let go again.
     """
     node_count = len(node_starts) - 1
@@ -35,8 +37,16 @@ def attach_nodes(
     for node in range(first, last):
         found = 0
         for i in range(node_starts[node], node_starts[node + 1]):
+            wants[node_topics[i]] = min(redundancy, places[i] - topic_starts[node_topics[i]])
+        for k in range(kept_starts[node], kept_starts[node + 1]):
+            if kept_nodes[k] < node:
+                is_chosen[kept_nodes[k]] = True
+                _count_served(node_starts, node_topics, node, kept_nodes[k], wants, -1)
+        for i in range(node_starts[node], node_starts[node + 1]):
             topic = node_topics[i]
-            wants[topic] = min(redundancy, places[i] - topic_starts[topic])
+            if wants[topic] <= 0:
+                wants[topic] = 0
+                continue
             for place in range(topic_starts[topic], places[i]):
                 other = topic_nodes[place]
                 if counts[other] == 0:
@@ -73,6 +83,10 @@ def attach_nodes(
             _serve(node_starts, node_topics, topic_starts, topic_nodes, places, node, best, wants, counts)
         for k in range(chosen_count):
             is_chosen[chosen[k]] = False
+        for k in range(kept_starts[node], kept_starts[node + 1]):
+            if kept_nodes[k] < node:
+                is_chosen[kept_nodes[k]] = False
+                _count_served(node_starts, node_topics, node, kept_nodes[k], wants, 1)
         # A topic wants no more than there are who may serve it, so all wants are met and all counts are zero now.
         kept = _spare(node_starts, node_topics, topic_starts, places, redundancy, node, chosen, chosen_count, wants)
         for k in range(kept):
@@ -82,6 +96,18 @@ def attach_nodes(
             degrees[chosen[k]] += 1
             degrees[node] += 1
     return taken
+
+
+@kernel
+def _count_served(node_starts: Starts, node_topics: Ids, node: int, other: int, counts: Ids, change: int) -> None:
+    """Change the count of every topic that two nodes share."""
+    i, j = node_starts[node], node_starts[other]
+    while i < node_starts[node + 1] and j < node_starts[other + 1]:
+        a, b = node_topics[i], node_topics[j]
+        if a == b:
+            counts[a] += change
+        i += a <= b
+        j += b <= a
 
 
 @kernel
@@ -121,32 +147,23 @@ def _spare(
     chosen_count: int,
     served: Ids,
 ) -> int:
-    """Let go of the first chosen that all topics can spare; `served` is zero where it matters, and is so again after."""
+    """Let go of the first chosen that all topics can spare; `served` counts kept links already, and is zero after."""
     for k in range(chosen_count):
-        i, j = node_starts[node], node_starts[chosen[k]]
-        while i < node_starts[node + 1] and j < node_starts[chosen[k] + 1]:
-            a, b = node_topics[i], node_topics[j]
-            served[a] += a == b
-            i += a <= b
-            j += b <= a
+        _count_served(node_starts, node_topics, node, chosen[k], served, 1)
     kept = 0
     for k in range(chosen_count):
         other = chosen[k]
         can_spare = True
-        for step in range(2):
-            i, j = node_starts[node], node_starts[other]
-            while i < node_starts[node + 1] and j < node_starts[other + 1]:
-                a, b = node_topics[i], node_topics[j]
-                if a == b:
-                    if step == 0:
-                        can_spare = can_spare and served[a] > min(redundancy, places[i] - topic_starts[a])
-                    else:
-                        served[a] -= 1
-                i += a <= b
-                j += b <= a
-            if not can_spare:
-                break
-        if not can_spare:
+        i, j = node_starts[node], node_starts[other]
+        while i < node_starts[node + 1] and j < node_starts[other + 1]:
+            a, b = node_topics[i], node_topics[j]
+            if a == b:
+                can_spare = can_spare and served[a] > min(redundancy, places[i] - topic_starts[a])
+            i += a <= b
+            j += b <= a
+        if can_spare:
+            _count_served(node_starts, node_topics, node, other, served, -1)
+        else:
             chosen[kept] = other
             kept += 1
     for i in range(node_starts[node], node_starts[node + 1]):

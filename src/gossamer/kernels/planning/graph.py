@@ -73,8 +73,10 @@ def set_members(topic_starts: Starts, topic_nodes: Ids, topic: int, depths: Ids,
 
 
 @kernel
-def reach(graph: Graph, start: int, without: int, depths: Ids, queue: Ids, parents: Ids) -> int:
+def reach(graph: Graph, start: int, without: int, depths: Ids, queue: Ids, parents: Ids, beside: int) -> int:
     """Breadth first from a node through nodes of depth -1, not over half-link `without`; returns how many are reached.
+
+    With `beside` (or -1) from that one too.
 
     They stand in `queue` in the order in which they were reached, with their depths, and whence in `parents`.
     """
@@ -82,6 +84,11 @@ def reach(graph: Graph, start: int, without: int, depths: Ids, queue: Ids, paren
     parents[start] = -1
     queue[0] = start
     count = 1
+    if beside >= 0:
+        depths[beside] = 0
+        parents[beside] = -1
+        queue[1] = beside
+        count = 2
     head = 0
     while head < count:
         node = queue[head]

@@ -20,8 +20,11 @@ from gossamer.kernels.jit import kernel
 from gossamer.kernels.planning.state import Ids, PlanState, contribution, link
 
 # Places in `Pass.numbers`: the contribution looked for now, whose links are looked at, how many of them and which is
-# next, the maximum degree, a bound on what any link that is set aside contributes, and what is left to join.
-LEVEL, ROW, CANDIDATES, NEXT, DEGREE_MAX, ASIDE, LEFT, NUMBERS = range(8)
+# next, the maximum degree, a bound on what any link that is set aside contributes, what is left to join, how many places
+# were read, and whether there is nothing left to take.
+LEVEL, ROW, CANDIDATES, NEXT, DEGREE_MAX, ASIDE, LEFT, READ, IS_DONE, NUMBERS = range(10)
+# Chosen: a call reads about so many places, a fraction of a second, so that somebody who waits can be told or can stop it.
+READ_AT_ONCE = 200_000_000
 
 
 class Pass(NamedTuple):
@@ -51,6 +54,7 @@ def _count(state: PlanState, work: Pass, node: int, forward: bool) -> int:
         place = state.places[i]
         own = state.labels[place]
         begin = place + 1 if forward else state.topic_starts[topic]
+        work.numbers[READ] += state.topic_starts[topic + 1] - begin
         for other_place in range(begin, state.topic_starts[topic + 1]):
             if state.labels[other_place] != own:
                 other = state.topic_nodes[other_place]
@@ -101,7 +105,10 @@ def _look_at_row(state: PlanState, work: Pass, u: int, level: int) -> None:
 
 @kernel
 def _best_open(state: PlanState, work: Pass) -> tuple[int, int, int]:
-    """(contribution, u, v) of the best link that does not raise the maximum degree; (0, -1, -1) if there is none."""
+    """(contribution, u, v) of the best link that does not raise the maximum degree; (0, -1, -1) if there is none.
+
+    (-1, -1, -1) if enough was read for one call.
+    """
     numbers = work.numbers
     while True:
         level = numbers[LEVEL]
@@ -125,6 +132,8 @@ def _best_open(state: PlanState, work: Pass) -> tuple[int, int, int]:
                 numbers[ROW] = u
             else:
                 _look_at_row(state, work, u, level)
+                if numbers[READ] > READ_AT_ONCE:
+                    return -1, -1, -1
             continue
         _start_pass(state, work)
         if numbers[LEVEL] == 0:
@@ -232,14 +241,17 @@ def begin_pass(state: PlanState, work: Pass, counts_degrees: bool) -> None:
 
 @kernel
 def take_greedily(state: PlanState, work: Pass, counts_degrees: bool, rho: float, links_u: Ids, links_v: Ids) -> int:
-    """Take links until every topic is connected, none may be taken, or there is no room for more; returns how many.
+    """Take links until every topic is connected, none may be taken, or it is time to stop for a moment; returns how many.
 
     Without counting degrees: the link that contributes most (GM). Else the one that contributes most among those that do
     not raise the maximum degree, unless one that does contributes more than rho times as much (LowODA; with an infinite
     rho MinMaxODA). Among equals the lowest u, then the lowest v.
     """
+    work.numbers[READ] = 0
     for taken in range(len(links_u)):
         value, u, v = _best_open(state, work)
+        if value < 0:
+            return taken
         raises = False
         if counts_degrees:
             # The least whole number above rho times the value; if anything has it, it is set aside.
@@ -252,6 +264,7 @@ def take_greedily(state: PlanState, work: Pass, counts_degrees: bool, rho: float
                     value, u, v = best, best_u, best_v
                     raises = True
         if value == 0:
+            work.numbers[IS_DONE] = 1
             return taken
         links_u[taken] = u
         links_v[taken] = v

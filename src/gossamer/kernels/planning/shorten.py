@@ -3,40 +3,99 @@
 import numpy as np
 
 from gossamer.kernels.jit import kernel
-from gossamer.kernels.planning.graph import Graph, add_link, reach, set_members
+from gossamer.kernels.planning.graph import Graph, add_link, are_linked, reach, set_members
 from gossamer.kernels.planning.state import Ids, Starts
 
 
 @kernel
 def shorten_topic(
-    graph: Graph, topic_starts: Starts, topic_nodes: Ids, topic: int, radius: int, depths: Ids, queue: Ids, parents: Ids
+    graph: Graph,
+    topic_starts: Starts,
+    topic_nodes: Ids,
+    topic: int,
+    diameter: int,
+    depths: Ids,
+    queue: Ids,
+    parents: Ids,
 ) -> int:
-    """Add links from one node of a topic until all others are within `radius` of it; returns how many.
+    """Add links until all holders are within half the diameter of the centre; returns how many.
 
-    The node is the one with most links among the holders. Whoever is deepest is brought near by a link to its ancestor
-    `radius` - 1 steps up, with all that hangs below that one. Stops early when the graph is full.
+    The centre is the middle of a longest path found by two searches; where the diameter is odd, with its neighbour there.
+    Whoever is deepest is brought near with all that hangs below its ancestor some steps up, by a link from that one to
+    the node with fewest links among those near enough to the centre: half of the radius is left for that, so that the
+    links do not all end at one node. Where the radius leaves nothing to spread over, they all do, and the centre is the
+    holder with most links, which other topics have chosen too. Stops early when the graph is full.
     """
-    if topic_starts[topic + 1] - topic_starts[topic] < 2:
-        return 0
-    centre = topic_nodes[topic_starts[topic]]
-    for place in range(topic_starts[topic], topic_starts[topic + 1]):
-        if graph.degrees[topic_nodes[place]] > graph.degrees[centre]:
-            centre = topic_nodes[place]
+    begin, end = topic_starts[topic], topic_starts[topic + 1]
+    radius = diameter // 2
+    near = (radius - 1) // 2
+    if near > 0:
+        centre, beside = _middle(graph, topic_starts, topic_nodes, topic, depths, queue, parents)
+    else:
+        centre, beside = _hub(graph, topic_starts, topic_nodes, topic, depths)
+    if diameter % 2 == 0:
+        beside = -1
     added = 0
     while graph.used[0] + 2 <= len(graph.ends):
         set_members(topic_starts, topic_nodes, topic, depths, -1)
-        count = reach(graph, centre, -2, depths, queue, parents)
+        count = reach(graph, centre, -2, depths, queue, parents, beside)
         deepest = queue[count - 1]
-        is_shallow = depths[deepest] <= radius
-        if not is_shallow:
-            for _ in range(radius - 1):
+        best = -1
+        if depths[deepest] > radius:
+            for _ in range(radius - 1 - near):
                 deepest = parents[deepest]
+            for place in range(begin, end):
+                node = topic_nodes[place]
+                if (
+                    0 <= depths[node] <= near
+                    and (best < 0 or graph.degrees[node] < graph.degrees[best])
+                    and not are_linked(graph, node, deepest)
+                ):
+                    best = node
         set_members(topic_starts, topic_nodes, topic, depths, -2)
-        if is_shallow:
+        if best < 0:
             break
-        add_link(graph, centre, deepest)
+        add_link(graph, best, deepest)
         added += 1
     return added
+
+
+@kernel
+def _middle(
+    graph: Graph, topic_starts: Starts, topic_nodes: Ids, topic: int, depths: Ids, queue: Ids, parents: Ids
+) -> tuple[int, int]:
+    """Two neighbours in the middle of the way from a node that is far from one holder to who is farthest from it."""
+    far = np.int64(topic_nodes[topic_starts[topic]])
+    for _ in range(2):
+        set_members(topic_starts, topic_nodes, topic, depths, -1)
+        count = reach(graph, far, -2, depths, queue, parents, -1)
+        far = np.int64(queue[count - 1])
+    length = np.int64(depths[far])
+    middle = far
+    for _ in range(length // 2):
+        middle = np.int64(parents[middle])
+    beside = np.int64(parents[middle])
+    set_members(topic_starts, topic_nodes, topic, depths, -2)
+    return middle, beside
+
+
+@kernel
+def _hub(graph: Graph, topic_starts: Starts, topic_nodes: Ids, topic: int, depths: Ids) -> tuple[int, int]:
+    """The holder with most links, and the holder with most links among its neighbours."""
+    hub = np.int64(topic_nodes[topic_starts[topic]])
+    for place in range(topic_starts[topic], topic_starts[topic + 1]):
+        if graph.degrees[topic_nodes[place]] > graph.degrees[hub]:
+            hub = np.int64(topic_nodes[place])
+    beside = np.int64(-1)
+    set_members(topic_starts, topic_nodes, topic, depths, -1)
+    half = graph.first[hub]
+    while half >= 0:
+        other = np.int64(graph.ends[half])
+        if other >= 0 and depths[other] == -1 and (beside < 0 or graph.degrees[other] > graph.degrees[beside]):
+            beside = other
+        half = graph.after[half]
+    set_members(topic_starts, topic_nodes, topic, depths, -2)
+    return hub, beside
 
 
 @kernel

@@ -107,7 +107,7 @@ def remove_spare(
         is_spare = True
         for i in range(shared_topics(node_starts, node_topics, u, v, shared)):
             set_members(topic_starts, topic_nodes, shared[i], depths, -1)
-            reach(graph, u, half, depths, queue, parents)
+            reach(graph, u, half, depths, queue, parents, -1)
             is_spare = depths[v] >= 0
             set_members(topic_starts, topic_nodes, shared[i], depths, -2)
             if not is_spare:
@@ -157,7 +157,7 @@ def move_links(
                 if needed > 0 and side_count < 2:
                     break  # only the end itself is on that side in all of them
                 set_members(topic_starts, topic_nodes, shared[i], depths, -1)
-                count = reach(graph, goes, half, depths, queue, parents)
+                count = reach(graph, goes, half, depths, queue, parents, -1)
                 if depths[stays] < 0:
                     needed += 1
                     if needed == 1:

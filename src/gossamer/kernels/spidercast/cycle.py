@@ -302,7 +302,7 @@ def change_interest(
         task.told_degrees[slot] = task.counts[node]
         task.told_targets[slot] = task.target[node]
         theirs = slot_of(task, other, node)
-        task.met[theirs] = False
+        task.met[slot] = task.met[theirs] = False
         task.degrees[theirs] = task.counts[node]
         task.targets[theirs] = task.target[node]
         counters[M_HEARTBEAT] += messages

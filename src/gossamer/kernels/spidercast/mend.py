@@ -5,15 +5,24 @@ from numpy.typing import NDArray
 
 from gossamer.kernels.draw import ITEM_FACTOR, U64, draw_base, finish
 from gossamer.kernels.jit import kernel
-from gossamer.kernels.spidercast.coverage import has_room, slot_of
+from gossamer.kernels.spidercast.coverage import has_room, remove_neighbour, shared_count, slot_of
 from gossamer.kernels.spidercast.cycle import exchange_connect
 from gossamer.kernels.spidercast.selection import is_marked, mark
-from gossamer.kernels.spidercast.state import BRIDGE, BRIDGES, M_CLAIMS, RootState, TaskState, World
+from gossamer.kernels.spidercast.state import (
+    BRIDGE,
+    BRIDGES,
+    IDLE_BRIDGES,
+    M_CLAIMS,
+    M_LEAVE,
+    RootState,
+    TaskState,
+    World,
+)
 
 
 @kernel
-def forget_roots(world: World, state: RootState, node: int) -> None:
-    """The node begins anew, with itself the lowest in all its topics."""
+def begin_roots(world: World, state: RootState, node: int) -> None:
+    """The node begins, with itself the lowest in all its topics."""
     for i in range(world.starts[node], world.starts[node] + world.sizes[node]):
         state.roots[i] = node
         state.links[i] = 0
@@ -21,12 +30,26 @@ def forget_roots(world: World, state: RootState, node: int) -> None:
 
 
 @kernel
+def _drop_idle_bridges(world: World, task: TaskState, node: int, counters: NDArray[np.int64]) -> None:
+    """Bridges over which no topic is shared any more go."""
+    slot = task.starts[node]
+    while slot < task.starts[node] + task.counts[node]:
+        other = np.int64(task.nodes[slot])
+        if task.is_bridge[slot] and shared_count(world, node, other) == 0:
+            counters[M_LEAVE] += 1
+            counters[IDLE_BRIDGES] += 1
+            remove_neighbour(world, task, node, other)
+            remove_neighbour(world, task, other, node)
+        else:
+            slot += 1
+
+
+@kernel
 def _take_in(world: World, task: TaskState, state: RootState, depth_max: int, node: int) -> None:
     """What the neighbours of one task said, where that is lower or nearer."""
     for slot in range(task.starts[node], task.starts[node] + task.counts[node]):
-        if not task.met[slot]:
-            continue
         other = task.nodes[slot]
+        has_spoken = task.met[slot]
         i = world.starts[node]
         j = world.starts[other]
         i_end = i + world.sizes[node]
@@ -34,10 +57,13 @@ def _take_in(world: World, task: TaskState, state: RootState, depth_max: int, no
         while i < i_end and j < j_end:
             a = world.topics[i]
             b = world.topics[j]
-            if a == b and np.int64(state.links[j]) < depth_max:
-                root = state.roots[j]
-                links = np.int64(state.links[j]) + 1
-                if root < state.roots[i] or (root == state.roots[i] and links < np.int64(state.links[i])):
+            if a == b:
+                # One that has said nothing yet is itself there, at least.
+                root = state.roots[j] if has_spoken else other
+                links = (np.int64(state.links[j]) if has_spoken else 0) + 1
+                if links <= depth_max and (
+                    root < state.roots[i] or (root == state.roots[i] and links < np.int64(state.links[i]))
+                ):
                     state.roots[i] = root
                     state.links[i] = links
             i += a <= b
@@ -159,6 +185,7 @@ def mend_cycle(
     for node in order:
         start = world.starts[node]
         end = start + world.sizes[node]
+        _drop_idle_bridges(world, random, node, counters)
         moved = greedy.moved[node] or random.moved[node]
         changed = False
         if moved or state.stale[node]:

@@ -30,7 +30,7 @@ NEVER = np.uint16(65535)
 # Counters: messages by kind, then what tests want to see happen.
 KINDS = ("Connect", "ConnectOk", "Redirect", "Disconnect", "DisconnectOk", "Leave", "Heartbeat", "Claims")
 M_CONNECT, M_CONNECT_OK, M_REDIRECT, M_DISCONNECT, M_DISCONNECT_OK, M_LEAVE, M_HEARTBEAT, M_CLAIMS = range(8)
-RAISES, STUCK_DROPS, BRIDGES, COUNTERS = range(8, 12)
+RAISES, STUCK_DROPS, BRIDGES, IDLE_BRIDGES, COUNTERS = range(8, 13)
 
 
 class World(NamedTuple):

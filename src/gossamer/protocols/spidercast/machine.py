@@ -57,12 +57,10 @@ from gossamer.protocols.spidercast.messages import (
     Timing,
 )
 from gossamer.protocols.spidercast.roots import REPEAT, Roots
-from gossamer.protocols.spidercast.task import Asking, Neighbour, NeighbourTask, Rule, interest_set
+from gossamer.protocols.spidercast.task import Asking, Neighbour, NeighbourTask, Rule, interest_set, wants_more_links
 
 # Chosen: topics that one peer may claim to hold.
 TOPICS_MAX = 100_000
-# Paper: "If its degree is lower than its number of subscriptions and K_r <= 3" (3.3.1).
-ADAPTIVE_COVERAGE_MAX = 3
 
 _CONNECT = (Purpose.SPIDERCAST_CONNECT_GREEDY, Purpose.SPIDERCAST_CONNECT_RANDOM)
 _DISCONNECT = (Purpose.SPIDERCAST_DISCONNECT_GREEDY, Purpose.SPIDERCAST_DISCONNECT_RANDOM)
@@ -200,7 +198,7 @@ class SpiderCast:
         if tuple(held) == self._interest:
             return
         self._interest = tuple(held)
-        self.roots.forget(held)
+        self.roots.set_interest(held)
         for kind, task in enumerate(self.tasks):
             task.set_interest(held)
             # Paper: a change of interest is propagated "via the heart beat messages" (2.4).
@@ -250,10 +248,8 @@ class SpiderCast:
         task, asking = self.tasks[kind], self._asking[kind]
         if asking.open_peer is not None and now_us < asking.open_until_us:
             return True
-        asking.open_peer = None
-        for node in [node for node, until_us in asking.quarantined.items() if until_us <= now_us]:
-            del asking.quarantined[node]
-        peer = self._next_redirect(task, asking) or self._next_coverage_node(kind, now_us)
+        asking.end_quarantines(now_us)
+        peer = asking.take_redirect(self._node, task) or self._next_coverage_node(kind, now_us)
         if peer is None:
             # Nobody to ask until a quarantine ends or the view changes; the heartbeat looks again.
             return False
@@ -262,6 +258,8 @@ class SpiderCast:
 
     def _ask(self, kind: Task, peer: Peer, now_us: int, out: list[Action], is_bridge: bool = False) -> None:
         task, asking = self.tasks[kind], self._asking[kind]
+        if asking.open_peer is not None:
+            self._forget_address(asking.open_peer)
         if not is_bridge:
             asking.quarantined[peer.node] = now_us + self._timing.quarantine_us
         asking.open_peer = peer.node
@@ -270,13 +268,6 @@ class SpiderCast:
         asking.is_bridge = is_bridge
         self._addresses[peer.node] = peer.address
         out.append(self._to((peer.node,), Connect(kind, *asking.told, self._interest, self._address, is_bridge)))
-
-    def _next_redirect(self, task: NeighbourTask, asking: Asking) -> Peer | None:
-        """The redirect candidate, if it is still one."""
-        peer, asking.redirect = asking.redirect, None
-        if peer is None or peer.node == self._node or peer.node in task.neighbours or peer.node in asking.quarantined:
-            return None
-        return peer
 
     def _next_coverage_node(self, kind: Task, now_us: int) -> Peer | None:
         """NEXTGREEDYCOVERAGENODE, NEXTRANDOMCOVERAGENODE (Figure 5), and those of the rivals (3.9.1)."""
@@ -309,23 +300,17 @@ class SpiderCast:
 
     def _adapt(self) -> None:
         """3.3.1: a node whose K_g coverage took only K_g links adds random coverage until it has enough links."""
-        if not self._adaptive:
-            return
         greedy, random = self.tasks
-        if not self._interest or greedy.under_covered:
-            return
-        if random.coverage == 0:
-            if greedy.degree == greedy.coverage:
-                random.raise_coverage()
-        elif not random.under_covered and random.coverage <= ADAPTIVE_COVERAGE_MAX:
-            if len({**greedy.neighbours, **random.neighbours}) < len(self._interest):
-                random.raise_coverage()
+        if self._adaptive and wants_more_links(greedy, random, len(self._interest)):
+            random.raise_coverage()
 
     # Messages, Figure 4.
 
     def _on_message(self, sender: NodeId, message: Message, now_us: int, out: list[Action]) -> None:
         if isinstance(message, Claims):
-            return self.roots.hear(self.tasks, sender, message.claims)
+            if not self.roots.hear(self.tasks, sender, message.claims):
+                out.append(Observe(interface.PeerMisbehaved(sender, "claims what cannot be")))
+            return
         kind: int = message.task  # type: ignore[attr-defined]
         if kind not in (Task.GREEDY, Task.RANDOM) or sender == self._node:
             out.append(Observe(interface.PeerMisbehaved(sender, "names no task of SpiderCast")))
@@ -355,7 +340,7 @@ class SpiderCast:
         if sender in task.neighbours or task.has_room:
             told = (task.degree + (sender not in task.neighbours), task.target)
             neighbour = Neighbour(message.degree, message.target, interest, told)
-            neighbour.is_bridge = message.is_bridge
+            neighbour.is_bridge = self._may_be_bridge(message, interest)
             self._add(message.task, sender, neighbour, now_us, out)
             out.append(self._to((sender,), ConnectOk(message.task, *told, self._interest)))
             task.grow_target()
@@ -390,6 +375,7 @@ class SpiderCast:
         if asking.open_peer != sender:
             return
         asking.open_peer = None
+        self._forget_address(sender)
         # READING: the candidate is m, not the sender.
         asking.redirect = message.peer
         self._wake(now_us, out)
@@ -426,6 +412,9 @@ class SpiderCast:
 
     def _on_mend_due(self, now_us: int, out: list[Action]) -> None:
         out.append(SetTimer(now_us + self._mend_us, MendDue()))
+        for node in self.tasks[Task.RANDOM].idle_bridges():
+            out.append(self._to((node,), Leave(Task.RANDOM)))
+            self._remove(Task.RANDOM, node, now_us, out)
         untold = self.roots.look(self.tasks, repeat=now_us // self._mend_us % REPEAT == 0)
         if untold:
             out.append(self._to(untold, Claims(self.roots.claims())))
@@ -435,6 +424,10 @@ class SpiderCast:
             peer = self.roots.next_bridge(self._view, {self._node, *random.neighbours}, key)
             if peer is not None:
                 self._ask(Task.RANDOM, peer, now_us, out, is_bridge=True)
+
+    def _may_be_bridge(self, message: Connect, interest: frozenset[TopicId]) -> bool:
+        """Only the random task has bridges, and only over a topic; any other would be a place that is never given up."""
+        return message.is_bridge and message.task == Task.RANDOM and not interest.isdisjoint(self._interest)
 
     # Failure detection.
 
@@ -459,6 +452,8 @@ class SpiderCast:
 
     def _add(self, kind: int, node: NodeId, neighbour: Neighbour, now_us: int, out: list[Action]) -> None:
         neighbour.heard_us = now_us
+        known = self.tasks[kind].neighbours.get(node)
+        neighbour.is_bridge = neighbour.is_bridge or (known is not None and known.is_bridge)
         is_new = all(node not in task.neighbours for task in self.tasks)
         self.tasks[kind].add(node, neighbour)
         self.roots.is_stale = True

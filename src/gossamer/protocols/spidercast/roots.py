@@ -5,7 +5,8 @@ island; up to one seed in a hundred ended so. Each node therefore says now and t
 id that it has heard of and how many links away that is. Whoever has heard of nobody lower for a while, but knows of a
 lower holder of the topic from its interest view, stands in another part than that one, and builds a bridge to it.
 
-A bridge takes a place of the random task, within its Margin: with Margin = 0 there are none.
+A bridge takes a place of the random task, within L_max + Margin: with K_r = 0 and Margin = 0 there is no room for one.
+It is let go when its ends share no topic any more.
 A root that is gone is forgotten because its distance only grows, until it is too far to be believed.
 """
 
@@ -22,8 +23,6 @@ DEPTH_MAX = 16
 PATIENCE = 8
 # Chosen: every 8th look says everything to everybody, should something have been lost; else only what is new is said.
 REPEAT = 8
-# Higher than any id.
-NOBODY = 2**64
 
 # (topic, lowest id heard of, links away)
 Claim = tuple[TopicId, NodeId, int]
@@ -42,10 +41,10 @@ class Roots:
         # Neighbours changed, or one claims something else than at the last look.
         self.is_stale = True
 
-    def forget(self, interest: Iterable[TopicId]) -> None:
-        """Begin anew with these topics."""
-        self._roots = dict.fromkeys(interest, (self._node, 0))
-        self._alone = dict.fromkeys(self._roots, 0)
+    def set_interest(self, interest: Iterable[TopicId]) -> None:
+        """The node holds these topics now; those that it held before stay as they are."""
+        self._roots = {topic: self._roots.get(topic, (self._node, 0)) for topic in interest}
+        self._alone = {topic: self._alone.get(topic, 0) for topic in self._roots}
         self.is_stale = True
 
     def look(self, tasks: Sequence[NeighbourTask], repeat: bool) -> tuple[NodeId, ...]:
@@ -55,12 +54,10 @@ class Roots:
             self.is_stale = False
             roots = dict.fromkeys(before, (self._node, 0))
             for task in tasks:
-                for neighbour in task.neighbours.values():
-                    said = neighbour.roots
-                    if not said:
-                        continue
+                for node, neighbour in task.neighbours.items():
                     for topic in neighbour.shared:
-                        root, links = said.get(topic, (NOBODY, 0))
+                        # One that has said nothing yet is itself there, at least.
+                        root, links = neighbour.roots.get(topic, (node, 0))
                         if (root, links + 1) < roots[topic] and links < DEPTH_MAX:
                             roots[topic] = (root, links + 1)
             self._roots = roots
@@ -79,14 +76,24 @@ class Roots:
         """What to tell neighbours."""
         return tuple((topic, root, links) for topic, (root, links) in self._roots.items())
 
-    def hear(self, tasks: Sequence[NeighbourTask], sender: NodeId, claims: Iterable[Claim]) -> None:
-        """Keep what a neighbour said."""
+    def hear(self, tasks: Sequence[NeighbourTask], sender: NodeId, claims: Iterable[Claim]) -> bool:
+        """Keep what a neighbour said of shared topics; says whether it can be true.
+
+        Nobody but a node itself is no link away from it, and no id is negative. A lower id than there is would be
+        believed all the same: a liar can keep its part of a topic from being bridged.
+        """
         said = {topic: (root, links) for topic, root, links in claims}
+        if any(root < 0 or (links == 0) != (root == sender) for root, links in said.values()):
+            return False
         for task in tasks:
             neighbour = task.neighbours.get(sender)
-            if neighbour is not None and said != neighbour.roots:
-                neighbour.roots = said
+            if neighbour is None:
+                continue
+            shared = {topic: said[topic] for topic in neighbour.shared if topic in said}
+            if shared != neighbour.roots:
+                neighbour.roots = shared
                 self.is_stale = True
+        return True
 
     def next_bridge(self, view: InterestView, exclude: Collection[NodeId], key: int) -> Peer | None:
         """Somebody in another part of a topic in which nobody lower was heard of for long enough."""

@@ -10,6 +10,9 @@ from gossamer.model.values.draw import ITEM_FACTOR, MASK, finish
 from gossamer.model.values.ids import NodeId, TopicId
 from gossamer.protocols.interface import Peer
 
+# Paper: "If its degree is lower than its number of subscriptions and K_r <= 3" (3.3.1).
+ADAPTIVE_COVERAGE_MAX = 3
+
 
 class Rule(IntEnum):
     """What a task wants of its neighbours."""
@@ -116,7 +119,7 @@ class NeighbourTask:
         self._interest = dict.fromkeys(interest)
         self._cover = dict.fromkeys(self._interest, 0)
         for neighbour in self.neighbours.values():
-            neighbour.heard_claims = False
+            _forget_claims(neighbour)
             self._share(neighbour)
         self._recount()
 
@@ -140,7 +143,7 @@ class NeighbourTask:
         for topic in neighbour.shared:
             self._cover[topic] -= 1
         neighbour.interest = interest
-        neighbour.roots = {}
+        _forget_claims(neighbour)
         self._share(neighbour)
         self._recount()
 
@@ -177,6 +180,10 @@ class NeighbourTask:
                     best = score
         return None if best is None else best[2]
 
+    def idle_bridges(self) -> list[NodeId]:
+        """Bridges whose ends share no topic any more."""
+        return [node for node, neighbour in self.neighbours.items() if neighbour.is_bridge and not neighbour.shared]
+
     def untold(self) -> list[NodeId]:
         """Neighbours whose last-told (degree, target) of this node is no longer true."""
         now = (len(self.neighbours), self.target)
@@ -208,6 +215,35 @@ class Asking:
         # The (degree, target) that the open CONNECT carried.
         self.told = (0, 0)
         self.is_bridge = False
+
+    def end_quarantines(self, now_us: int) -> None:
+        """Peers that were asked long enough ago may be asked again."""
+        for node in [node for node, until_us in self.quarantined.items() if until_us <= now_us]:
+            del self.quarantined[node]
+
+    def take_redirect(self, me: NodeId, task: NeighbourTask) -> Peer | None:
+        """The redirect candidate, if it is still one; it is used up."""
+        peer, self.redirect = self.redirect, None
+        if peer is None or peer.node == me or peer.node in task.neighbours or peer.node in self.quarantined:
+            return None
+        return peer
+
+
+def wants_more_links(greedy: NeighbourTask, random: NeighbourTask, topics: int) -> bool:
+    """3.3.1: whether K_r should be raised: K_g coverage took only K_g links, or there are fewer links than topics."""
+    if not topics or greedy.under_covered:
+        return False
+    if random.coverage == 0:
+        return greedy.degree == greedy.coverage
+    if random.under_covered or random.coverage > ADAPTIVE_COVERAGE_MAX:
+        return False
+    return len({**greedy.neighbours, **random.neighbours}) < topics
+
+
+def _forget_claims(neighbour: Neighbour) -> None:
+    """Of topics that one of the two did not hold before, nothing was said: both say everything again."""
+    neighbour.roots = {}
+    neighbour.heard_claims = False
 
 
 def interest_set(topics: Sequence[TopicId], most: int) -> frozenset[TopicId]:

@@ -1,0 +1,149 @@
+"""Looking for topics in parts: what peers may say, what it costs to believe them, and what is never kept for ever."""
+
+from gossamer.model.values.ids import Role
+from gossamer.protocols.interface import (
+    MessageReceived,
+    Observe,
+    PeerMisbehaved,
+    Send,
+    Started,
+    Subscribe,
+    TimerFired,
+    Unsubscribe,
+)
+from gossamer.protocols.spidercast.messages import Claims, Connect, ConnectOk, Heartbeat, Leave, MendDue, Redirect, Task
+from gossamer.protocols.spidercast.roots import PATIENCE
+from gossamer.protocols.systems import SYSTEMS, make_machine, read_parameters
+from gossamer.simulator.views import InterestOracle
+
+ME, LOW, HIGH = 50, 3, 90
+LOOK_US = 2_000_000
+
+
+class Lonely:
+    """One node with topic 7, which node 3 and node 90 hold too."""
+
+    def __init__(self, **settings):
+        self.oracle = InterestOracle(100)
+        for node in (ME, LOW, HIGH):
+            self.oracle.put(node, [7])
+        system = SYSTEMS["spidercast"]
+        parameters = read_parameters(system, settings)
+        self.machine = make_machine(system, parameters, 1, ME, self.oracle.view_for(parameters, 1, ME))
+        self.now_us = 0
+        self.sent = []
+        self.facts = []
+        self.give(Started((), b"here"))
+        self.give(Subscribe(7, Role.FOLLOWS))
+
+    @property
+    def part(self):
+        return self.machine._parts[0]
+
+    def give(self, event):
+        for action in self.machine.handle(event, self.now_us):
+            if isinstance(action, Send):
+                self.sent += [(node, action.message) for node in action.to]
+            elif isinstance(action, Observe):
+                self.facts.append(action.fact)
+
+    def hear(self, sender, message):
+        self.give(MessageReceived(sender, message))
+
+    def look(self, times=1):
+        for _ in range(times):
+            self.now_us += LOOK_US
+            self.give(TimerFired(MendDue()))
+
+    def bridge_requests(self):
+        return [node for node, message in self.sent if isinstance(message, Connect) and message.is_bridge]
+
+
+def test_a_node_that_hears_of_nobody_lower_asks_a_lower_holder_for_a_bridge():
+    node = Lonely()
+    node.look(PATIENCE - 1)
+    assert node.bridge_requests() == []
+    node.look()
+    assert node.bridge_requests() == [LOW]
+    node.hear(LOW, ConnectOk(Task.RANDOM, 1, 0, (7,)))
+    assert node.part.tasks[Task.RANDOM].neighbours[LOW].is_bridge
+    node.look(3 * PATIENCE)
+    assert node.bridge_requests() == [LOW], "one is enough"
+
+
+def test_a_lower_neighbour_that_never_speaks_is_there_all_the_same():
+    node = Lonely()
+    node.hear(LOW, Connect(Task.GREEDY, 0, 3, (7,)))
+    node.look(3 * PATIENCE)
+    assert node.bridge_requests() == []
+
+
+def test_only_the_random_task_has_bridges_and_only_over_a_shared_topic():
+    node = Lonely()
+    node.hear(60, Connect(Task.GREEDY, 0, 3, (7,), b"", True))
+    node.hear(61, Connect(Task.RANDOM, 0, 3, (8,), b"", True))
+    node.hear(62, Connect(Task.RANDOM, 0, 3, (7,), b"", True))
+    greedy, random = node.part.tasks
+    assert not greedy.neighbours[60].is_bridge
+    assert not random.neighbours[61].is_bridge
+    assert random.neighbours[62].is_bridge
+
+
+def test_a_bridge_without_a_topic_is_let_go_and_makes_room():
+    node = Lonely()
+    node.hear(62, Connect(Task.RANDOM, 0, 3, (7,), b"", True))
+    node.give(Unsubscribe(7))
+    node.look()
+    assert (62, Leave(Task.RANDOM)) in node.sent
+    assert not node.part.tasks[Task.RANDOM].neighbours
+
+
+def test_a_bridge_goes_when_the_other_end_loses_the_topic():
+    node = Lonely()
+    node.hear(62, Connect(Task.RANDOM, 0, 3, (7,), b"", True))
+    node.hear(62, Heartbeat(Task.RANDOM, 1, 0, (9,)))
+    node.look()
+    assert not node.part.tasks[Task.RANDOM].neighbours
+
+
+def test_a_bridge_stays_one_when_its_other_end_connects_again():
+    node = Lonely()
+    node.hear(62, Connect(Task.RANDOM, 0, 3, (7,), b"", True))
+    node.hear(62, Connect(Task.RANDOM, 0, 3, (7,)))
+    assert node.part.tasks[Task.RANDOM].neighbours[62].is_bridge
+
+
+def test_another_subscription_does_not_begin_the_wait_anew():
+    node = Lonely()
+    for topic in range(100, 100 + PATIENCE):
+        node.look()
+        node.give(Subscribe(topic, Role.FOLLOWS))
+    assert node.bridge_requests() == [LOW]
+
+
+def test_claims_that_cannot_be_true_are_refused_and_reported():
+    node = Lonely()
+    node.hear(HIGH, Connect(Task.GREEDY, 0, 3, (7,)))
+    for claims in (((7, -7, 0),), ((7, LOW, 0),), ((7, HIGH, 3),)):
+        node.facts.clear()
+        node.hear(HIGH, Claims(claims))
+        assert any(isinstance(fact, PeerMisbehaved) for fact in node.facts), claims
+    assert node.part.tasks[Task.GREEDY].neighbours[HIGH].roots == {}
+
+
+def test_of_what_a_neighbour_claims_only_shared_topics_are_kept():
+    node = Lonely()
+    node.hear(HIGH, Connect(Task.GREEDY, 0, 3, (*range(1_000),)))
+    node.hear(HIGH, Claims(tuple((topic, LOW, 1) for topic in range(1_000))))
+    assert node.part.tasks[Task.GREEDY].neighbours[HIGH].roots == {7: (LOW, 1)}
+    node.hear(12, Claims(((7, 1, 1),)))
+    node.look(2 * PATIENCE)
+    assert node.bridge_requests() == [], "it has heard of a lower one"
+
+
+def test_addresses_of_those_who_sent_us_on_are_not_kept():
+    node = Lonely()
+    for _ in range(20):
+        node.look(PATIENCE)
+        node.hear(LOW, Redirect(Task.RANDOM, None))
+    assert len(node.part._addresses) <= 1
