@@ -33,7 +33,7 @@ def repair(
         raise InputError(f"rho must be at least 1, got {rho:g}")
     held = {node: frozenset(interest).intersection(topics) for node, interest in interests.items()}
     order = sorted(held, key=lambda node: (len(held[node]), node))
-    parts = {topic: {node: node for node in order if topic in held[node]} for topic in set(topics)}
+    parts = {topic: {node: node for node in order if topic in held[node]} for topic in dict.fromkeys(topics)}
     degree = {node: degrees.get(node, 0) for node in order}
     for u, v in links:
         if u in held and v in held:
