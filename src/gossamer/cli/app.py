@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from gossamer import __version__
-from gossamer.cli import build, check, churn, plan, replay, reproduce, simulate, systems, workload
+from gossamer.cli import build, check, churn, ingest, plan, replay, reproduce, simulate, systems, workload
 from gossamer.model.values.errors import CheckFailed, GossamerError, InputError, MissingExtra
 
 app = typer.Typer(
@@ -24,6 +24,8 @@ app = typer.Typer(
 )
 app.add_typer(workload.app, name="workload")
 app.add_typer(churn.app, name="churn")
+app.command("ingest")(ingest.ingest)
+app.command("sample")(ingest.sample)
 app.command("build")(build.build)
 app.command("plan")(plan.plan)
 app.command("simulate")(simulate.simulate)

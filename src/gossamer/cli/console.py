@@ -47,6 +47,17 @@ def progress_bar() -> Iterator[Report]:
         yield print_line
 
 
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """A line that shows that something goes on, where there is nothing to count; plain elsewhere."""
+    if sys.stderr.isatty():
+        with Console(stderr=True).status(what):
+            yield
+    else:
+        typer.echo(f"{what} ...", err=True)
+        yield
+
+
 def print_json(content: Any) -> None:
     """One JSON document for a script to read."""
     typer.echo(msgspec.json.format(msgspec.json.encode(content), indent=2).decode())

@@ -22,6 +22,10 @@ Bounds = Annotated[
     bool, typer.Option("--bounds", help="Bound topic diameters instead of computing them: faster on large topics.")
 ]
 WorkloadFolder = Annotated[Path, typer.Argument(metavar="WORKLOAD", help="A folder that holds interests.parquet.")]
+Master = Annotated[
+    str | None, typer.Option("--master", metavar="URL", help="A Spark cluster; by default Spark runs in this process.")
+]
+Remote = Annotated[str | None, typer.Option("--remote", metavar="sc://...", help="A Spark Connect server.")]
 Out = Annotated[Path, typer.Argument(metavar="OUT", help="The folder to write; it must not exist.")]
 
 

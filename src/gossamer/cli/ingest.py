@@ -1,0 +1,120 @@
+"""`gossamer ingest` and `gossamer sample`: raw data into tables, and a part of it into a workload, on Spark."""
+
+import time
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from gossamer.cli.console import print_facts, print_json, working
+from gossamer.cli.options import Force, Json, Master, Out, Remote, Seed, manifest
+
+
+class Kind(StrEnum):
+    """What the lines of a file say."""
+
+    edges = "edges"
+    memberships = "memberships"
+    machine_events = "machine-events"
+
+
+class Graph(StrEnum):
+    """Who subscribes to whom."""
+
+    friends = "friends"
+    followers = "followers"
+
+
+def ingest(
+    kind: Annotated[Kind, typer.Argument(metavar="KIND", help="edges, memberships or machine-events.")],
+    source: Annotated[
+        str, typer.Argument(metavar="INPUT", help="A file, a folder, or a glob in quotes; plain or gzip.")
+    ],
+    out: Out,
+    directed: Annotated[bool, typer.Option("--directed", help="edges: source follows target, not friendship.")] = False,
+    max_bad: Annotated[
+        float, typer.Option(min=0, max=1, help="Refuse the input when more than this share of its lines is wrong.")
+    ] = 0.25,
+    master: Master = None,
+    remote: Remote = None,
+    force: Force = False,
+    json: Json = False,
+) -> None:
+    """Turn raw text into tables; what cannot be read goes to OUT/quarantine.parquet with its line and reason.
+
+    edges: OUT/edges.parquet (source, target); memberships: OUT/interests.parquet (node, topic); machine-events:
+    OUT/machine_events.parquet (at_us, node, event). Names are in OUT/names.parquet (id, name).
+
+    Example: gossamer ingest edges friends.txt.gz out/graph
+    """
+    from gossamer.model.tables.folders import check_output, output_folder, write_manifest
+    from gossamer.pipeline.ingest import ingest_edges, ingest_machine_events, ingest_memberships
+    from gossamer.pipeline.lines import input_files
+    from gossamer.pipeline.session import spark_session
+
+    started = time.monotonic()
+    files = input_files(source)
+    check_output(out, force, files)
+    with (
+        spark_session(master, remote) as spark,
+        working(f"reading {len(files)} files"),
+        output_folder(out, force, files) as folder,
+    ):
+        if kind is Kind.edges:
+            found = ingest_edges(spark, files, folder, directed, max_bad)
+        elif kind is Kind.memberships:
+            found = ingest_memberships(spark, files, folder, max_bad)
+        else:
+            found = ingest_machine_events(spark, files, folder, max_bad)
+        facts = {**vars(found.counts), **{f"{name}_named": count for name, count in found.names.items()}}
+        inputs = {file.name: {"bytes": file.stat().st_size} for file in files}
+        write_manifest(folder, manifest("ingest", None, started, inputs, facts, kind=kind.value, directed=directed))
+    _show(f"{kind.value} from {source}", facts, json)
+    if not json:
+        typer.echo(_balance(facts))
+
+
+def _balance(facts: dict[str, Any]) -> str:
+    return (
+        f"{facts['lines']:,} lines = {facts['comments']:,} comments + {facts['quarantined']:,} quarantined + "
+        f"{facts['self_loops']:,} self-loops + {facts['merged']:,} merged + {facts['rows']:,} rows."
+    )
+
+
+def sample(
+    graph: Annotated[Path, typer.Argument(metavar="GRAPH", help="A folder that `gossamer ingest edges` wrote.")],
+    out: Out,
+    nodes: Annotated[int, typer.Option(help="How many nodes.")],
+    seed: Seed,
+    seeds: Annotated[int, typer.Option(help="How many random nodes the search begins at.")] = 3,
+    kind: Annotated[
+        Graph, typer.Option(help="friends: both ends subscribe to each other; followers: the source to the target.")
+    ] = Graph.friends,
+    master: Master = None,
+    remote: Remote = None,
+    force: Force = False,
+    json: Json = False,
+) -> None:
+    """Sample a graph breadth-first, with all edges among the sampled, and make it a workload: every user is a topic.
+
+    Example: gossamer sample out/graph out/w --nodes 2000 --seed 1
+    """
+    from gossamer.model.tables.folders import check_output, output_folder, write_manifest
+    from gossamer.pipeline.sample import write_sample
+    from gossamer.pipeline.session import spark_session
+
+    started = time.monotonic()
+    check_output(out, force, [graph])
+    with spark_session(master, remote) as spark, working("sampling"), output_folder(out, force, [graph]) as folder:
+        rows = write_sample(spark, graph, folder, nodes, seeds, seed, kind.value)
+        inputs: dict[str, dict[str, Any]] = {"graph": {"folder": graph.name}}
+        write_manifest(folder, manifest("sample", seed, started, inputs, rows, kind=kind.value, seeds=seeds))
+    _show(f"sample of {graph}", rows, json)
+
+
+def _show(title: str, facts: dict[str, Any], json: bool) -> None:
+    if json:
+        print_json(facts)
+    else:
+        print_facts(title, facts)

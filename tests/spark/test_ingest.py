@@ -1,0 +1,182 @@
+"""Raw text into tables on embedded Spark: every line is accounted for, and ids do not depend on partitioning."""
+
+import gzip
+import json
+
+import pytest
+
+pytest.importorskip("pyspark", reason="the pipeline is part of gossamer[spark]")
+
+from gossamer.model.values.errors import InputError
+from gossamer.pipeline.ids import dense_ids
+from gossamer.pipeline.ingest import ingest_edges, ingest_machine_events, ingest_memberships
+from gossamer.pipeline.lines import input_files
+from gossamer.pipeline.sample import write_sample
+from gossamer.pipeline.session import spark_path, spark_session
+
+# One Java for all of these: the tests of a group run in one process.
+pytestmark = pytest.mark.xdist_group("spark")
+
+LINES = """# SNAP says so
+% and KONECT so
+1 2
+2\t1
+10,2
+
+3 3
+only
+a b c d e
+4 5 1.5
+5 4 0.5 7
+6 7 heavy
+8 9 1 1e999
+"""
+
+
+@pytest.fixture(scope="module")
+def spark():
+    with spark_session(driver_memory="1g") as session:
+        yield session
+
+
+def rows(spark, path, *order):
+    return [tuple(row) for row in spark.read.parquet(spark_path(path)).orderBy(*order).toLocalIterator()]
+
+
+def test_edges_are_read_whatever_separates_them_and_the_rest_is_quarantined_with_line_and_reason(spark, tmp_path):
+    (tmp_path / "e.txt").write_text(LINES)
+    (tmp_path / "out").mkdir()
+    found = ingest_edges(spark, input_files(str(tmp_path / "e.txt")), tmp_path / "out", directed=False, max_bad=0.6)
+    assert vars(found.counts) == {
+        "lines": 13,
+        "comments": 2,
+        "quarantined": 5,
+        "self_loops": 1,
+        "merged": 2,
+        "rows": 3,
+    }
+    assert rows(spark, tmp_path / "out" / "quarantine.parquet", "line") == [
+        ("e.txt", 6, "", "blank line"),
+        ("e.txt", 8, "only", "fewer than 2 columns"),
+        ("e.txt", 9, "a b c d e", "more than 4 columns"),
+        ("e.txt", 12, "6 7 heavy", "weight is not a number"),
+        ("e.txt", 13, "8 9 1 1e999", "time is too large"),
+    ]
+    names = dict(rows(spark, tmp_path / "out" / "names.parquet", "id"))
+    assert names == {0: "1", 1: "2", 2: "3", 3: "4", 4: "5", 5: "10"}
+    # Of two copies the smallest weight is kept; a column that a line does not have is empty.
+    assert rows(spark, tmp_path / "out" / "edges.parquet", "source", "target") == [
+        (0, 1, None, None),
+        (1, 5, None, None),
+        (3, 4, 0.5, 7.0),
+    ]
+    assert not (tmp_path / "out" / "lines.aside").exists()
+
+
+def test_directed_edges_keep_their_direction_and_folders_of_gzip_are_read(spark, tmp_path):
+    folder = tmp_path / "in"
+    folder.mkdir()
+    for number, text in enumerate(("b a\na b\n", "b a\nb c\n")):
+        (folder / f"{number}.gz").write_bytes(gzip.compress(text.encode()))
+    (tmp_path / "out").mkdir()
+    found = ingest_edges(spark, input_files(str(folder)), tmp_path / "out", directed=True)
+    assert (found.counts.rows, found.counts.merged, found.names) == (3, 1, {"nodes": 3})
+    assert [row[:2] for row in rows(spark, tmp_path / "out" / "edges.parquet", "source", "target")] == [
+        (0, 1),
+        (1, 0),
+        (1, 2),
+    ]
+
+
+def test_line_numbers_are_right_in_a_file_of_many_blocks(spark, tmp_path):
+    spark.conf.set("spark.sql.files.maxPartitionBytes", "1000")
+    try:
+        text = "".join("oops\n" if number in (1, 700, 999) else f"{number} {number + 1}\n" for number in range(1, 1000))
+        (tmp_path / "e.txt").write_text(text)
+        (tmp_path / "out").mkdir()
+        ingest_edges(spark, [tmp_path / "e.txt"], tmp_path / "out", directed=False)
+    finally:
+        spark.conf.unset("spark.sql.files.maxPartitionBytes")
+    assert [row[1] for row in rows(spark, tmp_path / "out" / "quarantine.parquet", "line")] == [1, 700, 999]
+
+
+@pytest.mark.parametrize("partitions", [1, 2, 8])
+def test_dense_ids_are_ranks_whatever_the_partitioning(spark, partitions):
+    values = [str(number) for number in (7, 10, 9, 100, 0)] + ["x", "é", "10"]
+    names = spark.createDataFrame([(value,) for value in values], "name string").repartition(partitions)
+    found = {row["name"]: row["id"] for row in dense_ids(names, partitions).toLocalIterator()}
+    expected = sorted(set(values), key=lambda name: (len(name.encode()), name.encode()))
+    assert found == {name: place for place, name in enumerate(expected)}
+
+
+def test_memberships_become_interests(spark, tmp_path):
+    (tmp_path / "m.txt").write_text("ann rock\nbob rock\nann jazz\nann rock\n")
+    (tmp_path / "out").mkdir()
+    found = ingest_memberships(spark, [tmp_path / "m.txt"], tmp_path / "out")
+    assert (found.counts.rows, found.counts.merged, found.names) == (3, 1, {"nodes": 2, "topics": 2})
+    assert rows(spark, tmp_path / "out" / "interests.parquet", "node", "topic") == [(0, 0), (0, 1), (1, 1)]
+
+
+def test_machine_events_are_read_with_empty_columns_and_wrong_events_are_not(spark, tmp_path):
+    (tmp_path / "events.csv").write_text(
+        "0,5,0,abc,0.5,0.25\n600,5,1,abc,,\n700,5,3,abc,1,1\n99999999999999999999,6,0,,,\n"
+    )
+    (tmp_path / "out").mkdir()
+    found = ingest_machine_events(spark, [tmp_path / "events.csv"], tmp_path / "out", max_bad=0.5)
+    assert (found.counts.rows, found.counts.quarantined) == (2, 2)
+    assert rows(spark, tmp_path / "out" / "machine_events.parquet", "at_us") == [(0, 0, 0), (600, 0, 1)]
+    reasons = [row[3] for row in rows(spark, tmp_path / "out" / "quarantine.parquet", "line")]
+    assert reasons == ["event is above 2", "time is not a whole number"]
+
+
+def test_a_file_of_another_kind_is_refused_and_so_is_one_cut_off(spark, tmp_path):
+    (tmp_path / "e.txt").write_text("1 2\n3 4\n")
+    (tmp_path / "out").mkdir()
+    with pytest.raises(InputError, match="2 of 2 lines cannot be read as time/machine/event"):
+        ingest_machine_events(spark, [tmp_path / "e.txt"], tmp_path / "out")
+    (tmp_path / "cut.gz").write_bytes(gzip.compress(b"1 2\n" * 100_000)[:-20])
+    (tmp_path / "more").mkdir()
+    with pytest.raises(InputError, match="cut off or not gzip"):
+        ingest_edges(spark, [tmp_path / "cut.gz"], tmp_path / "more", directed=False)
+
+
+def test_a_sample_is_the_same_whatever_the_partitioning_and_holds_all_edges_among_its_nodes(spark, tmp_path):
+    edges = [(node, (node * step + 1) % 200) for node in range(200) for step in (1, 7)]
+    (tmp_path / "e.txt").write_text("".join(f"{u} {v}\n" for u, v in edges))
+    (tmp_path / "graph").mkdir()
+    ingest_edges(spark, [tmp_path / "e.txt"], tmp_path / "graph", directed=False)
+    samples = []
+    for number, partitions in enumerate(("2", "16")):
+        spark.conf.set("spark.sql.shuffle.partitions", partitions)
+        folder = tmp_path / f"w{number}"
+        folder.mkdir()
+        found = write_sample(spark, tmp_path / "graph", folder, 60, 2, 5, "friends")
+        assert found["nodes"] == 60
+        samples.append(rows(spark, folder / "interests.parquet", "node", "topic"))
+    assert samples[0] == samples[1]
+    nodes = {node for row in samples[0] for node in row}
+    whole = rows(spark, tmp_path / "graph" / "edges.parquet", "source", "target")
+    inside = {edge for edge in whole if set(edge) <= nodes}
+    assert {(u, v) for u, v in samples[0] if u < v} == inside
+    assert set(samples[0]) == {(v, u) for u, v in samples[0]}
+    with pytest.raises(InputError, match="between 1 and the graph's 200 nodes"):
+        write_sample(spark, tmp_path / "graph", tmp_path / "w0", 201, 2, 5, "friends")
+
+
+@pytest.mark.parametrize(("name", "text"), [("nothing.txt", ""), ("missing.txt", None)])
+def test_input_that_is_not_there_or_empty_is_refused(tmp_path, name, text):
+    if text is not None:
+        (tmp_path / name).write_text(text)
+    with pytest.raises(InputError, match=r"is empty|there is no file"):
+        input_files(str(tmp_path / name))
+
+
+def test_the_manifest_can_be_read_by_others(spark, tmp_path):
+    """What Spark wrote is a table like any other: a folder of part files."""
+    from gossamer.model.tables.schemas import read_table
+
+    (tmp_path / "e.txt").write_text("1 2\n")
+    (tmp_path / "out").mkdir()
+    ingest_edges(spark, [tmp_path / "e.txt"], tmp_path / "out", directed=False)
+    table = read_table("edges", tmp_path / "out" / "edges.parquet")
+    assert json.loads(json.dumps(table.to_pylist())) == [{"source": 0, "target": 1}]
