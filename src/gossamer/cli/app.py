@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from gossamer import __version__
-from gossamer.cli import build, check, churn, ingest, plan, replay, reproduce, simulate, systems, workload
+from gossamer.cli import build, check, churn, ingest, plan, replay, reproduce, simulate, study, systems, workload
 from gossamer.model.values.errors import CheckFailed, GossamerError, InputError, MissingExtra
 
 app = typer.Typer(
@@ -32,6 +32,7 @@ app.command("simulate")(simulate.simulate)
 app.command("check")(check.check)
 app.command("replay")(replay.replay)
 app.command("systems")(systems.systems)
+app.command("study")(study.study)
 app.command("reproduce")(reproduce.reproduce)
 
 

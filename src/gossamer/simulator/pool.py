@@ -25,7 +25,7 @@ Progress = Callable[[str, int, int], None]
 def execute_all(runs: Sequence[Run], kept: Path, jobs: int, progress: Progress) -> dict[bytes, dict[str, Any]]:
     """The metrics of every run, by `run_key`; equal runs are carried out once."""
     wanted = {run_key(run): run for run in runs}
-    done = {key: found for key, run in wanted.items() if (found := _read(kept, run)) is not None}
+    done = {key: found for key, run in wanted.items() if (found := kept_result(kept, run)) is not None}
     todo = [run for key, run in wanted.items() if key not in done]
     progress("runs", len(done), len(wanted))
     if not todo:
@@ -35,12 +35,12 @@ def execute_all(runs: Sequence[Run], kept: Path, jobs: int, progress: Progress) 
     todo.sort(key=_size, reverse=True)
     # Spawned, not forked: numba and pyarrow have threads.
     with ProcessPoolExecutor(min(jobs, len(todo)), mp_context=get_context("spawn")) as pool:
-        waiting = {pool.submit(_metrics, run): run for run in todo}
+        waiting = {pool.submit(run_metrics, run): run for run in todo}
         try:
             for finished in as_completed(waiting):
                 run = waiting[finished]
                 done[run_key(run)] = finished.result()
-                _write(kept, run, done[run_key(run)])
+                keep_result(kept, run, done[run_key(run)])
                 progress("runs", len(done), len(wanted))
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
@@ -53,7 +53,8 @@ def run_key(run: Run) -> bytes:
     return msgspec.json.encode(run)
 
 
-def _metrics(run: Run) -> dict[str, Any]:
+def run_metrics(run: Run) -> dict[str, Any]:
+    """What is kept of a run: its figures and its degrees."""
     result = execute(run)
     degrees = {name: list(map(int, column)) for name, column in result.tables["degrees"].items()}
     return {**result.metrics, "degrees": degrees}
@@ -79,7 +80,8 @@ def _name(run: Run) -> str:
     return hashlib.sha256(run_key(run) + code_hash().encode()).hexdigest()[:32] + ".json"
 
 
-def _read(kept: Path, run: Run) -> dict[str, Any] | None:
+def kept_result(kept: Path, run: Run) -> dict[str, Any] | None:
+    """What a run gave, if this code has done it before."""
     try:
         content = msgspec.json.decode((kept / _name(run)).read_bytes(), type=dict[str, Any])
     except (OSError, ValueError):
@@ -87,7 +89,8 @@ def _read(kept: Path, run: Run) -> dict[str, Any] | None:
     return content
 
 
-def _write(kept: Path, run: Run, metrics: dict[str, Any]) -> None:
+def keep_result(kept: Path, run: Run, metrics: dict[str, Any]) -> None:
+    """Keep what a run gave."""
     making = kept / f".{_name(run)}.{os.getpid()}"
     making.write_bytes(msgspec.json.encode(metrics))
     making.replace(kept / _name(run))

@@ -1,0 +1,53 @@
+"""Churn from machine events: who of a sample of machines is there when, on a shorter time scale.
+
+The machines with the smallest keyed hashes are taken, so that the sample does not depend on partitioning; the trace is
+squeezed to the length that is asked for. A machine that is added at time zero is there from the start.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gossamer.model.arrays.churn import ABSENT, CRASH, JOIN, Churn
+from gossamer.model.values.errors import InputError
+from gossamer.pipeline.session import spark_path
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ADD, REMOVE = 0, 1
+# Chosen: nobody comes or goes in the last tenth, so that what is measured at the end has settled.
+QUIET_SHARE = 0.1
+
+
+def churn_from_events(spark: "SparkSession", folder: Path, node_count: int, until_us: int, seed: int) -> Churn:
+    """Joins and crashes of `node_count` machines, numbered from zero; a machine that is removed does not say goodbye."""
+    from pyspark.sql import functions as f
+
+    path = folder / "machine_events.parquet"
+    if not path.exists():
+        raise InputError(f"{folder} holds no machine_events.parquet; `gossamer ingest machine-events` makes one")
+    events = spark.read.parquet(spark_path(path)).where(f"event in ({ADD}, {REMOVE})")
+    machines = events.select("node").distinct().orderBy(f.xxhash64(f.lit(seed), "node"), "node").limit(node_count)
+    # As many rows as the sample has events; the sample is as large as the network that is simulated.
+    sampled = events.join(f.broadcast(machines), "node", "left_semi").orderBy("at_us", "node").toArrow()
+    nodes, at_us, kinds = (sampled.column(name).to_numpy() for name in ("node", "at_us", "event"))
+    known = np.unique(nodes)
+    if len(known) < node_count:
+        raise InputError(f"the trace has {len(known)} machines, fewer than the {node_count} that are asked for")
+    last_us = max(int(at_us.max()), 1)
+    squeezed = at_us * ((1 - QUIET_SHARE) * until_us / (last_us + 1))
+    return _churn(np.searchsorted(known, nodes), squeezed, kinds, node_count)
+
+
+def _churn(nodes: NDArray[np.int64], at_us: NDArray[np.float64], kinds: NDArray[np.int64], node_count: int) -> Churn:
+    starts_present = np.zeros(node_count, np.bool_)
+    starts_present[nodes[(kinds == ADD) & (at_us < 1)]] = True
+    later = at_us >= 1
+    absent = np.flatnonzero(~starts_present)
+    times = np.concatenate((np.zeros(len(absent), np.int64), at_us[later].astype(np.int64)))
+    who = np.concatenate((absent, nodes[later]))
+    events = np.concatenate((np.full(len(absent), ABSENT), np.where(kinds[later] == ADD, JOIN, CRASH)))
+    return Churn.from_rows(times, who, events)

@@ -1,0 +1,310 @@
+"""A whole study: raw data -> tables -> a workload -> every system -> measurements, each stage only if it must be.
+
+A stage is a folder with a manifest; it is left alone when the hash of its inputs, its settings and the code is what the
+manifest says. A stage is written under another name and renamed, so a study can be killed anywhere and run again.
+"""
+
+import hashlib
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+import gossamer
+from gossamer.model.tables.folders import output_folder, write_json, write_manifest
+from gossamer.model.values.errors import InputError
+from gossamer.model.values.run import Run
+from gossamer.model.values.time import SECOND_US
+from gossamer.pipeline.sweep import Failure, sweep
+from gossamer.protocols.systems import find_system, read_parameters
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Progress = Callable[[str, int, int], None]
+Count = Annotated[int, Meta(ge=1)]
+
+
+class Candidate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A system with its parameters; the label is what the report calls it."""
+
+    system: str
+    parameters: dict[str, Any] = {}
+    label: str = ""
+
+    def name(self) -> str:
+        """What the report calls it."""
+        return self.label or self.system
+
+
+class Study(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a study is made of; every field can be set in a TOML file."""
+
+    seed: int = 1
+    # A list of friendships, or none: one is made, flaws and all.
+    edges: str | None = None
+    users: Count = 200_000
+    mean_degree: Annotated[float, Meta(gt=0)] = 20.0
+    # Machine events, or none: a trace is made.
+    events: str | None = None
+    machines: Count = 12_500
+    max_bad: Annotated[float, Meta(ge=0, le=1)] = 0.25
+    # The sample that the systems are tried on.
+    nodes: Count = 2_000
+    sample_seeds: Count = 3
+    seeds: tuple[int, ...] = (1, 2, 3)
+    systems: tuple[Candidate, ...] = (
+        Candidate("spidercast"),
+        Candidate("spidercast", {"view": 0.05}, "spidercast, 5% views"),
+        Candidate("similarity"),
+        Candidate("random"),
+        Candidate("ring-per-topic"),
+        Candidate("mesh-per-topic"),
+        Candidate("gm"),
+        Candidate("lowoda"),
+        Candidate("minmaxoda"),
+    )
+    # Under churn, with messages: a smaller network, in virtual time.
+    churn_nodes: Count = 300
+    churn_minutes: Annotated[float, Meta(gt=0, le=1440)] = 10.0
+    churn_events: Count = 50
+    churn_systems: tuple[Candidate, ...] = (Candidate("spidercast"),)
+    disseminations: tuple[str, ...] = ("flood", "tree")
+
+    def check(self) -> None:
+        """Every system and parameter must be known before anything is computed."""
+        for candidate in (*self.systems, *self.churn_systems):
+            read_parameters(find_system(candidate.system), candidate.parameters)
+        if not self.seeds:
+            raise InputError("a study needs at least one seed")
+        if self.churn_nodes > self.nodes or self.nodes > self.users:
+            raise InputError(
+                "a study samples nodes from users, and churn_nodes from nodes: each at most the one before"
+            )
+
+
+def read_study(path: Path | None) -> Study:
+    """The study of a TOML file, or the default one."""
+    if path is None:
+        return Study()
+    try:
+        study = msgspec.toml.decode(path.read_bytes(), type=Study, strict=False)
+    except msgspec.ValidationError as error:
+        raise InputError(f"{path}: {error}; known settings: {', '.join(Study.__struct_fields__)}") from None
+    except msgspec.DecodeError as error:
+        raise InputError(f"{path} is not TOML: {error}") from None
+    study.check()
+    return study
+
+
+@dataclass
+class Stages:
+    """The stages of a study in their folder, and what became of each."""
+
+    folder: Path
+    said: Callable[[str], None]
+    done: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def run(self, name: str, inputs: dict[str, Any], work: Callable[[Path], dict[str, Any]]) -> Path:
+        """The stage's folder, made anew if it must be."""
+        key = hashlib.sha256(msgspec.json.encode([name, inputs, code_hash()], order="deterministic")).hexdigest()
+        path = self.folder / name
+        before = _manifest(path)
+        if before.get("key") == key:
+            self.said(f"{name}: nothing has changed")
+            self.done[name] = before
+            return path
+        self.said(f"{name} ...")
+        began = time.monotonic()
+        with output_folder(path, force=True) as making:
+            rows = work(making)
+            content = {
+                "gossamer": gossamer.__version__,
+                "key": key,
+                "inputs": inputs,
+                "rows": rows,
+                "stage_seconds": round(time.monotonic() - began, 1),
+            }
+            write_manifest(making, content)
+        self.done[name] = content
+        return path
+
+    def key(self, name: str) -> str:
+        """What stages that build on this one depend on."""
+        return str(self.done[name]["key"])
+
+
+def run_study(
+    spark: "SparkSession", study: Study, folder: Path, progress: Progress, said: Callable[[str], None]
+) -> Stages:
+    """Every stage in order; returns what became of them."""
+    study.check()
+    folder.mkdir(parents=True, exist_ok=True)
+    stages = Stages(folder, said)
+    edges, events = _raw(study, stages)
+    graph = _ingest(spark, study, stages, edges, events)
+    workload = _sample(spark, study, stages, graph)
+    _results(spark, study, stages, workload, progress)
+    return stages
+
+
+def _raw(study: Study, stages: Stages) -> tuple[Path, Path]:
+    """The files to read: given, or made."""
+    from gossamer.workloads.raw import write_raw_edges, write_raw_events
+
+    def make(folder: Path) -> dict[str, Any]:
+        rows: dict[str, Any] = {}
+        if study.edges is None:
+            rows["edges"] = vars(write_raw_edges(folder / "edges.txt", study.users, study.mean_degree, study.seed))
+        if study.events is None:
+            rows["events"] = vars(write_raw_events(folder / "events.csv.gz", study.machines, study.seed))
+        return rows
+
+    inputs = {
+        "seed": study.seed,
+        "users": study.users if study.edges is None else study.edges,
+        "mean_degree": study.mean_degree,
+        "machines": study.machines if study.events is None else study.events,
+    }
+    raw = stages.run("raw", inputs, make)
+    return (
+        Path(study.edges) if study.edges else raw / "edges.txt",
+        Path(study.events) if study.events else raw / "events.csv.gz",
+    )
+
+
+def _ingest(spark: "SparkSession", study: Study, stages: Stages, edges: Path, events: Path) -> Path:
+    from gossamer.model.tables.folders import file_sha256
+    from gossamer.pipeline.ingest import ingest_edges, ingest_machine_events
+    from gossamer.pipeline.lines import input_files
+
+    def identity(path: Path) -> Any:
+        # What was made is known by its stage; what was given, by its content.
+        return stages.key("raw") if stages.folder in path.parents else file_sha256(path)
+
+    files = input_files(str(edges))
+    graph = stages.run(
+        "graph",
+        {"edges": [identity(file) for file in files], "max_bad": study.max_bad},
+        lambda folder: vars(ingest_edges(spark, files, folder, False, study.max_bad).counts),
+    )
+    traces = input_files(str(events))
+    stages.run(
+        "machines",
+        {"events": [identity(file) for file in traces], "max_bad": study.max_bad},
+        lambda folder: vars(ingest_machine_events(spark, traces, folder, study.max_bad).counts),
+    )
+    return graph
+
+
+def _sample(spark: "SparkSession", study: Study, stages: Stages, graph: Path) -> Path:
+    from gossamer.model.tables.workload import read_workload, write_churn
+    from gossamer.pipeline.events import churn_from_events
+    from gossamer.pipeline.sample import write_sample
+
+    def sample(nodes: int) -> Callable[[Path], dict[str, Any]]:
+        return lambda folder: write_sample(spark, graph, folder, nodes, study.sample_seeds, study.seed, "friends")
+
+    common = {"graph": stages.key("graph"), "seeds": study.sample_seeds, "seed": study.seed}
+    workload = stages.run("workload", {**common, "nodes": study.nodes}, sample(study.nodes))
+    small = stages.run("churn-workload", {**common, "nodes": study.churn_nodes}, sample(study.churn_nodes))
+    until_us = int(study.churn_minutes * 60 * SECOND_US)
+
+    def make_churn(folder: Path) -> dict[str, Any]:
+        node_ids = read_workload(small).node_ids
+        churn = churn_from_events(spark, stages.folder / "machines", len(node_ids), until_us, study.seed)
+        return {"churn": write_churn(folder, churn, node_ids)}
+
+    inputs = {"machines": stages.key("machines"), "workload": stages.key("churn-workload"), "until_us": until_us}
+    stages.run("churn", inputs, make_churn)
+    return workload
+
+
+def study_runs(study: Study, folder: Path) -> list[tuple[str, str, Run]]:
+    """(label, what for, run): everything that is carried out."""
+    found = []
+    for candidate in study.systems:
+        planned = find_system(candidate.system).parts is None and candidate.system != "mesh-per-topic"
+        for seed in study.seeds[:1] if planned else study.seeds:
+            run = Run(
+                system=candidate.system, parameters=candidate.parameters, seed=seed, workload=str(folder / "workload")
+            )
+            found.append((candidate.name(), "build", run))
+    for candidate in study.churn_systems:
+        for dissemination in study.disseminations:
+            for seed in study.seeds:
+                run = Run(
+                    system=candidate.system,
+                    parameters=candidate.parameters,
+                    seed=seed,
+                    workload=str(folder / "churn-workload"),
+                    engine="event",
+                    until_us=int(study.churn_minutes * 60 * SECOND_US),
+                    churn=str(folder / "churn"),
+                    dissemination=dissemination,
+                    event_count=study.churn_events,
+                )
+                found.append((f"{candidate.name()}, {dissemination}", "churn", run))
+    return found
+
+
+def _results(spark: "SparkSession", study: Study, stages: Stages, workload: Path, progress: Progress) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from gossamer.simulator.pool import run_key
+
+    wanted = study_runs(study, stages.folder)
+    inputs = {
+        "workloads": [stages.key(name) for name in ("workload", "churn-workload", "churn")],
+        "runs": [[label, what, run] for label, what, run in wanted],
+    }
+    inputs = msgspec.to_builtins(inputs)
+    inputs["runs"] = [[label, what, {**run, "workload": "", "churn": ""}] for label, what, run in inputs["runs"]]
+    # A result is kept by its run; another workload under the same path must not find it.
+    token = hashlib.sha256("".join(inputs["workloads"]).encode()).hexdigest()[:16]
+
+    def carry_out(folder: Path) -> dict[str, Any]:
+        swept = sweep(spark, [run for _, _, run in wanted], stages.folder / "runs" / token, progress)
+        rows = []
+        for label, what, run in wanted:
+            metrics = swept.metrics.get(run_key(run))
+            if metrics is not None:
+                numbers = {name: value for name, value in metrics.items() if isinstance(value, int | float)}
+                rows.append({"label": label, "kind": what, **numbers, "system": run.system, "seed": run.seed})
+                rows[-1]["metrics"] = msgspec.json.encode(metrics).decode()
+        names = dict.fromkeys(name for row in rows for name in row)
+        columns = {name: [row.get(name) for row in rows] for name in names}
+        pq.write_table(pa.table(columns), folder / "results.parquet")
+        write_json(folder / "failures.json", [_describe(failure) for failure in swept.failures])
+        return {"results": len(rows), "failures": len(swept.failures)}
+
+    stages.run("results", inputs, carry_out)
+
+
+def _describe(failure: Failure) -> dict[str, Any]:
+    return {"system": failure.run.system, "seed": failure.run.seed, "reason": failure.reason}
+
+
+def _manifest(path: Path) -> dict[str, Any]:
+    try:
+        content: dict[str, Any] = msgspec.json.decode((path / "manifest.json").read_bytes())
+    except (OSError, msgspec.DecodeError):
+        return {}
+    return content
+
+
+@cache
+def code_hash() -> str:
+    """The source of every room that a stage depends on."""
+    root = Path(str(gossamer.__file__)).parent
+    digest = hashlib.sha256()
+    for room in ("kernels", "model", "pipeline", "planners", "protocols", "simulator", "workloads"):
+        for path in sorted((root / room).rglob("*.py")):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()

@@ -1,0 +1,85 @@
+"""Raw data as it comes from outside, flaws and all, so that ingest and quarantine have real work to do.
+
+A social graph as SNAP writes it, and machine events as the Google cluster trace has them. Flaws stand at fixed places:
+how many lines must end up in quarantine is known.
+"""
+
+import gzip
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from gossamer.kernels.sampling import units
+from gossamer.model.values.draw import Purpose, below, draw
+from gossamer.workloads.social import SocialLaw, make_social_graph
+
+U64 = np.uint64
+
+# Lines that no reader can take for an edge.
+BAD_EDGES = ("", "12345", "1 2 3 4 5 6", "7 8 heavy", "9 10 1e999")
+# Chosen: one flaw in so many lines, as in the files that people pass around.
+FLAW_EVERY = 20_000
+DAY_US = 86_400_000_000
+
+
+@dataclass(frozen=True)
+class RawCounts:
+    """What was written."""
+
+    lines: int
+    comments: int
+    bad: int
+    self_loops: int
+    repeated: int
+
+
+def write_raw_edges(path: Path, users: int, mean_degree: float, seed: int) -> RawCounts:
+    """A friendship graph as text, two ids a line, with comments, bad lines, self-loops and repeated edges in it."""
+    source, target = make_social_graph(users, SocialLaw(mean_degree=mean_degree), False, seed)
+    head = ["# Undirected friendships, made by Gossamer", f"# Users: {users} Edges: {len(source)}"]
+    bad = loops = repeated = 0
+    with path.open("w") as file:
+        file.write("\n".join(head) + "\n")
+        for first in range(0, len(source), FLAW_EVERY):
+            rows = slice(first, first + FLAW_EVERY)
+            u, v = source[rows].tolist(), target[rows].tolist()
+            lines = [f"{a}\t{b}" for a, b in zip(u, v, strict=True)]
+            lines.append(BAD_EDGES[bad % len(BAD_EDGES)])
+            lines.append(f"{u[0]} {u[0]}")
+            lines.append(f"{v[0]},{u[0]}")
+            bad, loops, repeated = bad + 1, loops + 1, repeated + 1
+            file.write("\n".join(lines) + "\n")
+    return RawCounts(len(head) + len(source) + bad + loops + repeated, len(head), bad, loops, repeated)
+
+
+def write_raw_events(path: Path, machines: int, seed: int, days: int = 29) -> RawCounts:
+    """Machine events as gzip CSV (time, machine, event, platform, cpus, memory), sorted by time, a few lines broken."""
+    rows: list[tuple[int, int, int]] = [(0, machine, 0) for machine in range(machines)]
+    # Chosen: as in the trace of 2011, two fifths of the machines go down at least once, for a quarter of an hour mostly.
+    goes = units(U64(seed), U64(Purpose.CHURN_PRESENT), U64(1), machines) < 0.41
+    for machine in np.flatnonzero(goes).tolist():
+        at_us = 0
+        for turn in range(1 + below(draw(seed, machine, Purpose.CHURN_ON, 0), 3)):
+            up = int(-np.log(1 - _unit(seed, machine, turn, 0)) * days / 2 * DAY_US)
+            down = int(-np.log(1 - _unit(seed, machine, turn, 1)) * 1_000_000_000)
+            at_us += max(up, 1)
+            if at_us >= days * DAY_US:
+                break
+            rows.append((at_us, machine, 1))
+            at_us += max(down, 1)
+            if at_us < days * DAY_US:
+                rows.append((at_us, machine, 0))
+    rows.sort()
+    bad = 0
+    with gzip.GzipFile(path, "wb", mtime=0) as file:
+        for number, (at_us, machine, event) in enumerate(rows):
+            file.write(f"{at_us},{machine},{event},platform,0.5,0.25\n".encode())
+            if number % 5_000 == 4_999:
+                file.write(b"%d,broken\n" % at_us)
+                bad += 1
+    return RawCounts(len(rows) + bad, 0, bad, 0, 0)
+
+
+def _unit(seed: int, machine: int, turn: int, item: int) -> float:
+    return draw(seed, machine, Purpose.CHURN_OFF, turn, item) / 2**64
