@@ -3,20 +3,14 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
-RUN ?= out/run
-SEED ?= 1
+RUN ?= out/study
 LOCK := uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes \
 	--no-header --no-annotate --no-emit-index-url --no-emit-find-links --quiet
 
 .PHONY: run test test-slow bench setup check lock clean
 
 run: setup
-	@$(BIN)/gossamer workload make $(RUN)/workload --nodes 20000 --topics 200 --subscriptions 10 \
-		--popularity rss --seed $(SEED) --force
-	@$(BIN)/gossamer workload show $(RUN)/workload
-	@$(BIN)/gossamer build cyclon $(RUN)/workload $(RUN)/cyclon --seed $(SEED) --force
-	@$(BIN)/gossamer build spidercast $(RUN)/workload $(RUN)/spidercast --seed $(SEED) --force
-	@echo "The workload is in $(RUN)/workload; overlays and metrics are in $(RUN)/cyclon and $(RUN)/spidercast."
+	@$(BIN)/gossamer study --out $(RUN)
 
 test: setup check
 	$(BIN)/python -m pytest -n 2 -m "not slow"

@@ -21,7 +21,7 @@ from gossamer.model.values.errors import InputError
 from gossamer.model.values.run import Run
 from gossamer.model.values.time import SECOND_US
 from gossamer.pipeline.sweep import Failure, sweep
-from gossamer.protocols.systems import find_system, read_parameters
+from gossamer.simulator.systems import check_wish, find_simulated
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -78,8 +78,11 @@ class Study(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     def check(self) -> None:
         """Every system and parameter must be known before anything is computed."""
-        for candidate in (*self.systems, *self.churn_systems):
-            read_parameters(find_system(candidate.system), candidate.parameters)
+        for candidate in self.systems:
+            check_wish(candidate.system, candidate.parameters)
+        for candidate in self.churn_systems:
+            for dissemination in self.disseminations:
+                check_wish(candidate.system, candidate.parameters, dissemination)
         if not self.seeds:
             raise InputError("a study needs at least one seed")
         if self.churn_nodes > self.nodes or self.nodes > self.users:
@@ -229,7 +232,8 @@ def study_runs(study: Study, folder: Path) -> list[tuple[str, str, Run]]:
     """(label, what for, run): everything that is carried out."""
     found = []
     for candidate in study.systems:
-        planned = find_system(candidate.system).parts is None and candidate.system != "mesh-per-topic"
+        # A plan without a draw in it is the same for every seed.
+        planned = find_simulated(candidate.system).planner is not None and candidate.system != "mesh-per-topic"
         for seed in study.seeds[:1] if planned else study.seeds:
             run = Run(
                 system=candidate.system, parameters=candidate.parameters, seed=seed, workload=str(folder / "workload")

@@ -20,7 +20,7 @@ from gossamer.protocols.spidercast.messages import (
     Timing,
 )
 from gossamer.protocols.spidercast.task import Rule
-from gossamer.protocols.systems import SYSTEMS, System, find_system
+from gossamer.protocols.systems import SYSTEMS, System, check_dissemination, find_system, read_parameters
 from gossamer.simulator.cycle import CyclonPopulation, Population
 from gossamer.simulator.spidercast import SpiderCastNumbers, SpiderCastPopulation
 
@@ -133,3 +133,12 @@ SIMULATED: Mapping[str, SimulatedSystem] = {
 def find_simulated(name: str) -> SimulatedSystem:
     """The system of this name, or an error that lists those there are."""
     return SIMULATED[find_system(name).name]
+
+
+def check_wish(name: str, parameters: Mapping[str, object], dissemination: str | None = None) -> SimulatedSystem:
+    """The system of this name, if it is known, its parameters are right and it carries the dissemination."""
+    simulated = find_simulated(name)
+    read_parameters(simulated.system, parameters)
+    if dissemination is not None:
+        check_dissemination(simulated.system, dissemination)
+    return simulated

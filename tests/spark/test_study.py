@@ -1,0 +1,109 @@
+"""A whole study, small: from raw text to report, and again."""
+
+from shutil import rmtree
+
+import pyarrow.parquet as pq
+import pytest
+
+pytest.importorskip("pyspark", reason="the pipeline is part of gossamer[spark]")
+
+from gossamer.analysis.report import write_report
+from gossamer.model.values.errors import InputError
+from gossamer.model.values.run import Run, WorkloadLaw
+from gossamer.pipeline.session import spark_session
+from gossamer.pipeline.study import Candidate, Study, read_study, run_study
+from gossamer.pipeline.sweep import sweep
+from gossamer.simulator.measure import silent
+
+pytestmark = pytest.mark.xdist_group("spark")
+
+SMALL = Study(
+    users=3_000,
+    mean_degree=8.0,
+    machines=300,
+    nodes=120,
+    seeds=(1, 2),
+    systems=(Candidate("spidercast"), Candidate("gm"), Candidate("random", {"links": 3}, "three random links")),
+    churn_nodes=30,
+    churn_minutes=1.0,
+    churn_events=5,
+    disseminations=("tree",),
+)
+
+
+@pytest.fixture(scope="module")
+def spark():
+    with spark_session(driver_memory="1g") as session:
+        yield session
+
+
+def results(folder):
+    table = pq.read_table(folder / "results" / "results.parquet")
+    return [
+        {name: value for name, value in row.items() if name not in ("run_seconds", "metrics")}
+        for row in table.to_pylist()
+    ]
+
+
+def test_a_study_goes_from_raw_text_to_a_report_and_does_nothing_twice(spark, tmp_path):
+    said = []
+    stages = run_study(spark, SMALL, tmp_path, silent, said.append)
+    made, read = (stages.done[name]["rows"] for name in ("raw", "graph"))
+    assert read["lines"] == made["edges"]["lines"]
+    assert read["quarantined"] == made["edges"]["bad"] > 0
+    assert read["self_loops"] == made["edges"]["self_loops"]
+    assert read["merged"] == made["edges"]["repeated"]
+    found = results(tmp_path)
+    assert [row["label"] for row in found].count("spidercast") == 2
+    assert [row["label"] for row in found].count("gm") == 1, "a plan does not depend on the seed"
+    assert {row["label"] for row in found if row["kind"] == "churn"} == {"spidercast, tree"}
+    assert all(row["partitioned_topics"] == 0 for row in found if row["label"] in ("spidercast", "gm"))
+    said.clear()
+    run_study(spark, SMALL, tmp_path, silent, said.append)
+    assert all(line.endswith("nothing has changed") for line in said), said
+
+    write_report(tmp_path, tmp_path / "report.html")
+    report = (tmp_path / "report.html").read_text()
+    assert "Use <b>spidercast</b>" in report
+    assert "blank line" in report
+    assert "http" not in report.replace("http://www.w3.org", "").replace("http://purl.org", "").replace(
+        "http://creativecommons.org", ""
+    ).replace("https://matplotlib.org", ""), "it opens offline"
+
+    # A stage that is lost is made again, and comes out the same.
+    rmtree(tmp_path / "results")
+    said.clear()
+    run_study(spark, SMALL, tmp_path, silent, said.append)
+    assert [line for line in said if not line.endswith("nothing has changed")] == ["results ..."]
+    assert results(tmp_path) == found
+
+
+def test_a_run_that_fails_is_a_row_and_not_the_end(spark, tmp_path):
+    runs = [
+        Run(system="gm", seed=1, workload=str(tmp_path / "nowhere")),
+        Run(system="random", seed=1, workload=WorkloadLaw(nodes=20, topics=3, subscriptions="2", popularity="rss")),
+    ]
+    swept = sweep(spark, runs, tmp_path / "runs", silent)
+    assert len(swept.metrics) == 1
+    assert "nowhere" in swept.failures[0].reason
+    again = sweep(spark, runs, tmp_path / "runs", silent)
+    assert again.metrics == swept.metrics
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ('[[systems]]\nsystem = "spidercats"\n', "did you mean spidercast"),
+        ('[[systems]]\nsystem = "gm"\nparameters = {rho = 3}\n', "gm has no parameter 'rho'"),
+        ("users = 0\n", "users"),
+        ("colour = 3\n", "colour"),
+        ("users = \n", "is not TOML"),
+        ("nodes = 10\nchurn_nodes = 20\n", "each at most the one before"),
+        ("seeds = []\n", "at least one seed"),
+    ],
+)
+def test_a_study_that_cannot_be_is_refused_before_anything_starts(tmp_path, text, sentence):
+    path = tmp_path / "study.toml"
+    path.write_text(text)
+    with pytest.raises(InputError, match=sentence):
+        read_study(path)
