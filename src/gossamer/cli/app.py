@@ -11,7 +11,20 @@ from typing import Annotated
 import typer
 
 from gossamer import __version__
-from gossamer.cli import build, check, churn, ingest, plan, replay, reproduce, simulate, study, systems, workload
+from gossamer.cli import (
+    analyse,
+    build,
+    check,
+    churn,
+    ingest,
+    plan,
+    replay,
+    reproduce,
+    simulate,
+    study,
+    systems,
+    workload,
+)
 from gossamer.model.values.errors import CheckFailed, GossamerError, InputError, MissingExtra
 
 app = typer.Typer(
@@ -30,6 +43,7 @@ app.command("build")(build.build)
 app.command("plan")(plan.plan)
 app.command("simulate")(simulate.simulate)
 app.command("check")(check.check)
+app.command("analyse")(analyse.analyse)
 app.command("replay")(replay.replay)
 app.command("systems")(systems.systems)
 app.command("study")(study.study)

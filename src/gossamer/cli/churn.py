@@ -2,14 +2,17 @@
 
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gossamer.cli.console import print_facts, print_json
-from gossamer.cli.options import Force, Json, Out, Seed, manifest
+from gossamer.cli.console import print_facts, print_json, working
+from gossamer.cli.options import Force, Json, Master, Out, Remote, Seed, manifest
 from gossamer.model.values.errors import InputError
 from gossamer.model.values.time import duration_us
+
+if TYPE_CHECKING:
+    from gossamer.model.arrays.churn import Churn
 
 app = typer.Typer(help="Who comes and goes: make churn tables.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -41,7 +44,6 @@ def make(
     """
     import numpy as np
 
-    from gossamer.model.arrays.churn import EVENT_NAMES
     from gossamer.model.tables.folders import check_output, file_sha256, output_folder, write_manifest
     from gossamer.model.tables.workload import INTERESTS, read_workload, write_churn
     from gossamer.workloads.churn import make_churn
@@ -62,10 +64,55 @@ def make(
         parameters = {"on": on, "off": off, "until": until, "crashes": crashes, "nodes": len(ids)}
         inputs = {} if workload is None else {"interests": {"sha256": file_sha256(workload / INTERESTS)}}
         write_manifest(folder, manifest("churn make", seed, started, inputs, {"churn": rows}, parameters=parameters))
+    _show(out, table, len(ids), json)
+
+
+@app.command("from-events")
+def from_events(
+    machines: Annotated[
+        Path, typer.Argument(metavar="MACHINES", help="A folder that `gossamer ingest machine-events` wrote.")
+    ],
+    out: Out,
+    workload: Annotated[Path, typer.Option(help="The workload whose nodes come and go.")],
+    seed: Seed,
+    until: Annotated[
+        str, typer.Option(metavar="T", help="How long the table lasts; the trace is squeezed to it.")
+    ] = "600s",
+    master: Master = None,
+    remote: Remote = None,
+    force: Force = False,
+    json: Json = False,
+) -> None:
+    """Make a churn table of a trace of machines, one random machine for each node of a workload; nobody says goodbye.
+
+    Example: gossamer churn from-events out/machines out/churn --workload out/w --until 600s --seed 1
+    """
+    from gossamer.model.tables.folders import check_output, file_sha256, output_folder, write_manifest
+    from gossamer.model.tables.workload import INTERESTS, read_workload, write_churn
+    from gossamer.pipeline.events import churn_from_events
+    from gossamer.pipeline.session import spark_session
+
+    started = time.monotonic()
+    check_output(out, force, [machines, workload])
+    ids = read_workload(workload).node_ids
+    with spark_session(master, remote) as spark, working("reading the trace"):
+        table = churn_from_events(spark, machines, len(ids), duration_us(until, "--until"), seed)
+    with output_folder(out, force, [machines, workload]) as folder:
+        rows = write_churn(folder, table, ids)
+        inputs = {"interests": {"sha256": file_sha256(workload / INTERESTS)}}
+        write_manifest(folder, manifest("churn from-events", seed, started, inputs, {"churn": rows}, until=until))
+    _show(out, table, len(ids), json)
+
+
+def _show(out: Path, table: "Churn", nodes: int, json: bool) -> None:
+    import numpy as np
+
+    from gossamer.model.arrays.churn import EVENT_NAMES
+
     counts = np.bincount(table.events, minlength=len(EVENT_NAMES))
     facts = {
-        "nodes": len(ids),
-        "present_at_start": int(table.present_at_start(len(ids)).sum()),
+        "nodes": nodes,
+        "present_at_start": int(table.present_at_start(nodes).sum()),
         **{f"{name}_events": int(count) for name, count in zip(EVENT_NAMES, counts, strict=True)},
     }
     if json:

@@ -17,6 +17,9 @@ def study(
     out: Annotated[Path, typer.Option(help="Where the study goes; finished stages there are not done again.")] = Path(
         "out/study"
     ),
+    data: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Study the real data sets in this folder instead of made ones.")
+    ] = None,
     master: Master = None,
     remote: Remote = None,
     json: Json = False,
@@ -30,9 +33,9 @@ def study(
     """
     from gossamer.analysis.report import write_report
     from gossamer.pipeline.session import spark_session
-    from gossamer.pipeline.study import read_study, run_study
+    from gossamer.pipeline.study import on_real_data, read_study, run_study
 
-    wanted = read_study(definition)
+    wanted = on_real_data(read_study(definition), data)
     started = time.monotonic()
 
     def say(what: str) -> None:

@@ -85,7 +85,7 @@ class Study(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
                 check_wish(candidate.system, candidate.parameters, dissemination)
         if not self.seeds:
             raise InputError("a study needs at least one seed")
-        if self.churn_nodes > self.nodes or self.nodes > self.users:
+        if self.churn_nodes > self.nodes or (self.edges is None and self.nodes > self.users):
             raise InputError(
                 "a study samples nodes from users, and churn_nodes from nodes: each at most the one before"
             )
@@ -103,6 +103,24 @@ def read_study(path: Path | None) -> Study:
         raise InputError(f"{path} is not TOML: {error}") from None
     study.check()
     return study
+
+
+# Where a folder of real data sets has what a study reads: the first that is there.
+REAL_EDGES = ("facebook100-cornell5/cornell5_edges.txt.gz", "ego-facebook/facebook_combined.txt.gz")
+REAL_EVENTS = ("google-2011-machines/part-00000-of-00001.csv.gz",)
+
+
+def on_real_data(study: Study, folder: Path | None) -> Study:
+    """The same study on the real data sets of a folder."""
+    if folder is None:
+        return study
+    found = []
+    for names in (REAL_EDGES, REAL_EVENTS):
+        there = [folder / name for name in names if (folder / name).is_file()]
+        if not there:
+            raise InputError(f"{folder} holds none of {', '.join(names)}")
+        found.append(str(there[0]))
+    return msgspec.structs.replace(study, edges=found[0], events=found[1])
 
 
 @dataclass
