@@ -4,7 +4,6 @@ Lines are read as text and split by expression: Spark's CSV reader takes one sep
 blank lines in silence and gives no line numbers.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from glob import glob
 from pathlib import Path
@@ -14,7 +13,6 @@ from gossamer.model.values.errors import InputError
 from gossamer.pipeline.session import spark_path
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import Column, DataFrame, SparkSession
 
 # Chosen: a longer name is a damaged line.
@@ -83,8 +81,11 @@ def judge_lines(lines: "DataFrame", kind: LineKind) -> "DataFrame":
     """The lines with `is_comment`, `reason` (empty: nothing is wrong) and a column for each column of the kind."""
     from pyspark.sql import functions as f
 
-    text = f.trim(f.col("value"))
-    fields = f.split(text, kind.separator)
+    # Split once, in a projection of its own: what follows looks at the columns many times.
+    kept = lines.columns
+    lines = lines.withColumn("text", f.trim(f.col("value")))
+    lines = lines.withColumn("fields", f.split("text", kind.separator))
+    text, fields = f.col("text"), f.col("fields")
     names = (*kind.columns, *kind.optional)
     column = {name: f.trim(f.get(fields, f.lit(place))) for place, name in enumerate(names)}
     is_comment = text.startswith("#") | text.startswith("%")
@@ -113,7 +114,7 @@ def judge_lines(lines: "DataFrame", kind: LineKind) -> "DataFrame":
     for name, most in kind.at_most:
         reason = reason.when(column[name].try_cast("bigint") > most, f"{name} is above {most}")
     return lines.select(
-        "*",
+        *kept,
         is_comment.alias("is_comment"),
         reason.otherwise("").alias("reason"),
         *(_typed(column[name], name, kind).alias(name) for name in names),
@@ -129,24 +130,27 @@ def _typed(column: "Column", name: str, kind: LineKind) -> "Column":
 def bad_lines(spark: "SparkSession", judged: "DataFrame", files: list[Path], kind: LineKind) -> "DataFrame":
     """(source, line, text, reason): a second pass, over those files alone that have a bad line.
 
-    A block's lines are numbered as they come, and blocks are put one after another: files may be large, their blocks are
-    few. Compressed files are one block.
+    A block is read by one task from its first line to its last, so the numbers that Spark gives to rows rise by one within
+    it, and blocks are put one after another: files may be large, their blocks are few. Compressed files are one block.
     """
     from pyspark.sql import Window
     from pyspark.sql import functions as f
 
-    with_bad = {row["file"] for row in judged.where("reason != ''").select("file").distinct().toLocalIterator()}
-    chosen = [file for file in files if _name(spark_path(file)) in {_name(other) for other in with_bad}]
+    bad_files = judged.where("reason != ''").select("file")
+    with_bad = {_name(row["file"]) for row in bad_files.distinct().toLocalIterator()} if len(files) > 1 else None
+    chosen = [file for file in files if with_bad is None or _name(spark_path(file)) in with_bad]
     if not chosen:
         return spark.createDataFrame([], "source string, line bigint, text string, reason string")
-    numbered = read_lines(spark, chosen).mapInArrow(_number, "file string, block bigint, value string, place bigint")
-    counts = numbered.groupBy("file", "block").count()
+    # Numbered after they are judged: Spark does not move a filter below a number, and would otherwise judge each line
+    # several times over inside the filter (five times slower).
+    numbered = judge_lines(read_lines(spark, chosen), kind).withColumn("row", f.monotonically_increasing_id())
+    blocks = numbered.groupBy("file", "block").agg(f.min("row").alias("first"), f.count(f.lit(1)).alias("count"))
     before = Window.partitionBy("file").orderBy("block").rowsBetween(Window.unboundedPreceding, -1)
-    offsets = counts.select("file", "block", f.coalesce(f.sum("count").over(before), f.lit(0)).alias("offset"))
-    bad = judge_lines(numbered, kind).where("reason != ''")
+    offsets = blocks.select("file", "block", "first", f.coalesce(f.sum("count").over(before), f.lit(0)).alias("offset"))
+    bad = numbered.where("reason != ''")
     return bad.join(f.broadcast(offsets), ["file", "block"]).select(
         f.element_at(f.split("file", "/"), -1).alias("source"),
-        (f.col("offset") + f.col("place") + 1).alias("line"),
+        (f.col("row") - f.col("first") + f.col("offset") + 1).alias("line"),
         f.substring("value", 1, TEXT_KEPT).alias("text"),
         "reason",
     )
@@ -155,19 +159,3 @@ def bad_lines(spark: "SparkSession", judged: "DataFrame", files: list[Path], kin
 def _name(path: str) -> str:
     """A file's path without what Spark writes before it (file:/ or file:///)."""
     return path.partition(":")[2].lstrip("/")
-
-
-def _number(batches: Iterator["pa.RecordBatch"]) -> Iterator["pa.RecordBatch"]:
-    """Lines of each block numbered from zero, in the order in which they are read."""
-    import numpy as np
-    import pyarrow as pa
-
-    places: dict[tuple[object, object], int] = {}
-    for batch in batches:
-        files, blocks = (batch.column(name).to_pylist() for name in ("file", "block"))
-        numbers = np.empty(batch.num_rows, np.int64)
-        for row, key in enumerate(zip(files, blocks, strict=True)):
-            numbers[row] = places.get(key, 0)
-            places[key] = int(numbers[row]) + 1
-        columns = [batch.column(name) for name in ("file", "block", "value")]
-        yield pa.RecordBatch.from_arrays([*columns, pa.array(numbers)], names=["file", "block", "value", "place"])
