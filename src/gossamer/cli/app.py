@@ -109,7 +109,7 @@ def main() -> None:
         where = f": {error.filename}" if error.filename else ""
         code = _say(f"{error.strerror or error}{where}", 2 if error.errno in _USERS_MISTAKE else 1)
     except SystemExit as ended:  # Typer's own: done, a usage error, or Ctrl-C
-        code = _say("stopped; nothing was written", 130) if ended.code == 130 else ended.code
+        code = _say("stopped; nothing half-written is left", 130) if ended.code == 130 else ended.code
     sys.exit(code)
 
 

@@ -42,8 +42,12 @@ def study(
         typer.echo(f"[{time.monotonic() - started:5.0f} s] {what}", err=True)
 
     say("starting Spark ...")
-    with spark_session(master, remote) as spark, progress_bar() as progress:
-        stages = run_study(spark, wanted, out, progress, say)
+    try:
+        with spark_session(master, remote) as spark, progress_bar() as progress:
+            stages = run_study(spark, wanted, out, progress, say)
+    except KeyboardInterrupt:
+        typer.echo("Finished stages are kept: the same command goes on from there.", err=True)
+        raise typer.Exit(130) from None
     report = out / "report.html"
     write_report(out, report)
     facts = {name: stage["rows"] for name, stage in stages.done.items()}

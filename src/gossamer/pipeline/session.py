@@ -4,11 +4,13 @@ Nothing else in this room asks where it runs. DataFrame API and Arrow functions 
 that the same code runs in process, on a cluster and over Connect.
 """
 
+import logging
 import os
+import signal
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -48,9 +50,15 @@ def spark_session(
     try:
         if not remote:
             session.sparkContext.setLogLevel("ERROR")
+            # PySpark's own way with Ctrl-C talks to Java from within the handler, while it may be talking already.
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        # A broken line to Java is an exception where it matters; py4j's log of it is not for users.
+        logging.getLogger().setLevel(logging.CRITICAL)
         yield session
     finally:
-        session.stop()
+        # After Ctrl-C Java may be gone already; that it cannot be asked to stop is no news to anybody.
+        with suppress(Exception):
+            session.stop()
 
 
 @contextmanager
