@@ -2,12 +2,13 @@
 
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from gossamer.cli.console import print_facts, print_json, working
+from gossamer.cli.console import working
 from gossamer.cli.options import Force, Json, Master, Out, Remote, WorkloadFolder, manifest
+from gossamer.cli.results import show_metrics
 
 
 def analyse(
@@ -26,7 +27,8 @@ def analyse(
 
     Example: gossamer analyse out/spidercast out/w out/analysis
     """
-    from gossamer.model.tables.folders import check_output, output_folder, write_json, write_manifest
+    from gossamer.model.tables.folders import check_output, file_sha256, output_folder, write_json, write_manifest
+    from gossamer.model.tables.workload import INTERESTS, OVERLAY
     from gossamer.pipeline.analyse import write_analysis
     from gossamer.pipeline.session import spark_session
 
@@ -39,12 +41,14 @@ def analyse(
     ):
         found = write_analysis(spark, overlay, workload, folder)
         write_json(folder / "metrics.json", found)
-        inputs: dict[str, dict[str, Any]] = {"overlay": {"path": overlay.name}, "workload": {"path": workload.name}}
+        links = overlay / OVERLAY if (overlay / OVERLAY).exists() else overlay
+        inputs = {
+            name: {"sha256": file_sha256(path)}
+            for name, path in (("overlay", links), ("interests", workload / INTERESTS))
+        }
         rows = {"topics": found["topics"], "nodes": found["nodes"]}
         write_manifest(folder, manifest("analyse", None, started, inputs, rows))
-    if json:
-        print_json(found)
-        return
-    print_facts(f"{overlay} on {workload}", found)
+    show_metrics(f"{overlay} on {workload}", found, json)
     parted = found["partitioned_topics"]
-    typer.echo("Every topic is connected." if not parted else f"{parted} of {found['topics']} topics are parted.")
+    if not json:
+        typer.echo("Every topic is connected." if not parted else f"{parted} of {found['topics']} topics are parted.")

@@ -7,8 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from gossamer.cli.console import print_facts, print_json, working
+from gossamer.cli.console import working
 from gossamer.cli.options import Force, Json, Master, Out, Remote, Seed, manifest
+from gossamer.cli.results import show_metrics
 
 
 class Kind(StrEnum):
@@ -48,7 +49,7 @@ def ingest(
 
     Example: gossamer ingest edges friends.txt.gz out/graph
     """
-    from gossamer.model.tables.folders import check_output, output_folder, write_manifest
+    from gossamer.model.tables.folders import check_output, file_sha256, output_folder, write_manifest
     from gossamer.pipeline.ingest import ingest_edges, ingest_machine_events, ingest_memberships
     from gossamer.pipeline.lines import input_files
     from gossamer.pipeline.session import spark_session
@@ -68,9 +69,9 @@ def ingest(
         else:
             found = ingest_machine_events(spark, files, folder, max_bad)
         facts = {**vars(found.counts), **{f"{name}_named": count for name, count in found.names.items()}}
-        inputs = {file.name: {"bytes": file.stat().st_size} for file in files}
+        inputs = {file.name: {"sha256": file_sha256(file)} for file in files}
         write_manifest(folder, manifest("ingest", None, started, inputs, facts, kind=kind.value, directed=directed))
-    _show(f"{kind.value} from {source}", facts, json)
+    show_metrics(f"{kind.value} from {source}", facts, json)
     if not json:
         typer.echo(_balance(facts))
 
@@ -100,7 +101,7 @@ def sample(
 
     Example: gossamer sample out/graph out/w --nodes 2000 --seed 1
     """
-    from gossamer.model.tables.folders import check_output, output_folder, write_manifest
+    from gossamer.model.tables.folders import check_output, file_sha256, output_folder, write_manifest
     from gossamer.pipeline.sample import write_sample
     from gossamer.pipeline.session import spark_session
 
@@ -108,13 +109,6 @@ def sample(
     check_output(out, force, [graph])
     with spark_session(master, remote) as spark, working("sampling"), output_folder(out, force, [graph]) as folder:
         rows = write_sample(spark, graph, folder, nodes, seeds, seed, kind.value)
-        inputs: dict[str, dict[str, Any]] = {"graph": {"folder": graph.name}}
+        inputs = {"edges": {"sha256": file_sha256(graph / "edges.parquet")}}
         write_manifest(folder, manifest("sample", seed, started, inputs, rows, kind=kind.value, seeds=seeds))
-    _show(f"sample of {graph}", rows, json)
-
-
-def _show(title: str, facts: dict[str, Any], json: bool) -> None:
-    if json:
-        print_json(facts)
-    else:
-        print_facts(title, facts)
+    show_metrics(f"sample of {graph}", rows, json)

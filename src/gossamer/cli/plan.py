@@ -1,4 +1,4 @@
-"""`gossamer plan`: a central overlay as wanted, how far it can be from the best, and files that live nodes load."""
+"""`gossamer plan`: a central overlay as wanted, how far it can be from the best, and a file of peers for live nodes."""
 
 import resource
 import time

@@ -8,7 +8,6 @@ import hashlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,6 +20,7 @@ from gossamer.model.values.errors import InputError
 from gossamer.model.values.run import Run
 from gossamer.model.values.time import SECOND_US
 from gossamer.pipeline.sweep import Failure, sweep
+from gossamer.simulator.pool import code_hash, run_key
 from gossamer.simulator.systems import check_wish, find_simulated
 
 if TYPE_CHECKING:
@@ -133,7 +133,9 @@ class Stages:
 
     def run(self, name: str, inputs: dict[str, Any], work: Callable[[Path], dict[str, Any]]) -> Path:
         """The stage's folder, made anew if it must be."""
-        key = hashlib.sha256(msgspec.json.encode([name, inputs, code_hash()], order="deterministic")).hexdigest()
+        key = hashlib.sha256(
+            msgspec.json.encode([name, inputs, code_hash("pipeline")], order="deterministic")
+        ).hexdigest()
         path = self.folder / name
         before = _manifest(path)
         if before.get("key") == key:
@@ -169,8 +171,8 @@ def run_study(
     stages = Stages(folder, said)
     edges, events = _raw(study, stages)
     graph = _ingest(spark, study, stages, edges, events)
-    workload = _sample(spark, study, stages, graph)
-    _results(spark, study, stages, workload, progress)
+    _sample(spark, study, stages, graph)
+    _results(spark, study, stages, progress)
     return stages
 
 
@@ -223,7 +225,7 @@ def _ingest(spark: "SparkSession", study: Study, stages: Stages, edges: Path, ev
     return graph
 
 
-def _sample(spark: "SparkSession", study: Study, stages: Stages, graph: Path) -> Path:
+def _sample(spark: "SparkSession", study: Study, stages: Stages, graph: Path) -> None:
     from gossamer.model.tables.workload import read_workload, write_churn
     from gossamer.pipeline.events import churn_from_events
     from gossamer.pipeline.sample import write_sample
@@ -232,7 +234,7 @@ def _sample(spark: "SparkSession", study: Study, stages: Stages, graph: Path) ->
         return lambda folder: write_sample(spark, graph, folder, nodes, study.sample_seeds, study.seed, "friends")
 
     common = {"graph": stages.key("graph"), "seeds": study.sample_seeds, "seed": study.seed}
-    workload = stages.run("workload", {**common, "nodes": study.nodes}, sample(study.nodes))
+    stages.run("workload", {**common, "nodes": study.nodes}, sample(study.nodes))
     small = stages.run("churn-workload", {**common, "nodes": study.churn_nodes}, sample(study.churn_nodes))
     until_us = int(study.churn_minutes * 60 * SECOND_US)
 
@@ -243,7 +245,6 @@ def _sample(spark: "SparkSession", study: Study, stages: Stages, graph: Path) ->
 
     inputs = {"machines": stages.key("machines"), "workload": stages.key("churn-workload"), "until_us": until_us}
     stages.run("churn", inputs, make_churn)
-    return workload
 
 
 def study_runs(study: Study, folder: Path) -> list[tuple[str, str, Run]]:
@@ -275,11 +276,9 @@ def study_runs(study: Study, folder: Path) -> list[tuple[str, str, Run]]:
     return found
 
 
-def _results(spark: "SparkSession", study: Study, stages: Stages, workload: Path, progress: Progress) -> None:
+def _results(spark: "SparkSession", study: Study, stages: Stages, progress: Progress) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
-
-    from gossamer.simulator.pool import run_key
 
     wanted = study_runs(study, stages.folder)
     inputs = {
@@ -319,14 +318,3 @@ def _manifest(path: Path) -> dict[str, Any]:
     except (OSError, msgspec.DecodeError):
         return {}
     return content
-
-
-@cache
-def code_hash() -> str:
-    """The source of every room that a stage depends on."""
-    root = Path(str(gossamer.__file__)).parent
-    digest = hashlib.sha256()
-    for room in ("kernels", "model", "pipeline", "planners", "protocols", "simulator", "workloads"):
-        for path in sorted((root / room).rglob("*.py")):
-            digest.update(path.read_bytes())
-    return digest.hexdigest()

@@ -38,7 +38,7 @@ def plan_within(interest: Interest, degree_budget: int, progress: Progress | Non
     def connect(count: int) -> Draft:
         kept = np.zeros(interest.topic_count, np.bool_)
         kept[order[:count]] = True
-        draft = Draft(_only(interest, kept))
+        draft = Draft(only_topics(interest, kept))
         draft.connect(MINMAXODA, capacities)
         return draft
 
@@ -102,7 +102,7 @@ def _try_each(interest: Interest, overlay: Overlay, is_parted: NDArray[np.bool_]
     return overlay
 
 
-def _only(interest: Interest, kept: NDArray[np.bool_]) -> Interest:
+def only_topics(interest: Interest, kept: NDArray[np.bool_]) -> Interest:
     """The same nodes with these topics alone; ids stay."""
     rows = kept[interest.node_topics]
     return Interest.from_pairs(

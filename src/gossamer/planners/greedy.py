@@ -123,18 +123,13 @@ class Draft:
         total = int(work.numbers[kernel.LEFT])
         before = len(self._u)
         while not work.numbers[kernel.IS_DONE]:
-            u, v = by_links(), by_links()
+            u, v = np.empty(LINKS_AT_ONCE, np.int32), np.empty(LINKS_AT_ONCE, np.int32)
             taken = kernel.take_greedily(self._state, work, counts_degrees, rho, u, v)
             self._u, self._v = np.concatenate((self._u, u[:taken])), np.concatenate((self._v, v[:taken]))
             if progress is not None:
                 progress("joining components", total - int(work.numbers[kernel.LEFT]), total)
         u, v = self._nodes[self._u[before:]], self._nodes[self._v[before:]]
         return list(zip(np.minimum(u, v).tolist(), np.maximum(u, v).tolist(), strict=True))
-
-
-def by_links() -> Ids:
-    """Room for the links between two reports."""
-    return np.empty(LINKS_AT_ONCE, np.int32)
 
 
 def plan(interest: Interest, rule: Rule, existing: Overlay | None = None, progress: Progress | None = None) -> Overlay:

@@ -11,7 +11,7 @@ from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay
 from gossamer.model.values.errors import InputError
 from gossamer.planners.bounds import LowerBounds, lower_bounds
-from gossamer.planners.budget import plan_within
+from gossamer.planners.budget import only_topics, plan_within
 from gossamer.planners.divide import plan_in_parts
 from gossamer.planners.greedy import GM, MINMAXODA, Draft, Progress, Rule, lowoda
 from gossamer.planners.improve import attach, improve, shorten
@@ -103,9 +103,10 @@ def make_plan(
         draft = Draft(interest, existing)
         draft.connect(wanted.rule(), progress=progress)
         overlay = draft.overlay()
+    # Topics that the budget gave up need no links, and no bound is about them.
+    connected = only_topics(interest, ~np.isin(np.arange(interest.topic_count), parted)) if len(parted) else interest
     if wanted.improve:
-        reached = _only_connected(interest, parted)
-        better = improve(reached, overlay, wanted.objective != "average", progress)
+        better = improve(connected, overlay, wanted.objective != "average", progress)
         facts |= {"greedy_links": overlay.link_count, "greedy_max_degree": int(overlay.degrees.max(initial=0))}
         facts |= {"removed_links": better.removed, "moved_links": better.moved, "improving_rounds": better.rounds}
         overlay = better.overlay
@@ -114,15 +115,5 @@ def make_plan(
         facts["max_degree_before_diameter"] = int(overlay.degrees.max(initial=0))
         overlay = shorten(interest, overlay, min(wanted.diameter, most), progress)
         facts["links_for_diameter"] = overlay.link_count - before
-    bounds = lower_bounds(_only_connected(interest, parted), redundancy, progress)
+    bounds = lower_bounds(connected, redundancy, progress)
     return Planned(overlay, bounds, parted, too_small, facts)
-
-
-def _only_connected(interest: Interest, parted: NDArray[np.int64]) -> Interest:
-    """Without the topics that the budget gave up: their links need not be kept."""
-    if not len(parted):
-        return interest
-    rows = ~np.isin(interest.node_topics, parted)
-    return Interest.from_pairs(
-        interest.owners[rows], interest.node_topics[rows], interest.node_count, interest.topic_count
-    )

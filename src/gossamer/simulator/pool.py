@@ -66,11 +66,11 @@ def _size(run: Run) -> int:
 
 
 @cache
-def code_hash() -> str:
-    """The source of every room that a result depends on."""
+def code_hash(*more: str) -> str:
+    """The source of every room that a result depends on, and of others."""
     root = Path(str(gossamer.__file__)).parent
     digest = hashlib.sha256()
-    for room in ("kernels", "model", "planners", "protocols", "simulator", "workloads"):
+    for room in ("kernels", "model", "planners", "protocols", "simulator", "workloads", *more):
         for path in sorted((root / room).rglob("*.py")):
             digest.update(path.read_bytes())
     return digest.hexdigest()
