@@ -117,9 +117,16 @@ def _ending(metrics: dict[str, Any]) -> str:
     gap = f"no plan has fewer than {metrics['links_at_least']} links or a maximum degree under {metrics['max_degree_at_least']}"
     given_up = metrics.get("topics_given_up", [])
     if given_up:
-        some = ", ".join(map(str, given_up[:10])) + (", ..." if len(given_up) > 10 else "")
-        return f"{len(given_up)} topics do not fit in the budget ({some}); for the others {gap}."
+        return f"{len(given_up)} topics do not fit in the budget ({_some(given_up)}); for the others {gap}."
     too_small = metrics.get("topics_too_small_for_redundancy", [])
     if too_small:
-        return f"Every topic is connected; {len(too_small)} with too few holders are complete graphs; {gap}."
+        return (
+            f"Every topic is connected; {len(too_small)} with too few holders for that redundancy are complete graphs "
+            f"({_some(too_small)}); {gap}."
+        )
     return f"Every topic is connected; {gap}."
+
+
+def _some(topics: list[int]) -> str:
+    """The first of them; metrics.json has all."""
+    return ", ".join(map(str, topics[:10])) + (", ..." if len(topics) > 10 else "")
