@@ -234,6 +234,10 @@ MUTANTS = {
     "keeps L after agreeing to part": ("    if under == 0:\n        task.target[peer] = task.counts[peer]\n", ""),
     "never raises past one": ("random.uncovered[node] > 0 or coverage > ADAPTIVE_COVERAGE_MAX", "True"),
     "drops when stuck whatever it covers": ("fewest > (under if stuck else 0)", "fewest > (under + 1 if stuck else 0)"),
+    "looks while neighbours move": (
+        "            state.stale[node] = True\n            continue\n",
+        "            state.stale[node] = True\n",
+    ),
     "takes roots from the unmet": ("has_spoken = task.met[slot]", "has_spoken = True"),
     "keeps idle bridges": ("        _drop_idle_bridges(world, random, node, counters)\n", ""),
     "sleeps through new claims": ("        state.stale[task.nodes[slot]] = True\n", ""),

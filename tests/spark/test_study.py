@@ -1,5 +1,8 @@
 """A whole study, small: from raw text to report, and again."""
 
+import os
+import signal
+from functools import partial
 from shutil import rmtree
 
 import pyarrow.parquet as pq
@@ -12,7 +15,7 @@ from gossamer.model.values.errors import InputError
 from gossamer.model.values.run import Run, WorkloadLaw
 from gossamer.pipeline.session import spark_session
 from gossamer.pipeline.study import Candidate, Study, read_study, run_study
-from gossamer.pipeline.sweep import sweep
+from gossamer.pipeline.sweep import isolated, sweep
 from gossamer.simulator.measure import silent
 
 pytestmark = pytest.mark.xdist_group("spark")
@@ -88,6 +91,33 @@ def test_a_run_that_fails_is_a_row_and_not_the_end(spark, tmp_path):
     assert "nowhere" in swept.failures[0].reason
     again = sweep(spark, runs, tmp_path / "runs", silent)
     assert again.metrics == swept.metrics
+
+
+def test_a_run_that_kills_its_process_or_never_ends_is_a_row_too():
+    assert isolated(os.getcwd, 60) == (os.getcwd(), "")
+    assert isolated(os.getpid, 60) == isolated(os.getpid, 60) != (os.getpid(), ""), "kernels are loaded once"
+    found, reason = isolated(partial(os._exit, 3), 60)
+    assert found is None
+    assert "exit code 3, 2 times" in reason
+    found, reason = isolated(signal.pause, 0.2)
+    assert found is None
+    assert "longer than 0.2 s" in reason
+    assert isolated(os.getcwd, 60) == (os.getcwd(), ""), "the next one is none the worse"
+
+
+def test_a_run_that_takes_too_long_does_not_stop_the_others(spark, tmp_path):
+    law = WorkloadLaw(nodes=20, topics=3, subscriptions="2", popularity="rss")
+    large = WorkloadLaw(nodes=200_000, topics=1_000, subscriptions="20", popularity="rss")
+    runs = [
+        Run(system="gm", seed=1, workload=large),
+        *(Run(system="random", seed=seed, workload=law) for seed in range(3)),
+    ]
+    done = []
+    swept = sweep(spark, runs, tmp_path / "runs", lambda *progress: done.append(progress[1:]), limit_seconds=3)
+    assert [failure.run.system for failure in swept.failures] == ["gm"]
+    assert "longer than 3 s" in swept.failures[0].reason
+    assert len(swept.metrics) == 3
+    assert done == [(count, 4) for count in range(5)], "each is told of as it ends"
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from gossamer.protocols.systems import SYSTEMS, make_machine, read_parameters
 from gossamer.simulator.views import InterestOracle
 
 ME, LOW, HIGH = 50, 3, 90
-LOOK_US = 2_000_000
+LOOK_US = 5_000_000
 
 
 class Lonely:
@@ -35,6 +35,8 @@ class Lonely:
         self.facts = []
         self.give(Started((), b"here"))
         self.give(Subscribe(7, Role.FOLLOWS))
+        # One that has just started waits for its neighbours to settle.
+        self.look()
 
     @property
     def part(self):
@@ -69,6 +71,20 @@ def test_a_node_that_hears_of_nobody_lower_asks_a_lower_holder_for_a_bridge():
     assert node.part.tasks[Task.RANDOM].neighbours[LOW].is_bridge
     node.look(3 * PATIENCE)
     assert node.bridge_requests() == [LOW], "one is enough"
+
+
+def test_a_node_whose_neighbours_come_and_go_waits_until_they_settle():
+    node = Lonely()
+    node.hear(HIGH, Connect(Task.GREEDY, 0, 3, (7,)))
+    node.look()
+    assert not [message for _, message in node.sent if isinstance(message, Claims)]
+    node.look()
+    assert (HIGH, Claims(((7, ME, 0),))) in node.sent
+    for _ in range(2 * PATIENCE):
+        node.hear(HIGH, Leave(Task.GREEDY))
+        node.look()
+        node.hear(HIGH, Connect(Task.GREEDY, 0, 3, (7,)))
+    assert node.bridge_requests() == []
 
 
 def test_a_lower_neighbour_that_never_speaks_is_there_all_the_same():

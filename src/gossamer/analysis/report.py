@@ -122,7 +122,7 @@ def advice(found: Sequence[Standing]) -> list[str]:
 def write_report(study: Path, path: Path) -> None:
     """Read a study's folder and write its report, under another name first."""
     rows = pq.read_table(study / "results" / "results.parquet").to_pylist()
-    failures = msgspec.json.decode((study / "results" / "failures.json").read_bytes())
+    failures = pq.read_table(study / "results" / "failures.parquet").to_pylist()
     stages = {
         folder.name: msgspec.json.decode((folder / "manifest.json").read_bytes())
         for folder in sorted(study.iterdir())

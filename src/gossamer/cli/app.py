@@ -47,6 +47,7 @@ app.command("analyse")(analyse.analyse)
 app.command("replay")(replay.replay)
 app.command("systems")(systems.systems)
 app.command("study")(study.study)
+app.command("sweep")(study.sweep)
 app.command("reproduce")(reproduce.reproduce)
 
 

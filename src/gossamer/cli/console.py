@@ -9,7 +9,16 @@ from typing import Any
 import msgspec
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table
 from rich.text import Text
 
@@ -19,11 +28,19 @@ PLAIN_SECONDS = 2.0
 Report = Callable[[str, int, int], None]
 
 
+class _Rate(ProgressColumn):
+    """How many a second."""
+
+    def render(self, task: Task) -> Text:
+        """See rich."""
+        return Text("" if task.speed is None else f"{task.speed:,.3g}/s")
+
+
 @contextmanager
 def progress_bar() -> Iterator[Report]:
     """A function to call with (what, done, total): a bar on a terminal, plain lines elsewhere."""
     if sys.stderr.isatty():
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), _Rate())
         with Progress(
             *columns, TimeElapsedColumn(), TimeRemainingColumn(), console=Console(stderr=True), transient=True
         ) as bars:
@@ -37,14 +54,26 @@ def progress_bar() -> Iterator[Report]:
             yield draw_bar
     else:
         last = time.monotonic()
+        # When each thing was first heard of, and how much of it was done then: what was kept from before is not speed.
+        began: dict[str, tuple[float, int]] = {}
 
         def print_line(what: str, done: int, total: int) -> None:
             nonlocal last
-            if time.monotonic() - last >= PLAIN_SECONDS:
-                last = time.monotonic()
-                typer.echo(f"{what}: {done} of {total}", err=True)
+            now = time.monotonic()
+            began.setdefault(what, (now, done))
+            if now - last >= PLAIN_SECONDS:
+                last = now
+                typer.echo(f"{what}: {done} of {total}{_pace(now, *began[what], done, total)}", err=True)
 
         yield print_line
+
+
+def _pace(now: float, began: float, done_then: int, done: int, total: int) -> str:
+    """How fast it goes, and how long it will take still."""
+    if done == done_then or now == began:
+        return ""
+    rate = (done - done_then) / (now - began)
+    return f", {rate:,.3g} a second, {(total - done) / rate:,.0f} s left"
 
 
 @contextmanager

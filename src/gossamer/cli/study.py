@@ -1,25 +1,33 @@
-"""`gossamer study`: raw data to report in one command, on Spark."""
+"""`gossamer study`: raw data to report in one command, on Spark; `gossamer sweep`: the same without the report."""
 
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gossamer.cli.console import print_json, progress_bar
 from gossamer.cli.options import Json, Master, Remote
 
+if TYPE_CHECKING:
+    from gossamer.pipeline.study import Stages
+
+Definition = Annotated[
+    Path | None, typer.Argument(metavar="[STUDY.toml]", help="What to study; without it the default study.")
+]
+StudyOut = Annotated[
+    Path, typer.Option("--out", help="Where the study goes; finished stages there are not done again.")
+]
+Data = Annotated[
+    Path | None,
+    typer.Option("--data", metavar="DIR", help="Study the real data sets in this folder instead of made ones."),
+]
+
 
 def study(
-    definition: Annotated[
-        Path | None, typer.Argument(metavar="[STUDY.toml]", help="What to study; without it the default study.")
-    ] = None,
-    out: Annotated[Path, typer.Option(help="Where the study goes; finished stages there are not done again.")] = Path(
-        "out/study"
-    ),
-    data: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Study the real data sets in this folder instead of made ones.")
-    ] = None,
+    definition: Definition = None,
+    out: StudyOut = Path("out/study"),
+    data: Data = None,
     master: Master = None,
     remote: Remote = None,
     json: Json = False,
@@ -32,6 +40,34 @@ def study(
     Example: gossamer study --out out/study
     """
     from gossamer.analysis.report import write_report
+
+    stages = _run(definition, out, data, master, remote)
+    report = out / "report.html"
+    write_report(out, report)
+    _show(stages, json, {"report": str(report)}, f"The report is {report}")
+
+
+def sweep(
+    definition: Definition = None,
+    out: StudyOut = Path("out/study"),
+    data: Data = None,
+    master: Master = None,
+    remote: Remote = None,
+    json: Json = False,
+) -> None:
+    """Carry out a study's runs, one a Spark task, and keep each result as it comes; `gossamer study` adds the report.
+
+    Writes OUT/results/results.parquet, and OUT/results/failures.parquet for runs that crashed or took longer than the
+    study's run_seconds. Stopped anywhere, the same command goes on.
+
+    Example: gossamer sweep study.toml --out out/study
+    """
+    stages = _run(definition, out, data, master, remote)
+    results = stages.folder / "results"
+    _show(stages, json, {"results": str(results)}, f"The tables are in {results}")
+
+
+def _run(definition: Path | None, out: Path, data: Path | None, master: str | None, remote: str | None) -> "Stages":
     from gossamer.pipeline.session import spark_session
     from gossamer.pipeline.study import on_real_data, read_study, run_study
 
@@ -44,15 +80,16 @@ def study(
     say("starting Spark ...")
     try:
         with spark_session(master, remote) as spark, progress_bar() as progress:
-            stages = run_study(spark, wanted, out, progress, say)
+            return run_study(spark, wanted, out, progress, say)
     except KeyboardInterrupt:
-        typer.echo("Finished stages are kept: the same command goes on from there.", err=True)
+        typer.echo("Finished stages and runs are kept: the same command goes on from there.", err=True)
         raise typer.Exit(130) from None
-    report = out / "report.html"
-    write_report(out, report)
+
+
+def _show(stages: "Stages", json: bool, where: dict[str, str], sentence: str) -> None:
     facts = {name: stage["rows"] for name, stage in stages.done.items()}
     if json:
-        print_json({"report": str(report), "stages": facts})
+        print_json({**where, "stages": facts})
         return
     failed = facts["results"]["failures"]
-    typer.echo(f"{facts['results']['results']} runs done, {failed} failed. The report is {report}")
+    typer.echo(f"{facts['results']['results']} runs done, {failed} failed. {sentence}")

@@ -6,7 +6,7 @@ manifest says. A stage is written under another name and renamed, so a study can
 
 import hashlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,11 +15,12 @@ import msgspec
 from msgspec import Meta
 
 import gossamer
-from gossamer.model.tables.folders import output_folder, write_json, write_manifest
+from gossamer.model.tables.folders import output_folder, write_manifest
+from gossamer.model.tables.schemas import write_table
 from gossamer.model.values.errors import InputError
 from gossamer.model.values.run import Run
 from gossamer.model.values.time import SECOND_US
-from gossamer.pipeline.sweep import Failure, sweep
+from gossamer.pipeline.sweep import LIMIT_SECONDS, Failure, sweep
 from gossamer.simulator.pool import code_hash, run_key
 from gossamer.simulator.systems import check_wish, find_simulated
 
@@ -75,6 +76,8 @@ class Study(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     churn_events: Count = 50
     churn_systems: tuple[Candidate, ...] = (Candidate("spidercast"),)
     disseminations: tuple[str, ...] = ("flood", "tree")
+    # A run that takes longer is stopped, and is a row among the failures.
+    run_seconds: Annotated[float, Meta(gt=0, le=LIMIT_SECONDS)] = LIMIT_SECONDS
 
     def check(self) -> None:
         """Every system and parameter must be known before anything is computed."""
@@ -291,7 +294,8 @@ def _results(spark: "SparkSession", study: Study, stages: Stages, progress: Prog
     token = hashlib.sha256("".join(inputs["workloads"]).encode()).hexdigest()[:16]
 
     def carry_out(folder: Path) -> dict[str, Any]:
-        swept = sweep(spark, [run for _, _, run in wanted], stages.folder / "runs" / token, progress)
+        runs = [run for _, _, run in wanted]
+        swept = sweep(spark, runs, stages.folder / "runs" / token, progress, study.run_seconds)
         rows = []
         for label, what, run in wanted:
             metrics = swept.metrics.get(run_key(run))
@@ -302,14 +306,19 @@ def _results(spark: "SparkSession", study: Study, stages: Stages, progress: Prog
         names = dict.fromkeys(name for row in rows for name in row)
         columns = {name: [row.get(name) for row in rows] for name in names}
         pq.write_table(pa.table(columns), folder / "results.parquet")
-        write_json(folder / "failures.json", [_describe(failure) for failure in swept.failures])
+        write_table("failures", folder / "failures.parquet", _failure_columns(swept.failures))
         return {"results": len(rows), "failures": len(swept.failures)}
 
     stages.run("results", inputs, carry_out)
 
 
-def _describe(failure: Failure) -> dict[str, Any]:
-    return {"system": failure.run.system, "seed": failure.run.seed, "reason": failure.reason}
+def _failure_columns(failures: Sequence[Failure]) -> dict[str, list[Any]]:
+    return {
+        "system": [failure.run.system for failure in failures],
+        "seed": [failure.run.seed for failure in failures],
+        "run": [run_key(failure.run).decode() for failure in failures],
+        "reason": [failure.reason for failure in failures],
+    }
 
 
 def _manifest(path: Path) -> dict[str, Any]:

@@ -6,7 +6,9 @@ done the other does not do again.
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,10 +18,19 @@ from gossamer.model.values.run import Run
 from gossamer.simulator.pool import keep_result, kept_result, run_key, run_metrics
 
 if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
 Progress = Callable[[str, int, int], None]
+
+# Chosen: a day; a study may say less.
+LIMIT_SECONDS = 86_400.0
+# Chosen: a process that was killed for want of memory may fare better the second time; the third would not.
+ATTEMPTS = 2
+# Chosen: threads of the driver that wait for a task each; a cluster with more cores gets its tasks a little later.
+AT_ONCE_MAX = 64
 
 
 @dataclass(frozen=True)
@@ -38,65 +49,116 @@ class Swept:
     failures: list[Failure]
 
 
-def sweep(spark: "SparkSession", runs: Sequence[Run], kept: Path, progress: Progress) -> Swept:
-    """Carry out what is not kept yet."""
+def sweep(
+    spark: "SparkSession", runs: Sequence[Run], kept: Path, progress: Progress, limit_seconds: float = LIMIT_SECONDS
+) -> Swept:
+    """Carry out what is not kept yet; a result is kept when its run ends, so a kill costs only what is under way."""
     wanted = {run_key(run): run for run in runs}
     done = {key: found for key, run in wanted.items() if (found := kept_result(kept, run)) is not None}
     todo = [run for key, run in wanted.items() if key not in done]
     failures: list[Failure] = []
     kept.mkdir(parents=True, exist_ok=True)
-    # As many tasks in one job as a shuffle has, a few for each core: what a job has done is kept, and a kill costs one job.
-    at_once = int(spark.conf.get("spark.sql.shuffle.partitions") or 8)
     progress("runs", len(done), len(wanted))
-    for first in range(0, len(todo), at_once):
-        batch = todo[first : first + at_once]
-        for run, (metrics, reason) in zip(batch, _carry_out(spark, batch), strict=True):
+    # A job for each run: what one does to its job is no matter to the others. There are a few for each core, so that no
+    # core waits for the driver.
+    pool = ThreadPoolExecutor(min(int(spark.conf.get("spark.sql.shuffle.partitions") or 8), AT_ONCE_MAX))
+    try:
+        waiting = {pool.submit(_job, spark, run_key(run), limit_seconds): run for run in todo}
+        for ended in as_completed(waiting):
+            run, (metrics, reason) = waiting[ended], ended.result()
             if metrics is None:
                 failures.append(Failure(run, reason))
             else:
                 keep_result(kept, run, metrics)
                 done[run_key(run)] = metrics
-        progress("runs", len(done) + len(failures), len(wanted))
+            progress("runs", len(done) + len(failures), len(wanted))
+    finally:
+        # After Ctrl-C the threads end when the session does.
+        pool.shutdown(wait=False, cancel_futures=True)
+    failures.sort(key=lambda failure: run_key(failure.run))
     return Swept(done, failures)
 
 
-def _carry_out(spark: "SparkSession", batch: Sequence[Run]) -> list[tuple[dict[str, Any] | None, str]]:
-    """One job; if a worker died so often that the job was given up, each run by itself."""
-    try:
-        return _job(spark, batch)
-    except Exception as error:
-        if len(batch) == 1:
-            return [(None, f"the task failed {str(error).strip().splitlines()[0][:300]}")]
-        return [result for run in batch for result in _carry_out(spark, [run])]
+def _job(spark: "SparkSession", text: bytes, limit_seconds: float) -> tuple[dict[str, Any] | None, str]:
+    """One run as one task; Spark tries it again elsewhere if its worker is lost."""
 
-
-def _job(spark: "SparkSession", batch: Sequence[Run]) -> list[tuple[dict[str, Any] | None, str]]:
-    texts = [run_key(run) for run in batch]
-
-    def execute_rows(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
+    def execute_row(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
         import pyarrow as pa
 
-        for rows in batches:
-            for number in map(int, rows.column("id").to_numpy()):
-                metrics, reason = _attempt(texts[number])
-                yield pa.RecordBatch.from_pydict({"id": [number], "metrics": [metrics], "reason": [reason]})
+        for _ in batches:
+            metrics, reason = isolated(partial(_carry_out, text), limit_seconds)
+            yield pa.RecordBatch.from_pydict({"metrics": [metrics], "reason": [reason]})
 
-    # A row for each task: `range` makes as many partitions as rows. As many rows come back as a batch has.
-    table = spark.range(0, len(batch), 1, len(batch)).mapInArrow(
-        execute_rows, "id bigint, metrics binary, reason string"
-    )
-    found = {row["id"]: row for row in table.toArrow().to_pylist()}
-    return [
-        (msgspec.json.decode(found[number]["metrics"]) if found[number]["metrics"] else None, found[number]["reason"])
-        for number in range(len(batch))
-    ]
-
-
-def _attempt(text: bytes) -> tuple[bytes | None, str]:
-    """In a worker: carry one run out; what it raises is its result."""
-    began = time.monotonic()
     try:
-        metrics = run_metrics(msgspec.json.decode(text, type=Run))
+        # All of the one row is taken: a worker whose rows are left behind is not used again, and another costs a second.
+        table = spark.range(0, 1, 1, 1).mapInArrow(execute_row, "metrics binary, reason string").toArrow()
     except Exception as error:
-        return None, f"{type(error).__name__}: {error}"
-    return msgspec.json.encode({**metrics, "run_seconds": round(time.monotonic() - began, 3)}), ""
+        return None, f"the task was given up: {str(error).strip().splitlines()[0][:300]}"
+    (row,) = table.to_pylist()
+    return (msgspec.json.decode(row["metrics"]) if row["metrics"] else None), row["reason"]
+
+
+def _carry_out(text: bytes) -> bytes:
+    began = time.monotonic()
+    metrics = run_metrics(msgspec.json.decode(text, type=Run))
+    return msgspec.json.encode({**metrics, "run_seconds": round(time.monotonic() - began, 3)})
+
+
+class _Runner:
+    """A process beside a worker that does one piece of work after another; it ends when its worker does.
+
+    Forked, because a new interpreter would cost a second, and kept, because so does loading the compiled kernels.
+    """
+
+    def __init__(self) -> None:
+        from multiprocessing import get_context
+
+        context = get_context("fork")
+        self.connection, theirs = context.Pipe()
+        self.process = context.Process(target=_serve, args=(self.connection, theirs), daemon=True)
+        self.process.start()
+        theirs.close()
+
+    def end(self) -> int | None:
+        """Stop it, whatever it does; returns its exit code."""
+        self.process.join(timeout=1)
+        self.process.kill()
+        self.process.join()
+        self.connection.close()
+        return self.process.exitcode
+
+
+# This worker's runner, once it has one.
+_runners: list[_Runner] = []
+
+
+def isolated(work: Callable[[], Any], limit_seconds: float) -> tuple[Any, str]:
+    """In a worker: what some work gives, or None and why it gave nothing, whatever it does to the process it is in."""
+    for _ in range(ATTEMPTS):
+        runner = _runners.pop() if _runners else _Runner()
+        try:
+            runner.connection.send(work)
+            if not runner.connection.poll(limit_seconds):
+                runner.process.kill()
+                runner.end()
+                return None, f"stopped: it took longer than {limit_seconds:g} s"
+            found: tuple[Any, str] = runner.connection.recv()
+        except (EOFError, OSError):
+            code = runner.end()
+            continue
+        _runners.append(runner)
+        return found
+    return None, f"its process died with exit code {code}, {ATTEMPTS} times"
+
+
+def _serve(unused: "Connection", there: "Connection") -> None:
+    unused.close()
+    while True:
+        try:
+            work = there.recv()
+        except EOFError:
+            return
+        try:
+            there.send((work(), ""))
+        except Exception as error:
+            there.send((None, f"{type(error).__name__}: {error}"))

@@ -182,6 +182,9 @@ class SpiderCastPopulation:
             for place, topic in enumerate(interest, start=int(world.starts[node])):
                 if topic in kept:
                     self.roots.roots[place], self.roots.links[place], self.roots.alone[place] = kept[topic]
+            self.roots.stale[node] = True
+            for task in self.tasks:
+                self.roots.stale[task.nodes[task.starts[node] : task.starts[node] + task.counts[node]]] = True
         for task in self.tasks:
             kernel.recover_around(world, task, node)
 

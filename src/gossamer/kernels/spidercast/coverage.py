@@ -122,7 +122,6 @@ def count_cover(world: World, task: TaskState, node: int, other: int, change: in
 def count_anew(world: World, task: TaskState, node: int) -> None:
     """Count coverage anew, after an interest or K changed."""
     task.quiet[node] = False
-    task.moved[node] = True
     start = world.starts[node]
     task.cover[start : start + world.sizes[node]] = 0
     task.uncovered[node] = world.sizes[node] if task.coverage[node] > 0 else 0

@@ -267,6 +267,7 @@ def begin(world: World, task: TaskState, coverage: int, node: int) -> None:
     task.coverage[node] = coverage
     task.redirect[node] = -1
     task.quiet[node] = False
+    task.moved[node] = True
     task.quarantine[node, :] = -1
     count_anew(world, task, node)
 

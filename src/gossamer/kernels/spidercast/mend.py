@@ -176,7 +176,8 @@ def mend_cycle(
 ) -> None:
     """Every node looks, claims, and builds a bridge where it has been alone for long; `rule` is the random task's.
 
-    A node whose neighbours neither changed nor said anything new would see and say the same again, and does neither.
+    A node whose neighbours came or went since its last turn waits. One that was told nothing new, and whose neighbours are
+    who they were, would see and say the same again, and does neither.
     """
     longest = 1
     for node in range(len(world.sizes)):
@@ -186,16 +187,20 @@ def mend_cycle(
         start = world.starts[node]
         end = start + world.sizes[node]
         _drop_idle_bridges(world, random, node, counters)
-        moved = greedy.moved[node] or random.moved[node]
+        if greedy.moved[node] or random.moved[node]:
+            greedy.moved[node] = random.moved[node] = False
+            state.stale[node] = True
+            continue
         changed = False
-        if moved or state.stale[node]:
+        if state.stale[node]:
+            state.stale[node] = False
             changed = _look(world, greedy, random, state, depth_max, node, before)
-            if not changed and not repeat and moved:
-                counters[M_CLAIMS] += _count_untold(greedy, random, node)
-            if changed or moved:
+            untold = _count_untold(greedy, random, node)
+            if not changed and not repeat:
+                counters[M_CLAIMS] += untold
+            if changed or untold > 0:
                 _claim(greedy, state, node)
                 _claim(random, state, node)
-            greedy.moved[node] = random.moved[node] = state.stale[node] = False
         if changed or repeat:
             counters[M_CLAIMS] += _count_neighbours(greedy, random, node)
         for i in range(start, end):

@@ -287,10 +287,9 @@ class SpiderCast:
     def _part(self, kind: Task, under_covered_most: int | None, now_us: int, out: list[Action]) -> bool:
         """Ask the least missed neighbour to part, if that leaves at most so many topics uncovered (None: any)."""
         task = self.tasks[kind]
-        node = task.disconnect_candidate(draw_base(self._seed, self._node, _DISCONNECT[kind], now_us))
+        key = draw_base(self._seed, self._node, _DISCONNECT[kind], now_us)
+        node = task.disconnect_candidate(key, under_covered_most)
         if node is None:
-            return False
-        if under_covered_most is not None and task.under_covered_without(node) > under_covered_most:
             return False
         neighbour = task.neighbours[node]
         neighbour.asked_when = (neighbour.degree, neighbour.target)
@@ -415,9 +414,11 @@ class SpiderCast:
         for node in self.tasks[Task.RANDOM].idle_bridges():
             out.append(self._to((node,), Leave(Task.RANDOM)))
             self._remove(Task.RANDOM, node, now_us, out)
-        untold = self.roots.look(self.tasks, repeat=now_us // self._mend_us % REPEAT == 0)
-        if untold:
-            out.append(self._to(untold, Claims(self.roots.claims())))
+        if self.roots.is_moving:
+            self.roots.is_moving = False
+            return
+        for nodes, claims in self.roots.look(self.tasks, repeat=now_us // self._mend_us % REPEAT == 0):
+            out.append(self._to(nodes, Claims(claims)))
         random = self.tasks[Task.RANDOM]
         if random.has_room:
             key = draw_base(self._seed, self._node, Purpose.SPIDERCAST_BRIDGE, now_us)
@@ -456,7 +457,7 @@ class SpiderCast:
         neighbour.is_bridge = neighbour.is_bridge or (known is not None and known.is_bridge)
         is_new = all(node not in task.neighbours for task in self.tasks)
         self.tasks[kind].add(node, neighbour)
-        self.roots.is_stale = True
+        self.roots.moved()
         if is_new:
             out.append(interface.Connect(Peer(node, self._addresses.get(node, b""))))
             out.append(Observe(NeighbourUp(node)))
@@ -464,7 +465,7 @@ class SpiderCast:
     def _remove(self, kind: int, node: NodeId, now_us: int, out: list[Action]) -> None:
         """REMOVECONNECTION, lines 34-38."""
         self.tasks[kind].remove(node)
-        self.roots.is_stale = True
+        self.roots.moved()
         if all(node not in task.neighbours for task in self.tasks):
             out.append(interface.Disconnect(node))
             out.append(Observe(NeighbourDown(node)))

@@ -95,9 +95,9 @@ class SpiderCastParameters(Timing, frozen=True, kw_only=True):
         Meta(
             ge=0,
             le=PERIOD_US_MAX,
-            description="Chosen: 2 s. Between looks for topics in two parts, which get a bridge; 0: never, as in the paper",
+            description="Chosen: 5 s. Between looks for topics in two parts, which get a bridge; 0: never, as in the paper",
         ),
-    ] = 2 * SECOND_US
+    ] = 5 * SECOND_US
     drop_when_stuck: Annotated[
         bool,
         Meta(description="Chosen: yes. A node at L_max that is under-covered may drop a redundant neighbour"),
