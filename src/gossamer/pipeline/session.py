@@ -9,11 +9,13 @@ import os
 import signal
 import sys
 import tempfile
-from collections.abc import Iterator
+import zipfile
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
+import gossamer
 from gossamer.model.values.errors import InputError
 from gossamer.pipeline.java import find_java_home
 
@@ -32,7 +34,7 @@ def spark_session(
     """A session for the length of a command; `remote` is a Spark Connect address, `master` a cluster's."""
     if master and remote:
         raise InputError("--master and --remote exclude each other: one is a cluster, the other Spark Connect")
-    _prepare_environment()
+    _prepare_environment(embedded=not (master or remote))
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.appName("gossamer")
@@ -47,14 +49,23 @@ def spark_session(
             session = builder.getOrCreate()
         except Exception as error:
             raise InputError(f"Spark did not start: {_reason(error, said)}") from None
-    try:
+    # Workers fetch what is shipped when they first need it, so it stays until the end.
+    with tempfile.TemporaryDirectory() as shipped, _stopping(session):
         if not remote:
             session.sparkContext.setLogLevel("ERROR")
             # PySpark's own way with Ctrl-C talks to Java from within the handler, while it may be talking already.
             signal.signal(signal.SIGINT, signal.default_int_handler)
         # A broken line to Java is an exception where it matters; py4j's log of it is not for users.
         logging.getLogger().setLevel(logging.CRITICAL)
+        if master or remote:
+            _ship_package(session, Path(shipped))
         yield session
+
+
+@contextmanager
+def _stopping(session: "SparkSession") -> Iterator[None]:
+    try:
+        yield
     finally:
         # After Ctrl-C Java may be gone already; that it cannot be asked to stop is no news to anybody.
         with suppress(Exception):
@@ -80,7 +91,40 @@ def _reason(error: Exception, said: IO[bytes]) -> str:
     return lines[0].strip() if lines else str(error).strip().splitlines()[0]
 
 
-def _prepare_environment() -> None:
+def on_worker(module: str, name: str, *bound: Any) -> Callable[[Any], Any]:
+    """A function of this package for a worker to call with rows, after what is bound; the package is found there.
+
+    It travels by value and imports on arrival, so that a worker without what we need fails its task with one sentence.
+    """
+
+    def call(rows: Any) -> Any:
+        import importlib
+        import platform
+        import sys
+
+        try:
+            function = getattr(importlib.import_module(module), name)
+        except ModuleNotFoundError as error:
+            raise RuntimeError(
+                f"worker {platform.node()} has no {error.name}: install gossamer[sim] for {sys.executable} there, or set "
+                "PYSPARK_PYTHON to a Python that has it"
+            ) from None
+        return function(*bound, rows)
+
+    return call
+
+
+def _ship_package(session: "SparkSession", folder: Path) -> None:
+    """Workers of a cluster get this very code; what it needs from others (numpy, numba, pyarrow) they have themselves."""
+    root = Path(str(gossamer.__file__)).parent
+    archive = folder / "gossamer.zip"
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as packed:
+        for path in sorted(root.rglob("*.py")):
+            packed.write(path, path.relative_to(root.parent))
+    session.addArtifacts(str(archive), pyfile=True)
+
+
+def _prepare_environment(embedded: bool) -> None:
     """What Spark and its Python workers read from the environment."""
     os.environ["JAVA_HOME"] = str(find_java_home())
     # Otherwise workers take whatever `python3` is on the path.
@@ -88,17 +132,15 @@ def _prepare_environment() -> None:
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     # One task is one core: a kernel must not start threads of its own.
     os.environ.setdefault("NUMBA_NUM_THREADS", "1")
-    # Spark prints what it is doing to the terminal that our progress bar is on.
-    os.environ.setdefault("SPARK_LOCAL_HOSTNAME", "localhost")
+    if embedded:
+        # Otherwise the machine's name must resolve, which on a laptop it may not.
+        os.environ.setdefault("SPARK_LOCAL_HOSTNAME", "localhost")
 
 
 def _settings(driver_memory: str | None, embedded: bool) -> dict[str, str]:
-    cores = os.cpu_count() or 1
     settings = {
         # Shuffles of small tables are merged, of large ones split.
         "spark.sql.adaptive.enabled": "true",
-        # A start for the adaptive planner: enough for every core, and for a skewed partition to be split.
-        "spark.sql.shuffle.partitions": str(max(8, 4 * cores)),
         # Python functions get Arrow batches; a batch of this many rows is a few MiB of ids.
         "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
         # A failure in Arrow is an error, not a silent slow path.
@@ -112,13 +154,22 @@ def _settings(driver_memory: str | None, embedded: bool) -> dict[str, str]:
         "spark.ui.showConsoleProgress": "false",
     }
     if embedded:
+        # A start for the adaptive planner: enough for every core, and for a skewed partition to be split. A cluster's own
+        # setting, or Spark's 200, stands there.
+        settings["spark.sql.shuffle.partitions"] = str(max(8, 4 * (os.cpu_count() or 1)))
         # Driver and executor are one process here: a quarter of the machine, at most 8 GiB.
         settings["spark.driver.memory"] = driver_memory or f"{_embedded_memory_mib()}m"
         settings["spark.driver.host"] = settings["spark.driver.bindAddress"] = "127.0.0.1"
         # Log4j's own line about its configuration is not for users.
         settings["spark.driver.extraJavaOptions"] = "-Dlog4j2.level=ERROR -XX:+UseParallelGC"
-    elif driver_memory:
+        return settings
+    if driver_memory:
         settings["spark.driver.memory"] = driver_memory
+    # What `_prepare_environment` sets here must be so on the workers too. Kernels are compiled once for each machine.
+    settings["spark.executorEnv.NUMBA_NUM_THREADS"] = "1"
+    settings["spark.executorEnv.NUMBA_CACHE_DIR"] = str(
+        Path(tempfile.gettempdir()) / f"gossamer-{gossamer.__version__}"
+    )
     return settings
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from gossamer.model.values.run import Run
+from gossamer.pipeline.session import on_worker
 from gossamer.simulator.pool import keep_result, kept_result, run_key, run_metrics
 
 if TYPE_CHECKING:
@@ -81,21 +82,30 @@ def sweep(
 
 def _job(spark: "SparkSession", text: bytes, limit_seconds: float) -> tuple[dict[str, Any] | None, str]:
     """One run as one task; Spark tries it again elsewhere if its worker is lost."""
-
-    def execute_row(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
-        import pyarrow as pa
-
-        for _ in batches:
-            metrics, reason = isolated(partial(_carry_out, text), limit_seconds)
-            yield pa.RecordBatch.from_pydict({"metrics": [metrics], "reason": [reason]})
-
+    execute_row = on_worker(__name__, "execute_row", text, limit_seconds)
     try:
         # All of the one row is taken: a worker whose rows are left behind is not used again, and another costs a second.
         table = spark.range(0, 1, 1, 1).mapInArrow(execute_row, "metrics binary, reason string").toArrow()
     except Exception as error:
-        return None, f"the task was given up: {str(error).strip().splitlines()[0][:300]}"
+        return None, f"the task was given up: {_sentence(error)}"
     (row,) = table.to_pylist()
     return (msgspec.json.decode(row["metrics"]) if row["metrics"] else None), row["reason"]
+
+
+def _sentence(error: Exception) -> str:
+    """What a worker raised, out of all that Spark says around it; or the first that Spark says."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    raised = [line for line in lines if line.startswith("RuntimeError: ")]
+    return (raised or lines)[0].removeprefix("RuntimeError: ")[:300]
+
+
+def execute_row(text: bytes, limit_seconds: float, batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
+    """In a worker: a row with what the run gave."""
+    import pyarrow as pa
+
+    for _ in batches:
+        metrics, reason = isolated(partial(_carry_out, text), limit_seconds)
+        yield pa.RecordBatch.from_pydict({"metrics": [metrics], "reason": [reason]})
 
 
 def _carry_out(text: bytes) -> bytes:
