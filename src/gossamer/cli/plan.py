@@ -2,16 +2,22 @@
 
 import resource
 import time
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from gossamer.cli.console import progress_bar
-from gossamer.cli.options import Bounds, Force, Json, Out, WorkloadFolder, manifest
+from gossamer.cli.options import Bounds, Force, Json, Master, Out, Remote, WorkloadFolder, manifest
 from gossamer.cli.results import show_metrics
-from gossamer.model.values.errors import CheckFailed
+from gossamer.model.values.errors import CheckFailed, InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gossamer.planners.divide import RunParts
 
 
 class Objective(StrEnum):
@@ -45,6 +51,9 @@ def plan(
         bool, typer.Option("--improve", help="Local search after the greedy: slower, fewer links.")
     ] = False,
     parts: Annotated[int, typer.Option(help="Plan the nodes in so many parts and join them.")] = 1,
+    spark: Annotated[bool, typer.Option("--spark", help="Plan the parts as Spark tasks; --master implies it.")] = False,
+    master: Master = None,
+    remote: Remote = None,
     keep: Annotated[
         Path | None, typer.Option(metavar="OVERLAY", help="Existing links to keep: an overlay.parquet or its folder.")
     ] = None,
@@ -73,8 +82,8 @@ def plan(
     check_output(out, force, inputs)
     found = read_workload(workload)
     existing = read_overlay(keep, found.node_ids) if keep else None
-    with progress_bar() as progress:
-        planned = make_plan(found.interest, wanted, existing, progress)
+    with progress_bar() as progress, _parts_run(spark, master, remote, parts) as run_parts:
+        planned = make_plan(found.interest, wanted, existing, progress, run_parts)
         elapsed = time.monotonic() - started
         topics = measure_topics(planned.overlay, found.interest, not bounds, progress)
     metrics: dict[str, Any] = {
@@ -110,6 +119,21 @@ def plan(
     show_metrics(f"plan for {workload}", metrics if json else shown, json)
     if not json:
         typer.echo(_ending(metrics))
+
+
+@contextmanager
+def _parts_run(spark: bool, master: str | None, remote: str | None, parts: int) -> "Iterator[RunParts]":
+    """Here, one after another, or on Spark."""
+    if not (spark or master or remote):
+        yield map
+        return
+    if parts < 2:
+        raise InputError("--spark, --master and --remote plan parts; say how many with --parts")
+    from gossamer.pipeline.parts import parts_on_spark
+    from gossamer.pipeline.session import spark_session
+
+    with spark_session(master, remote) as session:
+        yield parts_on_spark(session)
 
 
 def _ending(metrics: dict[str, Any]) -> str:

@@ -47,7 +47,7 @@ def simulate(
 ) -> None:
     """Simulate a system on the event engine, with every safety checker watching.
 
-    Writes deliveries, links, control, topics, degrees and the last overlay as tables in OUT.
+    Writes publications, deliveries, links, control, topics, degrees and the last overlay as tables in OUT.
 
     Example: gossamer simulate cyclon out/w out/sim --seed 1 --latency uniform:5-50ms --loss 0.01 --until 300s
     """

@@ -42,6 +42,10 @@ class Part:
     rule: Rule
 
 
+# Carries parts out, in any place and order, and gives their links in order.
+RunParts = Callable[[Callable[[Part], tuple[Ids, Ids]], Sequence[Part]], Iterable[tuple[Ids, Ids]]]
+
+
 def plan_part(part: Part) -> tuple[Ids, Ids]:
     """The links of one part, as the whole numbers its nodes."""
     u, v = plan(part.interest, part.rule).links()
@@ -52,10 +56,10 @@ def plan_in_parts(
     interest: Interest,
     rule: Rule,
     part_count: int,
-    run: Callable[[Callable[[Part], tuple[Ids, Ids]], Sequence[Part]], Iterable[tuple[Ids, Ids]]] = map,
+    run: "RunParts" = map,
     progress: Progress | None = None,
 ) -> Overlay:
-    """A topic-connected overlay; `run` carries the parts out, in any place and order, and gives results in order."""
+    """A topic-connected overlay."""
     if not 1 <= part_count <= max(interest.node_count, 1):
         raise InputError(f"--parts must be between 1 and the number of nodes ({interest.node_count}), got {part_count}")
     groups = part_nodes(interest, part_count)

@@ -12,7 +12,7 @@ from gossamer.model.arrays.overlay import Overlay
 from gossamer.model.values.errors import InputError
 from gossamer.planners.bounds import LowerBounds, lower_bounds
 from gossamer.planners.budget import only_topics, plan_within
-from gossamer.planners.divide import plan_in_parts
+from gossamer.planners.divide import RunParts, plan_in_parts
 from gossamer.planners.greedy import GM, MINMAXODA, Draft, Progress, Rule, lowoda
 from gossamer.planners.improve import attach, improve, shorten
 from gossamer.planners.per_topic import ring_per_topic
@@ -74,7 +74,11 @@ class Planned:
 
 
 def make_plan(
-    interest: Interest, wanted: Wanted, existing: Overlay | None = None, progress: Progress | None = None
+    interest: Interest,
+    wanted: Wanted,
+    existing: Overlay | None = None,
+    progress: Progress | None = None,
+    run_parts: RunParts = map,
 ) -> Planned:
     """Plan, join, improve, shorten, bound: whatever is wanted, with the existing links kept."""
     if interest.subscription_count == 0:
@@ -98,7 +102,7 @@ def make_plan(
             overlay = ring
         too_small = np.flatnonzero((interest.popularity > 1) & (interest.popularity < wanted.redundancy))
     elif wanted.parts > 1:
-        overlay = plan_in_parts(interest, wanted.rule(), wanted.parts, progress=progress)
+        overlay = plan_in_parts(interest, wanted.rule(), wanted.parts, run_parts, progress)
     else:
         draft = Draft(interest, existing)
         draft.connect(wanted.rule(), progress=progress)

@@ -200,7 +200,8 @@ def _simulate(
     tables: dict[str, Mapping[str, Any]] = {
         "links": _link_columns(links, ids),
         "control": {**traffic, "node": ids[np.array(traffic["node"], dtype=np.int64)]},
-        "deliveries": _delivery_columns(deliveries, workload),
+        "deliveries": _in_workload_ids(deliveries.columns(), workload),
+        "publications": _in_workload_ids(publications.columns(), workload),
     }
     facts = {
         "until_us": run.until_us,
@@ -242,26 +243,22 @@ def _link_columns(links: LinkBook, ids: Any) -> dict[str, Any]:
     return {"at_us": rows[:, 0], "u": ids[rows[:, 1]], "v": ids[rows[:, 2]], "up": rows[:, 3].astype(np.bool_)}
 
 
-def _delivery_columns(deliveries: DeliveryLog, workload: Workload) -> dict[str, Any]:
-    columns: dict[str, Any] = dict(deliveries.columns())
-    columns["node"] = workload.node_ids[np.array(columns["node"], dtype=np.int64)]
-    columns["topic"] = workload.topic_ids[np.array(columns["topic"], dtype=np.int64)]
-    return columns
+def _in_workload_ids(columns: Mapping[str, Any], workload: Workload) -> dict[str, Any]:
+    nodes, topics = (np.array(columns[name], dtype=np.int64) for name in ("node", "topic"))
+    return {**columns, "node": workload.node_ids[nodes], "topic": workload.topic_ids[topics]}
 
 
 def topic_columns(workload: Workload, topics: TopicMeasures) -> dict[str, Any]:
-    """The columns of `topics.parquet`."""
-    columns: dict[str, Any] = {
+    """The columns of `topics.parquet`; where `diameter_most` is larger, the true diameter lies between the two."""
+    return {
         "topic": workload.topic_ids,
         "subscribers": topics.subscribers,
         "components": topics.components,
         "links": topics.links,
+        "diameter": topics.diameter,
+        "diameter_most": topics.diameter_most,
         "clustering": topics.clustering,
     }
-    # A table says only what is known: bounds that are not equal are no diameter.
-    if (topics.diameter == topics.diameter_most).all():
-        columns["diameter"] = topics.diameter
-    return columns
 
 
 def degree_columns(overlay: Overlay, present: NDArray[np.bool_] | None = None) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.values.draw import Purpose, below, draw, unit
@@ -23,9 +24,8 @@ class Publications:
         self._population = population
         self._interest = interest
         self._seed = seed
-        self._published = 0
-        # Deliveries that would reach every follower present when its message was published.
-        self.expected = 0
+        # (time, node, topic, deliveries that would reach every follower present then) of each message, in order.
+        self._rows: list[tuple[int, int, int, int]] = []
 
     def schedule(self, count: int, until_us: int) -> None:
         """Plan `count` messages."""
@@ -35,7 +35,23 @@ class Publications:
 
     def facts(self) -> dict[str, Any]:
         """What the metrics say of publishing."""
-        return {"published": self._published, "expected_deliveries": self.expected}
+        return {"published": len(self._rows), "expected_deliveries": self.expected}
+
+    @property
+    def expected(self) -> int:
+        """How many deliveries there would be if every message reached everybody."""
+        return sum(row[3] for row in self._rows)
+
+    def columns(self) -> dict[str, NDArray[np.int64]]:
+        """The columns of the `publications` table; `event` is the number that `DeliveryLog` gives the message."""
+        rows = np.array(self._rows, dtype=np.int64).reshape(-1, 4)
+        return {
+            "event": np.arange(len(rows)),
+            "topic": rows[:, 2],
+            "node": rows[:, 1],
+            "at_us": rows[:, 0],
+            "expected": rows[:, 3],
+        }
 
     def _publish(self, number: int) -> None:
         interest = self._interest
@@ -47,6 +63,6 @@ class Publications:
         node, topic = int(interest.owners[place]), int(interest.node_topics[place])
         holders = interest.node_topics == topic
         follows = (interest.roles & int(Role.FOLLOWS)) != 0
-        self.expected += int((holders & follows & present[interest.owners] & (interest.owners != node)).sum())
-        self._published += 1
+        expected = int((holders & follows & present[interest.owners] & (interest.owners != node)).sum())
+        self._rows.append((self._population.engine.now_us, node, topic, expected))
         self._population.engine.give(node, Publish(topic, PAYLOAD))

@@ -6,7 +6,7 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from gossamer.protocols.interface import Action, Data, Deliver, Event, MessageReceived, Peer, Send
+from gossamer.protocols.interface import Action, Data, Deliver, Event, MessageReceived, Peer, Publish, Send
 from gossamer.protocols.record import Header, encode_header, encode_step
 
 
@@ -74,6 +74,7 @@ class DeliveryLog:
 
     def __init__(self) -> None:
         self._names: dict[tuple[int, int], int] = {}
+        self._count = 0
         self._rows: dict[tuple[int, int], list[int]] = {}
         self._copies: dict[tuple[int, int], int] = {}
         self._latencies_us: list[int] = []
@@ -83,6 +84,8 @@ class DeliveryLog:
         """See `engine.Watcher`."""
         if type(event) is MessageReceived and isinstance(event.message, Data):
             self._count_copy(node, event.message)
+        elif type(event) is Publish:
+            self._note_publication(node, actions)
         for action in actions:
             if type(action) is Deliver:
                 number = self._number(action.publisher, action.sequence)
@@ -96,7 +99,7 @@ class DeliveryLog:
         """See `engine.Watcher`."""
 
     def columns(self) -> dict[str, list[int]]:
-        """The columns of the `deliveries` table; `event` numbers messages in order of first sight."""
+        """The columns of the `deliveries` table; `event` numbers messages in the order in which they were published."""
         keys = sorted(self._rows)
         return {
             "event": [key[0] for key in keys],
@@ -122,8 +125,23 @@ class DeliveryLog:
             "latency_us_most": max(self._latencies_us, default=0),
         }
 
+    def _note_publication(self, node: int, actions: Sequence[Action]) -> None:
+        """The message gets its number even where there is nobody to send it to."""
+        names = [
+            (action.message.publisher, action.message.sequence)
+            for action in actions
+            if type(action) is Send and isinstance(action.message, Data) and action.message.publisher == node
+        ]
+        if names:
+            self._number(*names[0])
+        else:
+            self._count += 1
+
     def _number(self, publisher: int, sequence: int) -> int:
-        return self._names.setdefault((publisher, sequence), len(self._names))
+        if (publisher, sequence) not in self._names:
+            self._names[publisher, sequence] = self._count
+            self._count += 1
+        return self._names[publisher, sequence]
 
     def _count_copy(self, node: int, data: Data) -> None:
         key = (self._number(data.publisher, data.sequence), node)

@@ -1,0 +1,75 @@
+"""What a simulation's traffic was like, by topic and window of time: how much arrived, how late, and at what cost."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gossamer.pipeline.session import spark_path
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
+
+
+def delivery_windows(publications: "DataFrame", deliveries: "DataFrame", window_us: int) -> "DataFrame":
+    """One row a topic and window of publishing; latencies are NaN where nothing arrived."""
+    from pyspark.sql import functions as f
+
+    window = (f.col("at_us") - f.col("at_us") % window_us).alias("window_us")
+    published = publications.select("event", "topic", "expected", f.col("at_us").alias("published_us"), window)
+    arrived = deliveries.select("event", "at_us").join(published, "event")
+    latency = f.col("at_us") - f.col("published_us")
+    key = ("window_us", "topic")
+    late = arrived.groupBy(*key).agg(
+        f.count(f.lit(1)).alias("delivered"),
+        *(f.percentile(latency, share).alias(f"latency_us_{name}") for name, share in QUANTILES.items()),
+        f.max(latency).cast("double").alias("latency_us_most"),
+    )
+    sent = published.groupBy(*key).agg(f.count(f.lit(1)).alias("published"), f.sum("expected").alias("expected"))
+    delivered = f.coalesce("delivered", f.lit(0)).cast("bigint")
+    return sent.join(late, list(key), "left").select(
+        f.col("window_us").alias("at_us"),
+        "topic",
+        "published",
+        "expected",
+        delivered.alias("delivered"),
+        # A message that nobody else was there for is no failure.
+        f.when(f.col("expected") > 0, delivered / f.col("expected")).otherwise(1.0).alias("delivery_ratio"),
+        *(f.coalesce(name, f.lit(float("nan"))).alias(name) for name in (*_latencies(), "latency_us_most")),
+    )
+
+
+def control_windows(control: "DataFrame", window_us: int) -> "DataFrame":
+    """One row a kind of message and window."""
+    from pyspark.sql import functions as f
+
+    window = (f.col("at_us") - f.col("at_us") % window_us).alias("at_us")
+    totals = (f.sum("messages").alias("messages"), f.sum("bytes").alias("bytes"))
+    return control.groupBy(window, "kind").agg(*totals)
+
+
+def write_traffic(spark: "SparkSession", run: Path, folder: Path, window_us: int) -> dict[str, int]:
+    """delivery_windows.parquet and control_windows.parquet of a folder that `gossamer simulate` wrote; their rows."""
+    tables = {
+        name: spark.read.parquet(spark_path(run / f"{name}.parquet"))
+        for name in ("publications", "deliveries", "control")
+    }
+    made = {
+        "delivery_windows": delivery_windows(tables["publications"], tables["deliveries"], window_us),
+        "control_windows": control_windows(tables["control"], window_us),
+    }
+    rows = {}
+    for name, table in made.items():
+        path = spark_path(folder / f"{name}.parquet")
+        table.coalesce(1).write.parquet(path)
+        rows[name] = spark.read.parquet(path).count()
+    return rows
+
+
+def has_traffic(run: Path) -> bool:
+    """Whether a folder holds a simulation's traffic."""
+    return all((run / f"{name}.parquet").exists() for name in ("publications", "deliveries", "control"))
+
+
+def _latencies() -> tuple[str, ...]:
+    return tuple(f"latency_us_{name}" for name in QUANTILES)
