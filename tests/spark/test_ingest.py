@@ -163,6 +163,73 @@ def test_a_sample_is_the_same_whatever_the_partitioning_and_holds_all_edges_amon
         write_sample(spark, tmp_path / "graph", tmp_path / "w0", 201, 2, 5, "friends")
 
 
+def test_a_sample_of_memberships_keeps_all_groups_of_its_users_whatever_the_partitioning(spark, tmp_path):
+    # Two islands of users: 0-99 in groups of ten, 100-109 in a group of their own.
+    pairs = [(f"u{user}", f"g{user // 10}") for user in range(110)] + [
+        (f"u{user}", f"h{user % 10}") for user in range(100)
+    ]
+    (tmp_path / "m.txt").write_text("".join(f"{user}\t{group}\n" for user, group in pairs))
+    (tmp_path / "members").mkdir()
+    ingest_memberships(spark, [tmp_path / "m.txt"], tmp_path / "members")
+    whole = rows(spark, tmp_path / "members" / "interests.parquet", "node", "topic")
+    samples = []
+    for number, partitions in enumerate(("2", "16")):
+        spark.conf.set("spark.sql.shuffle.partitions", partitions)
+        folder = tmp_path / f"w{number}"
+        folder.mkdir()
+        found = write_sample(spark, tmp_path / "members", folder, 30, 1, 5, "memberships")
+        samples.append(rows(spark, folder / "interests.parquet", "node", "topic"))
+        assert found == {"nodes": 30, "interests": len(samples[-1])}
+    assert samples[0] == samples[1]
+    users = {node for node, _ in samples[0]}
+    assert set(samples[0]) == {row for row in whole if row[0] in users}
+    with pytest.raises(InputError, match=r"holds no edges.parquet; `gossamer ingest edges` makes one"):
+        write_sample(spark, tmp_path / "members", tmp_path / "w0", 5, 1, 1, "friends")
+
+
+MATRIX = "# ms\n0 10.5 20\n10.5 0 30\n20 30 0\n"
+
+
+def test_matrices_become_round_trips_and_a_bad_row_keeps_its_place(spark, tmp_path):
+    from gossamer.pipeline.latency import ingest_latency
+    from gossamer.simulator.network import read_matrix_us
+
+    (tmp_path / "a.txt").write_text(MATRIX)
+    (tmp_path / "b.csv").write_text("0,1,2\n\n1,zero,3\n2,3,0\n")
+    (tmp_path / "out").mkdir()
+    found = ingest_latency(spark, [tmp_path / "a.txt", tmp_path / "b.csv"], tmp_path / "out", max_bad=0.5)
+    assert vars(found.counts) == {"lines": 8, "comments": 1, "quarantined": 2, "self_loops": 0, "merged": 0, "rows": 5}
+    assert found.names == {"matrices": 2, "nodes": 3}
+    assert rows(spark, tmp_path / "out" / "quarantine.parquet", "source", "line", "reason") == [
+        ("b.csv", 2, "", "blank line"),
+        ("b.csv", 3, "1,zero,3", "a round trip is not a number"),
+    ]
+    cells = rows(spark, tmp_path / "out" / "latency.parquet", "matrix", "source", "target", "rtt_us")
+    assert [cell for cell in cells if cell[0] == 1 and cell[1] != 0] == [(1, 2, 0, 2000), (1, 2, 1, 3000), (1, 2, 2, 0)]
+    assert read_matrix_us(tmp_path / "out").tolist() == read_matrix_us(tmp_path / "a.txt").tolist()
+    # The way back stands for a row that could not be read; where there is none, it is said.
+    (tmp_path / "b").mkdir()
+    ingest_latency(spark, [tmp_path / "b.csv"], tmp_path / "b", max_bad=0.5)
+    assert read_matrix_us(tmp_path / "b").tolist() == [[0, 1000, 2000], [1000, 0, 3000], [2000, 3000, 0]]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("0 1\n1 0\n2 2\n", "m.txt is no square: 3 lines of 2 round trips"),
+        ("alice bob\nbob carol\n", "2 of 2 lines cannot be read as a row of round trips"),
+        ("0 -1\n-1 0\n", "not between 0 and"),
+    ],
+)
+def test_what_is_no_matrix_is_refused(spark, tmp_path, text, sentence):
+    from gossamer.pipeline.latency import ingest_latency
+
+    (tmp_path / "m.txt").write_text(text)
+    (tmp_path / "out").mkdir()
+    with pytest.raises(InputError, match=sentence):
+        ingest_latency(spark, [tmp_path / "m.txt"], tmp_path / "out")
+
+
 def test_churn_from_a_trace_starts_with_who_is_there_and_ends_before_its_end(spark, tmp_path):
     from gossamer.pipeline.events import churn_from_events
 

@@ -30,7 +30,10 @@ def simulate(
     rate: Annotated[float | None, typer.Option(help="Publish this many messages a second.")] = None,
     churn: Annotated[Path | None, typer.Option(help="A churn table, as `gossamer churn make` writes.")] = None,
     latency: Annotated[
-        str, typer.Option(metavar="LAW", help="20ms, uniform:5-50ms or matrix:FILE (round trips in ms).")
+        str,
+        typer.Option(
+            metavar="LAW", help="20ms, uniform:5-50ms or matrix:FILE (round trips in ms, as text or ingested)."
+        ),
     ] = "20ms",
     loss: Annotated[float, typer.Option(metavar="P", help="The share of messages that are lost.")] = 0.0,
     partition: Annotated[

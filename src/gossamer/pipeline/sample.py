@@ -1,9 +1,12 @@
 """A part of a graph that is still like it: breadth first from a few random nodes, with all edges among the sampled.
 
+Of memberships users are sampled: from a user the search goes to all who share a group, and the sampled keep their groups.
+
 The order in which nodes of one hop are taken is a keyed hash of their ids, so the sample is the same whatever the
 partitioning. Cost: one pass over the edges for each hop.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,19 +17,47 @@ from gossamer.pipeline.session import spark_path
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+FRIENDS, FOLLOWERS, MEMBERSHIPS = "friends", "followers", "memberships"
+
 # A component can be smaller than what is asked for; then another random node is tried, so many times.
 RESTARTS_MAX = 50
 
 
-def sample_nodes(edges: "DataFrame", node_count: int, wanted: int, seeds: int, seed: int) -> "DataFrame":
-    """(node): about the first `wanted` nodes that a search reaches; fewer only where the graph has fewer."""
+# From a frontier (node) to those next to it (node), in any number and order.
+Reach = Callable[["DataFrame"], "DataFrame"]
+
+
+def along_edges(edges: "DataFrame") -> Reach:
+    """From either end of an edge to the other."""
+    from pyspark.sql import functions as f
+
+    both = edges.select("source", "target").union(edges.select("target", "source"))
+    return lambda frontier: both.join(f.broadcast(frontier), both.source == frontier.node, "left_semi").select(
+        f.col("target").alias("node")
+    )
+
+
+def through_groups(interests: "DataFrame") -> Reach:
+    """From a user to all who are in one of its groups."""
+    from pyspark.sql import functions as f
+
+    def reach(frontier: "DataFrame") -> "DataFrame":
+        groups = interests.join(f.broadcast(frontier), "node", "left_semi").select("topic").distinct()
+        return interests.join(groups, "topic", "left_semi").select("node")
+
+    return reach
+
+
+def sample_nodes(
+    spark: "SparkSession", reach: Reach, node_count: int, wanted: int, seeds: int, seed: int
+) -> "DataFrame":
+    """(node): the first `wanted` nodes that a search reaches; fewer only where the graph has fewer."""
     from pyspark.sql import functions as f
 
     if not 1 <= wanted <= node_count:
         raise InputError(f"--nodes must be between 1 and the graph's {node_count} nodes, got {wanted}")
     if not 1 <= seeds <= wanted:
         raise InputError(f"--seeds must be between 1 and --nodes ({wanted}), got {seeds}")
-    spark = edges.sparkSession
     starts: dict[int, None] = {}
     counter = 0
     while len(starts) < seeds:
@@ -34,15 +65,9 @@ def sample_nodes(edges: "DataFrame", node_count: int, wanted: int, seeds: int, s
         counter += 1
     visited = spark.createDataFrame([(node,) for node in starts], "node bigint")
     frontier, count = visited, len(starts)
-    both = edges.select("source", "target").union(edges.select("target", "source"))
     restarts = 0
     while count < wanted:
-        reached = (
-            both.join(f.broadcast(frontier), both.source == frontier.node, "left_semi")
-            .select(f.col("target").alias("node"))
-            .distinct()
-            .join(visited, "node", "left_anti")
-        )
+        reached = reach(frontier).distinct().join(visited, "node", "left_anti")
         # The first of them by hash; the id breaks ties.
         fresh = reached.orderBy(f.xxhash64(f.lit(seed), "node"), "node").limit(wanted - count).localCheckpoint()
         found = fresh.count()
@@ -63,33 +88,42 @@ def sample_nodes(edges: "DataFrame", node_count: int, wanted: int, seeds: int, s
 def write_sample(
     spark: "SparkSession", graph: Path, folder: Path, wanted: int, seeds: int, seed: int, kind: str
 ) -> dict[str, int]:
-    """interests(node, topic) and edges(source, target) of a sample of an ingested graph; returns their rows."""
+    """interests(node, topic), and edges(source, target) where there are, of a sample of ingested data; their rows."""
     from pyspark.sql import functions as f
 
-    edges_path, names_path = graph / "edges.parquet", graph / "names.parquet"
-    if not edges_path.exists():
-        raise InputError(f"{graph} holds no edges.parquet; `gossamer ingest edges` makes one")
-    edges = spark.read.parquet(spark_path(edges_path)).select("source", "target")
-    node_count = spark.read.parquet(spark_path(names_path)).count() if names_path.exists() else _highest(edges) + 1
-    nodes = sample_nodes(edges, node_count, wanted, seeds, seed)
+    table = "interests" if kind == MEMBERSHIPS else "edges"
+    path, names_path = graph / f"{table}.parquet", graph / "names.parquet"
+    if not path.exists():
+        made_by = "memberships" if kind == MEMBERSHIPS else "edges"
+        raise InputError(f"{graph} holds no {path.name}; `gossamer ingest {made_by}` makes one")
+    rows = spark.read.parquet(spark_path(path))
+    rows = rows.select("node", "topic") if kind == MEMBERSHIPS else rows.select("source", "target")
+    node_count = spark.read.parquet(spark_path(names_path)).count() if names_path.exists() else _highest(rows) + 1
+    if kind == MEMBERSHIPS:
+        nodes = sample_nodes(spark, through_groups(rows), node_count, wanted, seeds, seed)
+        rows.join(nodes, "node", "left_semi").coalesce(1).write.parquet(spark_path(folder / "interests.parquet"))
+        return {"nodes": nodes.count(), "interests": _rows(spark, folder / "interests.parquet")}
+    edges = rows
+    nodes = sample_nodes(spark, along_edges(edges), node_count, wanted, seeds, seed)
     ends = {side: nodes.withColumnRenamed("node", side) for side in ("source", "target")}
     among = edges.join(ends["source"], "source", "left_semi").join(ends["target"], "target", "left_semi")
     among.coalesce(1).write.parquet(spark_path(folder / "edges.parquet"))
     among = spark.read.parquet(spark_path(folder / "edges.parquet"))
     # A follower (source) subscribes to whom it follows (target); friends to each other.
     interests = among.select(f.col("source").alias("node"), f.col("target").alias("topic"))
-    if kind == "friends":
+    if kind == FRIENDS:
         interests = interests.union(among.select("target", "source")).distinct()
     interests.coalesce(1).write.parquet(spark_path(folder / "interests.parquet"))
-    return {
-        "nodes": nodes.count(),
-        "edges": among.count(),
-        "interests": spark.read.parquet(spark_path(folder / "interests.parquet")).count(),
-    }
+    return {"nodes": nodes.count(), "edges": among.count(), "interests": _rows(spark, folder / "interests.parquet")}
 
 
-def _highest(edges: "DataFrame") -> int:
+def _rows(spark: "SparkSession", path: Path) -> int:
+    return int(spark.read.parquet(spark_path(path)).count())
+
+
+def _highest(rows: "DataFrame") -> int:
     from pyspark.sql import functions as f
 
-    row = edges.agg(f.max(f.greatest("source", "target")).alias("highest")).first()
+    ends = f.col("node") if "node" in rows.columns else f.greatest("source", "target")
+    row = rows.agg(f.max(ends).alias("highest")).first()
     return int(row["highest"]) if row and row["highest"] is not None else -1

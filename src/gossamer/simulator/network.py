@@ -13,12 +13,14 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from gossamer.model.tables.schemas import read_table
 from gossamer.model.values.draw import Purpose, draw
 from gossamer.model.values.errors import InputError
 from gossamer.model.values.time import MILLISECOND_US, duration_us
 
 # An hour: a longer round trip is a mistake in the file.
 ROUND_TRIP_MS_MAX = 3_600_000
+LATENCY = "latency.parquet"
 
 
 class Latency(Protocol):
@@ -122,7 +124,7 @@ class Network:
 
 
 def read_latency(text: str, seed: int) -> Latency:
-    """`20ms`, `uniform:5-50ms`, or `matrix:FILE` (round trips in milliseconds, one row a line)."""
+    """`20ms`, `uniform:5-50ms`, or `matrix:FILE` (round trips in milliseconds, one row a line; or a folder, ingested)."""
     kind, _, argument = text.partition(":")
     if kind == "matrix":
         return MatrixLatency(read_matrix_us(Path(argument)), seed)
@@ -140,7 +142,9 @@ def read_latency(text: str, seed: int) -> Latency:
 
 
 def read_matrix_us(path: Path) -> NDArray[np.int64]:
-    """A square table of round trips in milliseconds, blank, tab or comma separated, plain or gzip."""
+    """A square of round trips in milliseconds as text, plain or gzip; or a folder of `gossamer ingest latency`, its first."""
+    if path.is_dir():
+        return _matrix_from_table(path / LATENCY)
     if not path.is_file():
         raise InputError(f"there is no latency matrix at {path}")
     try:
@@ -154,3 +158,21 @@ def read_matrix_us(path: Path) -> NDArray[np.int64]:
         raise InputError(f"{path} must hold round trips of 0 to {ROUND_TRIP_MS_MAX:,} ms, without gaps")
     round_trips_us: NDArray[np.int64] = np.rint(matrix * MILLISECOND_US).astype(np.int64)
     return round_trips_us
+
+
+def _matrix_from_table(path: Path) -> NDArray[np.int64]:
+    """Where a row is missing because it could not be read, the way back stands for the way there."""
+    table = read_table("latency", path)
+    matrices = table.column("matrix").to_numpy()
+    chosen = matrices == matrices.min(initial=0)
+    source, target, rtt_us = (table.column(name).to_numpy()[chosen] for name in ("source", "target", "rtt_us"))
+    if not len(source):
+        raise InputError(f"{path} holds no round trips")
+    count = int(max(source.max(), target.max())) + 1
+    matrix = np.full((count, count), -1, np.int64)
+    matrix[source, target] = rtt_us
+    matrix[np.diag_indices(count)] = np.maximum(matrix.diagonal(), 0)
+    matrix = np.where(matrix < 0, matrix.T, matrix)
+    if (matrix < 0).any():
+        raise InputError(f"{path} has no round trip for {int((matrix < 0).sum())} of {count * count} pairs")
+    return matrix

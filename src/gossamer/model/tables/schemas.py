@@ -48,6 +48,11 @@ SCHEMAS = {
         _schema("overlay", {"u": _ID, "v": _ID}, ("u", "v")),
         _schema("views", {"topic": _ID, "node": _ID, "peer": _ID}, ("topic", "node", "peer")),
         _schema("edges", {"source": _ID, "target": _ID}, ("source", "target")),
+        _schema(
+            "latency",
+            {"matrix": _ID, "source": _ID, "target": _ID, "rtt_us": _TIME},
+            ("matrix", "source", "target", "rtt_us"),
+        ),
         _schema("links", {"at_us": _TIME, "u": _ID, "v": _ID, "up": pa.bool_()}, ("at_us", "u", "v")),
         _schema(
             "topics",
