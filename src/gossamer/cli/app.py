@@ -18,6 +18,7 @@ from gossamer.cli import (
     churn,
     ingest,
     plan,
+    profile,
     replay,
     reproduce,
     simulate,
@@ -39,6 +40,7 @@ app.add_typer(workload.app, name="workload")
 app.add_typer(churn.app, name="churn")
 app.command("ingest")(ingest.ingest)
 app.command("sample")(ingest.sample)
+app.command("profile")(profile.profile)
 app.command("build")(build.build)
 app.command("plan")(plan.plan)
 app.command("simulate")(simulate.simulate)

@@ -99,6 +99,11 @@ SCHEMAS = {
             {"at_us": _TIME, "node": _ID, "kind": _TEXT, "messages": _COUNT, "bytes": _COUNT},
             ("at_us", "node", "messages", "bytes"),
         ),
+        _schema(
+            "spreads",
+            {"data": _TEXT, "spread": _TEXT, "value": _COUNT, "count": _COUNT, "share": pa.float64()},
+            ("value", "count"),
+        ),
         _schema("failures", {"system": _TEXT, "seed": pa.uint64(), "run": _TEXT, "reason": _TEXT}),
         _schema("quarantine", {"source": _TEXT, "line": _COUNT, "text": _TEXT, "reason": _TEXT}),
     )

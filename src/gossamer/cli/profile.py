@@ -1,0 +1,91 @@
+"""`gossamer profile`: what a graph or workload is like, and whether a sample of it still is."""
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gossamer.cli.console import print_json, working
+from gossamer.cli.options import Force, Json, Master, Out, Remote, manifest
+from gossamer.cli.results import show_metrics
+
+if TYPE_CHECKING:
+    from gossamer.pipeline.profile import Profile
+
+
+def profile(
+    data: Annotated[
+        Path, typer.Argument(metavar="DATA", help="A folder of `gossamer ingest`, `sample` or `workload`.")
+    ],
+    out: Out,
+    sample: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="A sample of DATA, to be drawn and listed beside it.")
+    ] = None,
+    master: Master = None,
+    remote: Remote = None,
+    force: Force = False,
+    json: Json = False,
+) -> None:
+    """Sizes, popularity, who has how many, the power law of the tail with its error, and how alike interests are.
+
+    Writes OUT/profile.json, spreads.parquet (data, spread, value, count, share of at least the value), profile.svg and
+    profile.png. Likeness compares all pairs and is left out over 20,000 nodes.
+
+    Example: gossamer profile out/graph out/profile --sample out/w2
+    """
+    from gossamer.analysis.profile import draw_profile
+    from gossamer.model.tables.folders import check_output, file_sha256, output_folder, write_json, write_manifest
+    from gossamer.model.tables.schemas import write_table
+    from gossamer.pipeline.profile import profile_folder
+    from gossamer.pipeline.session import spark_session
+
+    started = time.monotonic()
+    folders = {"data": data, **({"sample": sample} if sample is not None else {})}
+    check_output(out, force, list(folders.values()))
+    with (
+        spark_session(master, remote) as spark,
+        working("profiling"),
+        output_folder(out, force, list(folders.values())) as folder,
+    ):
+        found = {name: profile_folder(spark, path) for name, path in folders.items()}
+        figures: dict[str, Any] = {name: each.figures() for name, each in found.items()}
+        write_json(folder / "profile.json", figures)
+        rows = {"spreads": write_table("spreads", folder / "spreads.parquet", _columns(found))}
+        draw_profile(_curves(found, figures), [folder / "profile.svg", folder / "profile.png"])
+        tables = {
+            f"{name}/{file.name}": {"sha256": file_sha256(file)}
+            for name, path in folders.items()
+            for file in (path / "edges.parquet", path / "interests.parquet")
+            if file.exists()
+        }
+        write_manifest(folder, manifest("profile", None, started, tables, rows))
+    if json:
+        print_json(figures)
+        return
+    for name, path in folders.items():
+        show_metrics(f"{path} ({name})", figures[name], json)
+    typer.echo(f"The picture is {out / 'profile.png'}")
+
+
+def _columns(found: "dict[str, Profile]") -> dict[str, list[Any]]:
+    columns: dict[str, list[Any]] = {name: [] for name in ("data", "spread", "value", "count", "share")}
+    for data, each in found.items():
+        for name, spread in each.spreads.items():
+            columns["data"] += [data] * len(spread.values)
+            columns["spread"] += [name] * len(spread.values)
+            columns["value"] += spread.values.tolist()
+            columns["count"] += spread.counts.tolist()
+            columns["share"] += spread.share_above().tolist()
+    return columns
+
+
+def _curves(found: "dict[str, Profile]", figures: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """By spread, then by data set; of a sample only what the data has, too."""
+    curves: dict[str, dict[str, Any]] = {}
+    for data, each in found.items():
+        for name, spread in each.spreads.items():
+            fit = figures[data][name]
+            tail = (fit["power_law_exponent"], fit["power_law_begins"]) if "power_law_exponent" in fit else None
+            curves.setdefault(name, {})[data] = (spread.values, spread.share_above(), tail)
+    return curves

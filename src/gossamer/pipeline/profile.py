@@ -1,0 +1,139 @@
+"""What a graph or workload is like: how many, how spread, how alike; the same of a sample of it, to be held beside it.
+
+Counts by value are small tables whatever the data's size (a graph of a billion edges has some ten thousand distinct
+degrees), so they come to the driver; nothing else does.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from gossamer.model.values.errors import InputError
+from gossamer.pipeline.session import spark_path
+from gossamer.theory.power_law_fit import fit_power_law
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+# Chosen: likeness of interests compares all pairs of nodes; beyond this it is left out, and a sample of it can be asked.
+PAIRS_NODES_MAX = 20_000
+TDI_DEPTH = 20
+CONFIDENCE = 0.99
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How often each value occurs, ascending."""
+
+    values: NDArray[np.int64]
+    counts: NDArray[np.int64]
+
+    def share_above(self) -> NDArray[np.float64]:
+        """The share of at least each value (the complementary distribution)."""
+        above: NDArray[np.float64] = np.cumsum(self.counts[::-1])[::-1] / self.counts.sum()
+        return above
+
+    def figures(self) -> dict[str, Any]:
+        """Mean, median, extremes, and the power law of the tail."""
+        total = self.counts.sum()
+        middle = int(np.searchsorted(np.cumsum(self.counts), (total + 1) // 2))
+        found = {
+            "mean": float((self.values * self.counts).sum() / total),
+            "median": int(self.values[middle]),
+            "least": int(self.values[0]),
+            "most": int(self.values[-1]),
+        }
+        fit = fit_power_law(self.values, self.counts)
+        return found | ({} if fit is None else {f"power_law_{name}": value for name, value in vars(fit).items()})
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Sizes, spreads by name, and likeness where it was computed."""
+
+    sizes: dict[str, int]
+    spreads: dict[str, Spread]
+    likeness: dict[str, float]
+
+    def figures(self) -> dict[str, Any]:
+        """All of it, for a file or a person."""
+        return {**self.sizes, **self.likeness, **{name: spread.figures() for name, spread in self.spreads.items()}}
+
+
+def profile_folder(spark: "SparkSession", folder: Path) -> Profile:
+    """Of a folder that `gossamer ingest`, `gossamer sample` or `gossamer workload` wrote."""
+    edges, interests = folder / "edges.parquet", folder / "interests.parquet"
+    if edges.exists():
+        rows = spark.read.parquet(spark_path(edges)).select("source", "target")
+        spreads = _graph(rows, _is_directed(folder))
+        sizes = {"nodes": int(next(iter(spreads.values())).counts.sum()), "edges": rows.count()}
+    elif interests.exists():
+        rows = spark.read.parquet(spark_path(interests)).select("node", "topic")
+        spreads = {"subscribers_per_topic": _spread(rows, "topic"), "topics_per_node": _spread(rows, "node")}
+        sizes = {
+            "nodes": int(spreads["topics_per_node"].counts.sum()),
+            "topics": int(spreads["subscribers_per_topic"].counts.sum()),
+            "subscriptions": rows.count(),
+        }
+    else:
+        raise InputError(f"{folder} holds neither edges.parquet nor interests.parquet; `gossamer ingest` makes one")
+    return Profile(sizes, spreads, _likeness(folder, sizes["nodes"]) if interests.exists() else {})
+
+
+def _graph(rows: "DataFrame", directed: bool) -> dict[str, Spread]:
+    from pyspark.sql import functions as f
+
+    if not directed:
+        both = rows.select(f.col("source").alias("node")).union(rows.select("target"))
+        return {"friends": _spread(both, "node")}
+    # Those whom nobody follows, or who follow nobody, count with zero.
+    everybody = rows.select(f.col("source").alias("node")).union(rows.select("target")).distinct()
+    found = {}
+    for name, side in (("followers", "target"), ("followees", "source")):
+        counted = rows.groupBy(f.col(side).alias("node")).agg(f.count(f.lit(1)).alias("size"))
+        sizes = everybody.join(counted, "node", "left").select(f.coalesce("size", f.lit(0)).alias("size"))
+        found[name] = _by_size(sizes)
+    return found
+
+
+def _spread(rows: "DataFrame", key: str) -> Spread:
+    from pyspark.sql import functions as f
+
+    return _by_size(rows.groupBy(key).agg(f.count(f.lit(1)).alias("size")))
+
+
+def _by_size(sizes: "DataFrame") -> Spread:
+    from pyspark.sql import functions as f
+
+    table = sizes.groupBy("size").agg(f.count(f.lit(1)).alias("count")).orderBy("size").toArrow()
+    values, counts = (table.column(name).to_numpy().astype(np.int64) for name in ("size", "count"))
+    if not len(values):
+        raise InputError("the table is empty: there is nothing to profile")
+    return Spread(values, counts)
+
+
+def _is_directed(folder: Path) -> bool:
+    """What the folder's manifest says; a graph that nobody says anything of is one of friends."""
+    try:
+        manifest = msgspec.json.decode((folder / "manifest.json").read_bytes())
+    except (OSError, msgspec.DecodeError):
+        return False
+    return bool(manifest.get("directed")) or manifest.get("kind") == "followers"
+
+
+def _likeness(folder: Path, node_count: int) -> dict[str, float]:
+    """Tdi (SpiderCast, 3.4) and correlated pairs (StAN, Table 1)."""
+    if node_count > PAIRS_NODES_MAX:
+        return {}
+    from gossamer.model.tables.workload import read_workload
+    from gossamer.simulator.measure import interest_correlation, top_intersection
+
+    interest = read_workload(folder).interest
+    return {
+        f"tdi_{TDI_DEPTH}_percent": top_intersection(interest, TDI_DEPTH),
+        f"correlated_pairs_at_{CONFIDENCE:.0%}": interest_correlation(interest, CONFIDENCE),
+    }

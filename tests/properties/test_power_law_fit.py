@@ -1,0 +1,44 @@
+"""Fits of power laws: they find the exponent that was put in, and say how sure they are."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import zeta
+
+from gossamer.kernels.sampling import units
+from gossamer.theory.power_law_fit import fit_power_law
+
+
+def draws(exponent, begins, count, seed):
+    """Whole numbers of p(x) ~ x^-exponent from `begins` on, by inversion over a long table."""
+    values = np.arange(begins, 200_000)
+    above = zeta(exponent, values.astype(np.float64)) / zeta(exponent, begins)
+    chances = units(np.uint64(seed), np.uint64(0), np.uint64(0), count)
+    places = np.searchsorted(-above, -(1 - chances), side="right") - 1
+    return np.unique(values[places], return_counts=True)
+
+
+@settings(max_examples=20, deadline=None)
+@given(exponent=st.floats(1.8, 3.5), begins=st.integers(1, 8), seed=st.integers(0, 2**32))
+def test_the_exponent_that_was_put_in_is_found_within_its_error(exponent, begins, seed):
+    fit = fit_power_law(*draws(exponent, begins, 20_000, seed))
+    assert fit is not None
+    # Choosing where the tail begins makes the error a little larger than the likelihood alone says.
+    assert abs(fit.exponent - exponent) < 5 * fit.error + 0.02
+    assert fit.distance < 0.03
+    assert 0 < fit.error < 0.3
+
+
+def test_a_body_that_is_no_power_law_is_left_out_of_the_tail():
+    values, counts = draws(2.5, 50, 20_000, 1)
+    body = np.arange(1, 50)
+    fit = fit_power_law(np.concatenate((body, values)), np.concatenate((np.full(49, 2_000), counts)))
+    assert 45 <= fit.begins <= 90
+    assert fit.exponent == pytest.approx(2.5, abs=0.1)
+
+
+@pytest.mark.parametrize("values", [[], [0, 0], [5] * 1_000, [1, 2, 3]])
+def test_too_little_has_no_fit(values):
+    found, counts = np.unique(np.array(values, np.int64), return_counts=True)
+    assert fit_power_law(found, counts) is None
