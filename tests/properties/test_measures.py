@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 from gossamer.kernels import measures as kernel
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay
+from gossamer.model.values.draw import Purpose, draw, unit
 from gossamer.simulator.measure import (
+    after_failure,
     interest_correlation,
     links_per_subscription,
     measure_topics,
@@ -162,3 +164,16 @@ def test_tdi_of_three_interests_worked_out_by_hand():
     # 0-1: 1 of 2 = 50%; 1-2: 1 of 1 = 100%; 0-2: nothing.
     assert top_intersection(interest, 1) == pytest.approx((50 + 100 + 100) / 3)
     assert top_intersection(interest, 2) == pytest.approx((25 + 75 + 50) / 3)
+
+
+@given(overlays, interests, st.floats(0.05, 0.95), st.integers(0, 2**64 - 1))
+def test_what_a_failure_parts_is_what_networkx_finds_in_what_is_left(links, rows, share, seed):
+    overlay, interest = overlay_of(links), interest_of(rows)
+    found = after_failure(overlay, interest, share, seed)
+    left = [node for node in range(NODES) if unit(draw(seed, node, Purpose.FAILED, 0)) >= share]
+    graph = nx.Graph(links)
+    graph.add_nodes_from(range(NODES))
+    alive = [graph.subgraph(set(interest.nodes_of(topic).tolist()) & set(left)) for topic in range(TOPICS)]
+    assert found["topics_after_failure"] == sum(len(part) > 1 for part in alive)
+    parted = sum(len(part) > 1 and not nx.is_connected(part) for part in alive)
+    assert found["partitioned_topics_after_failure"] == parted

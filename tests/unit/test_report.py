@@ -19,6 +19,8 @@ def row(label, system, degree, parted, seed=1, kind="build"):
         "max_topic_diameter": 7,
         "partitioned_topics": parted,
         "topics": 100,
+        "partitioned_topics_after_failure": parted,
+        "topics_after_failure": 90,
         "run_seconds": 0.1,
     }
 

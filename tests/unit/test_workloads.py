@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from gossamer.model.arrays.churn import CRASH, JOIN
 from gossamer.model.values.errors import InputError
-from gossamer.workloads.churn import make_churn
+from gossamer.workloads.churn import fail_at_once, make_churn
 from gossamer.workloads.interests import (
     DOUBAN,
     Figures,
@@ -215,3 +215,12 @@ def test_a_node_that_starts_absent_is_never_taken_for_one_that_is_always_there()
 def test_a_bad_duration_law_is_refused(text):
     with pytest.raises(InputError, match="--on must"):
         duration_law(text, "--on")
+
+
+def test_a_failure_takes_its_share_at_one_moment_for_good():
+    churn = fail_at_once(5_000, 0.2, 1_000_000, seed=1)
+    assert set(churn.at_us.tolist()) == {600_000}
+    assert 900 < len(churn.nodes) < 1_100
+    assert churn.present_at_start(5_000).all()
+    with pytest.raises(InputError, match="must lie between 0 and 1, got 1"):
+        fail_at_once(10, 1.0, 1_000, seed=1)

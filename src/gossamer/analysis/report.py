@@ -1,7 +1,6 @@
 """A study's tables as one HTML file that opens offline: advice first, then the figures behind it, then everything else."""
 
 import html
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +9,9 @@ from typing import Any
 
 import msgspec
 import pyarrow.parquet as pq
+
+from gossamer.analysis.charts import bars, grouped_bars, shares_above
+from gossamer.analysis.profile import LABELS
 
 Row = Mapping[str, Any]
 
@@ -43,6 +45,8 @@ class Standing:
     diameter: float
     parted: float
     topics: float
+    parted_after_failure: float
+    topics_after_failure: float
     seconds: float
 
     @property
@@ -68,6 +72,8 @@ def standings(rows: Sequence[Row]) -> list[Standing]:
             mean(float(row["max_topic_diameter"]) for row in group),
             mean(float(row["partitioned_topics"]) for row in group),
             mean(float(row["topics"]) for row in group),
+            mean(float(row["partitioned_topics_after_failure"]) for row in group),
+            mean(float(row["topics_after_failure"]) for row in group),
             mean(float(row["run_seconds"]) for row in group),
         )
         for label, group in groups.items()
@@ -134,9 +140,10 @@ def write_report(study: Path, path: Path) -> None:
         f'<p class="quiet">Gossamer {html.escape(str(stages["results"]["gossamer"]))}, study in one file; the tables are '
         "beside it.</p>",
         '<div class="advice">' + "".join(f"<p>{sentence}</p>" for sentence in advice(found)) + "</div>",
-        _workload_section(rows, stages),
+        _workload_section(study, rows, stages),
         _built_section(found),
         _churn_section(rows),
+        _failure_section(found, rows, float(stages["failure"]["inputs"]["share"])),
         _raw_section(study, stages, failures),
         _settings_section(rows, stages),
     ]
@@ -149,16 +156,30 @@ def write_report(study: Path, path: Path) -> None:
     making.replace(path)
 
 
-def _workload_section(rows: Sequence[Row], stages: Mapping[str, Any]) -> str:
+def _workload_section(study: Path, rows: Sequence[Row], stages: Mapping[str, Any]) -> str:
     sample = stages["workload"]["rows"]
     first = next((row for row in rows if row["kind"] == "build"), {})
+    profile = msgspec.json.decode((study / "profile" / "profile.json").read_bytes())
     facts = [
         ["nodes", f"{sample['nodes']:,}"],
         ["topics (every user is one)", f"{first.get('topics', 0):,}"],
         ["subscriptions", f"{sample['interests']:,}"],
         ["friendships in the whole graph", f"{stages['graph']['rows']['rows']:,}"],
     ]
-    return "<h2>The workload</h2>" + _table(["", ""], facts)
+    facts += [
+        [name.replace("_", " "), f"{value:.3g}"]
+        for name, value in profile["sample"].items()
+        if isinstance(value, float)
+    ]
+    spreads: dict[str, dict[str, tuple[list[int], list[float]]]] = {}
+    for row in pq.read_table(study / "profile" / "spreads.parquet").to_pylist():
+        curve = spreads.setdefault(row["spread"], {}).setdefault(
+            "the whole graph" if row["data"] == "data" else "the sample", ([], [])
+        )
+        curve[0].append(row["value"])
+        curve[1].append(row["share"])
+    pictures = "".join(shares_above(curves, LABELS.get(name, name)) for name, curves in spreads.items())
+    return "<h2>The workload</h2>" + _table(["", ""], facts) + pictures
 
 
 def _built_section(found: Sequence[Standing]) -> str:
@@ -173,6 +194,7 @@ def _built_section(found: Sequence[Standing]) -> str:
         "topics in parts",
         "seconds",
     ]
+    ordered = sorted(found, key=lambda each: each.average_degree)
     rows = [
         [
             each.label,
@@ -183,70 +205,99 @@ def _built_section(found: Sequence[Standing]) -> str:
             f"{each.parted:.0f} of {each.topics:.0f}",
             f"{each.seconds:.2f}",
         ]
-        for each in sorted(found, key=lambda each: each.average_degree)
+        for each in ordered
     ]
-    ordered = sorted(found, key=lambda each: each.average_degree)
     labels = [each.label for each in ordered]
+    pale = [each.parted > 0 for each in ordered]
+    pictures = (
+        ([each.average_degree for each in ordered], "average degree (links a node)"),
+        ([each.max_degree for each in ordered], "maximum degree (links)"),
+        ([each.links_per_subscription for each in ordered], "links for each subscription"),
+        ([each.diameter for each in ordered], "longest topic overlay (hops)"),
+        ([each.seconds for each in ordered], "cost to compute and measure (seconds on one core)"),
+    )
     return (
-        "<h2>Links, length and connection</h2><p>Means over seeds. Seconds are what computing the overlay and measuring it "
-        "took on one core.</p>"
-        + _bars(
-            labels,
-            [each.average_degree for each in ordered],
-            "average degree (links a node)",
-            [each.parted > 0 for each in ordered],
-        )
-        + _bars(
-            labels,
-            [each.max_degree for each in ordered],
-            "maximum degree (links)",
-            [each.parted > 0 for each in ordered],
-        )
-        + _bars(
-            labels,
-            [each.diameter for each in ordered],
-            "longest topic overlay (hops)",
-            [each.parted > 0 for each in ordered],
-        )
+        "<h2>Links, length, connection and cost</h2><p>Means over seeds.</p>"
+        + "".join(bars(labels, values, title, pale) for values, title in pictures)
         + '<p class="quiet">Pale bars: some topics are in parts, so fewer links and shorter ways are no merit.</p>'
         + _table(columns, rows)
     )
 
 
+def _failure_section(found: Sequence[Standing], rows: Sequence[Row], share: float) -> str:
+    """What breaks when many fail at once: overlays as they stand, and a network that mends itself."""
+    if not found:
+        return ""
+    ordered = sorted(found, key=lambda each: each.parted_after_failure)
+    table = [[each.label, f"{each.parted_after_failure:.0f} of {each.topics_after_failure:.0f}"] for each in ordered]
+    section = (
+        f"<h2>What breaks</h2><p>{share:.0%} of the nodes fail at once. First, the topics that are in parts then, if nobody "
+        "mends anything: what a central plan leaves until it is made again, and what a protocol has to mend.</p>"
+        + bars(
+            [each.label for each in ordered],
+            [100 * each.parted_after_failure / max(each.topics_after_failure, 1) for each in ordered],
+            f"topics in parts after {share:.0%} of the nodes failed, nothing mended (%)",
+        )
+        + _table(["system", "topics in parts"], table)
+    )
+    groups = _by_label(rows, "failure")
+    if groups:
+        section += (
+            "<p>Then, protocols that go on by themselves, with messages published before and after.</p>"
+            + _traffic(groups)
+        )
+    return section
+
+
 def _churn_section(rows: Sequence[Row]) -> str:
-    groups: dict[str, list[Row]] = {}
-    for row in rows:
-        if row["kind"] == "churn":
-            groups.setdefault(row["label"], []).append(row)
+    groups = _by_label(rows, "churn")
     if not groups:
         return ""
-    table = []
-    for label, group in groups.items():
-        table.append(
-            [
-                label,
-                f"{mean(float(row['delivery_ratio']) for row in group):.2%}",
-                f"{mean(float(row['latency_us_mean']) for row in group) / 1000:.0f} ms",
-                f"{max(float(row['latency_us_most']) for row in group) / 1000:.0f} ms",
-                f"{mean(float(row['data_messages_per_delivery']) for row in group):.2f}",
-                f"{mean(float(row['partitioned_topics']) for row in group):.1f}",
-            ]
-        )
     labels = list(groups)
+    milliseconds = {
+        name: [mean(float(row[column]) for row in groups[label]) / 1000 for label in labels]
+        for name, column in (
+            ("half within", "latency_us_p50"),
+            ("95% within", "latency_us_p95"),
+            ("99% within", "latency_us_p99"),
+        )
+    }
     return (
         "<h2>Under churn, with messages</h2><p>Nodes come and go as the machines of the trace do, in virtual time; every "
         "message that was delivered is counted against every live subscriber.</p>"
-        + _bars(
+        + grouped_bars(labels, milliseconds, "latency of deliveries (ms, mean over seeds)")
+        + bars(
             labels,
             [mean(float(row["data_messages_per_delivery"]) for row in groups[label]) for label in labels],
             "messages for each delivery",
-            [False] * len(labels),
         )
-        + _table(
-            ["system", "delivered", "mean latency", "longest", "messages a delivery", "topics in parts at the end"],
-            table,
-        )
+        + _traffic(groups)
     )
+
+
+def _by_label(rows: Sequence[Row], kind: str) -> dict[str, list[Row]]:
+    groups: dict[str, list[Row]] = {}
+    for row in rows:
+        if row["kind"] == kind:
+            groups.setdefault(row["label"], []).append(row)
+    return groups
+
+
+def _traffic(groups: Mapping[str, Sequence[Row]]) -> str:
+    """How much arrived, how late, at what cost; means over seeds, the longest of all."""
+    table = [
+        [
+            label,
+            f"{mean(float(row['delivery_ratio']) for row in group):.2%}",
+            *(f"{mean(float(row[f'latency_us_p{share}']) for row in group) / 1000:.0f} ms" for share in (50, 95, 99)),
+            f"{max(float(row['latency_us_most']) for row in group) / 1000:.0f} ms",
+            f"{mean(float(row['data_messages_per_delivery']) for row in group):.2f}",
+            f"{mean(float(row['partitioned_topics']) for row in group):.1f}",
+        ]
+        for label, group in groups.items()
+    ]
+    head = ["system", "delivered", "half within", "95% within", "99% within", "longest", "messages a delivery"]
+    return _table([*head, "topics in parts at the end"], table)
 
 
 def _raw_section(study: Path, stages: Mapping[str, Any], failures: Sequence[Mapping[str, Any]]) -> str:
@@ -294,29 +345,6 @@ def _settings_section(rows: Sequence[Row], stages: Mapping[str, Any]) -> str:
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     top = "".join(f"<th>{html.escape(name)}</th>" for name in head)
+    first = f"<thead><tr>{top}</tr></thead>" if any(head) else ""
     lines = ("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-    return f"<table><thead><tr>{top}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
-
-
-def _bars(labels: Sequence[str], values: Sequence[float], title: str, pale: Sequence[bool]) -> str:
-    import matplotlib as mpl
-
-    mpl.use("svg")
-    from matplotlib import pyplot as plt
-
-    with mpl.rc_context({"svg.hashsalt": "gossamer", "svg.fonttype": "none", "font.size": 9}):
-        figure, axes = plt.subplots(figsize=(8, 0.32 * len(labels) + 0.9))
-        colours = ["#b9d3d8" if is_pale else "#1b6d7d" for is_pale in pale]
-        bars = axes.barh(range(len(labels)), values, color=colours)
-        axes.set_yticks(range(len(labels)), labels)
-        axes.invert_yaxis()
-        axes.set_xlabel(title)
-        axes.bar_label(bars, [f"{value:.3g}" for value in values], padding=3)
-        axes.margins(x=0.12)
-        for side in ("top", "right"):
-            axes.spines[side].set_visible(False)
-        drawn = io.StringIO()
-        figure.savefig(drawn, format="svg", bbox_inches="tight", metadata={"Date": None})
-        plt.close(figure)
-    text = drawn.getvalue()
-    return f"<figure>{text[text.index('<svg') :]}</figure>"
+    return f"<table>{first}<tbody>{''.join(lines)}</tbody></table>"

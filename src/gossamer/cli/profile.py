@@ -37,7 +37,7 @@ def profile(
     from gossamer.analysis.profile import draw_profile
     from gossamer.model.tables.folders import check_output, file_sha256, output_folder, write_json, write_manifest
     from gossamer.model.tables.schemas import write_table
-    from gossamer.pipeline.profile import profile_folder
+    from gossamer.pipeline.profile import profile_folder, spread_columns
     from gossamer.pipeline.session import spark_session
 
     started = time.monotonic()
@@ -51,7 +51,7 @@ def profile(
         found = {name: profile_folder(spark, path) for name, path in folders.items()}
         figures: dict[str, Any] = {name: each.figures() for name, each in found.items()}
         write_json(folder / "profile.json", figures)
-        rows = {"spreads": write_table("spreads", folder / "spreads.parquet", _columns(found))}
+        rows = {"spreads": write_table("spreads", folder / "spreads.parquet", spread_columns(found))}
         draw_profile(_curves(found, figures), [folder / "profile.svg", folder / "profile.png"])
         tables = {
             f"{name}/{file.name}": {"sha256": file_sha256(file)}
@@ -66,18 +66,6 @@ def profile(
     for name, path in folders.items():
         show_metrics(f"{path} ({name})", figures[name], json)
     typer.echo(f"The picture is {out / 'profile.png'}")
-
-
-def _columns(found: "dict[str, Profile]") -> dict[str, list[Any]]:
-    columns: dict[str, list[Any]] = {name: [] for name in ("data", "spread", "value", "count", "share")}
-    for data, each in found.items():
-        for name, spread in each.spreads.items():
-            columns["data"] += [data] * len(spread.values)
-            columns["spread"] += [name] * len(spread.values)
-            columns["value"] += spread.values.tolist()
-            columns["count"] += spread.counts.tolist()
-            columns["share"] += spread.share_above().tolist()
-    return columns
 
 
 def _curves(found: "dict[str, Profile]", figures: dict[str, Any]) -> dict[str, dict[str, Any]]:

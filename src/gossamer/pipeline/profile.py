@@ -84,6 +84,19 @@ def profile_folder(spark: "SparkSession", folder: Path) -> Profile:
     return Profile(sizes, spreads, _likeness(folder, sizes["nodes"]) if interests.exists() else {})
 
 
+def spread_columns(found: dict[str, Profile]) -> dict[str, list[Any]]:
+    """The columns of the `spreads` table."""
+    columns: dict[str, list[Any]] = {name: [] for name in ("data", "spread", "value", "count", "share")}
+    for data, each in found.items():
+        for name, spread in each.spreads.items():
+            columns["data"] += [data] * len(spread.values)
+            columns["spread"] += [name] * len(spread.values)
+            columns["value"] += spread.values.tolist()
+            columns["count"] += spread.counts.tolist()
+            columns["share"] += spread.share_above().tolist()
+    return columns
+
+
 def _graph(rows: "DataFrame", directed: bool) -> dict[str, Spread]:
     from pyspark.sql import functions as f
 

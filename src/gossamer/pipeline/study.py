@@ -8,6 +8,7 @@ import hashlib
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,7 +16,7 @@ import msgspec
 from msgspec import Meta
 
 import gossamer
-from gossamer.model.tables.folders import output_folder, write_manifest
+from gossamer.model.tables.folders import output_folder, write_json, write_manifest
 from gossamer.model.tables.schemas import write_table
 from gossamer.model.values.errors import InputError
 from gossamer.model.values.run import Run
@@ -76,6 +77,8 @@ class Study(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     churn_events: Count = 50
     churn_systems: tuple[Candidate, ...] = (Candidate("spidercast"),)
     disseminations: tuple[str, ...] = ("flood", "tree")
+    # So many fail at once: of every overlay, with nothing mended, and of the network under churn, which mends itself.
+    failed_share: Annotated[float, Meta(gt=0, lt=1)] = 0.2
     # A run that takes longer is stopped, and is a row among the failures.
     run_seconds: Annotated[float, Meta(gt=0, le=LIMIT_SECONDS)] = LIMIT_SECONDS
 
@@ -231,7 +234,9 @@ def _ingest(spark: "SparkSession", study: Study, stages: Stages, edges: Path, ev
 def _sample(spark: "SparkSession", study: Study, stages: Stages, graph: Path) -> None:
     from gossamer.model.tables.workload import read_workload, write_churn
     from gossamer.pipeline.events import churn_from_events
+    from gossamer.pipeline.profile import profile_folder, spread_columns
     from gossamer.pipeline.sample import write_sample
+    from gossamer.workloads.churn import fail_at_once
 
     def sample(nodes: int) -> Callable[[Path], dict[str, Any]]:
         return lambda folder: write_sample(spark, graph, folder, nodes, study.sample_seeds, study.seed, "friends")
@@ -249,6 +254,26 @@ def _sample(spark: "SparkSession", study: Study, stages: Stages, graph: Path) ->
     inputs = {"machines": stages.key("machines"), "workload": stages.key("churn-workload"), "until_us": until_us}
     stages.run("churn", inputs, make_churn)
 
+    def make_failure(folder: Path) -> dict[str, Any]:
+        node_ids = read_workload(small).node_ids
+        return {
+            "churn": write_churn(
+                folder, fail_at_once(len(node_ids), study.failed_share, until_us, study.seed), node_ids
+            )
+        }
+
+    stages.run("failure", {**inputs, "share": study.failed_share, "seed": study.seed}, make_failure)
+
+    def make_profile(folder: Path) -> dict[str, Any]:
+        found = {
+            name: profile_folder(spark, path)
+            for name, path in (("data", graph), ("sample", stages.folder / "workload"))
+        }
+        write_json(folder / "profile.json", {name: each.figures() for name, each in found.items()})
+        return {"spreads": write_table("spreads", folder / "spreads.parquet", spread_columns(found))}
+
+    stages.run("profile", {"graph": stages.key("graph"), "workload": stages.key("workload")}, make_profile)
+
 
 def study_runs(study: Study, folder: Path) -> list[tuple[str, str, Run]]:
     """(label, what for, run): everything that is carried out."""
@@ -258,24 +283,27 @@ def study_runs(study: Study, folder: Path) -> list[tuple[str, str, Run]]:
         planned = find_simulated(candidate.system).planner is not None and candidate.system != "mesh-per-topic"
         for seed in study.seeds[:1] if planned else study.seeds:
             run = Run(
-                system=candidate.system, parameters=candidate.parameters, seed=seed, workload=str(folder / "workload")
+                system=candidate.system,
+                parameters=candidate.parameters,
+                seed=seed,
+                workload=str(folder / "workload"),
+                failed_share=study.failed_share,
             )
             found.append((candidate.name(), "build", run))
     for candidate in study.churn_systems:
-        for dissemination in study.disseminations:
-            for seed in study.seeds:
-                run = Run(
-                    system=candidate.system,
-                    parameters=candidate.parameters,
-                    seed=seed,
-                    workload=str(folder / "churn-workload"),
-                    engine="event",
-                    until_us=int(study.churn_minutes * 60 * SECOND_US),
-                    churn=str(folder / "churn"),
-                    dissemination=dissemination,
-                    event_count=study.churn_events,
-                )
-                found.append((f"{candidate.name()}, {dissemination}", "churn", run))
+        for dissemination, what, seed in product(study.disseminations, ("churn", "failure"), study.seeds):
+            run = Run(
+                system=candidate.system,
+                parameters=candidate.parameters,
+                seed=seed,
+                workload=str(folder / "churn-workload"),
+                engine="event",
+                until_us=int(study.churn_minutes * 60 * SECOND_US),
+                churn=str(folder / what),
+                dissemination=dissemination,
+                event_count=study.churn_events,
+            )
+            found.append((f"{candidate.name()}, {dissemination}", what, run))
     return found
 
 
@@ -285,7 +313,7 @@ def _results(spark: "SparkSession", study: Study, stages: Stages, progress: Prog
 
     wanted = study_runs(study, stages.folder)
     inputs = {
-        "workloads": [stages.key(name) for name in ("workload", "churn-workload", "churn")],
+        "workloads": [stages.key(name) for name in ("workload", "churn-workload", "churn", "failure")],
         "runs": [[label, what, run] for label, what, run in wanted],
     }
     inputs = msgspec.to_builtins(inputs)

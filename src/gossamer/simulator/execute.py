@@ -28,6 +28,7 @@ from gossamer.simulator.links import LinkBook
 from gossamer.simulator.measure import (
     Progress,
     TopicMeasures,
+    after_failure,
     measure_topics,
     overlay_diameter,
     silent,
@@ -86,6 +87,8 @@ def execute(run: Run, progress: Progress = silent, exact: bool = True, record: B
     }
     if run.tdi_depth:
         metrics["tdi_percent"] = top_intersection(interest, run.tdi_depth)
+    if run.failed_share:
+        metrics |= after_failure(overlay, interest, run.failed_share, run.seed)
     if run.overlay_diameter:
         metrics["overlay_diameter"] = overlay_diameter(overlay)
     measured = {"topics": topic_columns(workload, topics), "degrees": degree_columns(overlay, present)}

@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gossamer.kernels import measures as kernel
+from gossamer.kernels.sampling import units
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay
+from gossamer.model.values.draw import Purpose
 
 # (what is being done, how much is done, of how much)
 Progress = Callable[[str, int, int], None]
@@ -76,6 +78,18 @@ def summarise(
     if not exact:
         summary["max_topic_diameter_at_most"] = int(topics.diameter_most.max())
     return summary
+
+
+def after_failure(overlay: Overlay, interest: Interest, share: float, seed: int) -> dict[str, int]:
+    """Topics with two or more left, and those in parts, when a share of the nodes, drawn at random, is gone at once."""
+    left = units(np.uint64(seed), np.uint64(Purpose.FAILED), np.uint64(0), interest.node_count) >= share
+    topics = interest.among(left)
+    arrays = (topics.topic_starts, topics.topic_nodes, overlay.starts, overlay.neighbours)
+    components, _ = kernel.topic_components(*arrays, 0, topics.topic_count)
+    return {
+        "topics_after_failure": int((topics.popularity > 1).sum()),
+        "partitioned_topics_after_failure": int((components > 1).sum()),
+    }
 
 
 def describe_interest(interest: Interest) -> dict[str, Any]:

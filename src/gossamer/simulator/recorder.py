@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from math import ceil
 from typing import Any, BinaryIO
 
 import msgspec
@@ -122,6 +123,7 @@ class DeliveryLog:
             "hops_mean": sum(hops) / delivered if delivered else 0.0,
             "hops_most": max(hops, default=0),
             "latency_us_mean": sum(self._latencies_us) / delivered if delivered else 0.0,
+            **{f"latency_us_p{share}": _quantile(self._latencies_us, share / 100) for share in (50, 95, 99)},
             "latency_us_most": max(self._latencies_us, default=0),
         }
 
@@ -146,3 +148,8 @@ class DeliveryLog:
     def _count_copy(self, node: int, data: Data) -> None:
         key = (self._number(data.publisher, data.sequence), node)
         self._copies[key] = self._copies.get(key, 0) + 1
+
+
+def _quantile(values: Sequence[int], share: float) -> int:
+    """The smallest value that this share of them does not exceed; 0 where there is none."""
+    return sorted(values)[max(ceil(share * len(values)) - 1, 0)] if values else 0

@@ -52,3 +52,17 @@ def make_churn(
     nodes.append(never)
     events.append(np.full(len(never), ABSENT))
     return Churn.from_rows(np.concatenate(times), np.concatenate(nodes), np.concatenate(events))
+
+
+# Chosen: when three fifths of the time have passed; publishing begins at half of it, so that both sides are seen.
+FAILURE_SHARE_OF_TIME = 0.6
+
+
+def fail_at_once(node_count: int, share: float, until_us: int, seed: int) -> Churn:
+    """A share of the nodes, drawn at random, crashes at one moment and stays away."""
+    if not 0.0 < share < 1.0:
+        raise InputError(f"the share of nodes that fail must lie between 0 and 1, got {share:g}")
+    check_sizes(node_count, 1)
+    failing = np.flatnonzero(units(U64(seed), U64(Purpose.FAILED), U64(0), node_count) < share)
+    times = np.full(len(failing), int(FAILURE_SHARE_OF_TIME * until_us), np.int64)
+    return Churn.from_rows(times, failing, np.full(len(failing), CRASH))

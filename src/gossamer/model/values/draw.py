@@ -61,6 +61,7 @@ class Purpose(IntEnum):
     SPIDERCAST_BRIDGE = 55
     PARTS = 56
     SAMPLE = 57
+    FAILED = 58  # whether a node is among those that fail at once
 
 
 def finish(total: int) -> int:

@@ -43,5 +43,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     partitions: tuple[str, ...] = ()
     # Also measure tdi(d) of the workload, for this d; 0: do not.
     tdi_depth: int = 0
+    # Also count the topics that are parted when this share of the nodes is gone and nothing has been mended.
+    failed_share: float = 0.0
     # Also measure the diameter of the whole overlay, exactly: a cost that grows with n squared.
     overlay_diameter: bool = False

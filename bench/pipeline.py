@@ -1,0 +1,183 @@
+"""The pipeline on embedded Spark at three sizes: ingest, sample, analyse, sweep; and what a user might do instead."""
+
+import os
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bench.report import show
+from gossamer.kernels.sampling import units
+from gossamer.model.tables.schemas import write_table
+from gossamer.model.tables.workload import read_overlay, read_workload, write_interests
+from gossamer.model.values.run import Run, WorkloadLaw
+from gossamer.pipeline.analyse import FILES, SHUFFLE, write_analysis
+from gossamer.pipeline.ingest import _read, ingest_edges
+from gossamer.pipeline.lines import EDGES
+from gossamer.pipeline.sample import write_sample
+from gossamer.pipeline.session import spark_session
+from gossamer.pipeline.sweep import sweep
+from gossamer.simulator.measure import measure_topics, silent
+from gossamer.workloads.interests import make_interests
+from gossamer.workloads.raw import write_raw_edges
+
+# Users with 18.7 friends on average make about 9.4 lines each; the largest has 28 million.
+USERS = (750_000, 1_500_000, 3_000_000)
+MEAN_DEGREE = 18.7
+SAMPLE_NODES = 100_000
+ANALYSED = (100_000, 300_000, 1_000_000)
+TASKS = 200
+
+
+@dataclass
+class Cost:
+    """Filled when the block ends: wall seconds, core seconds, and the peak memory of Java and Python together."""
+
+    seconds: float = 0.0
+    core_seconds: float = 0.0
+    peak_gib: float = 0.0
+
+
+def run() -> None:
+    """Wanted: parse at 0.6 million lines a second, ingest at 0.2, under 8 GiB; sample under 30 s; components under 35 s
+    and 12 s at a million nodes; under 0.2 core-seconds a task.
+    """
+    with tempfile.TemporaryDirectory() as folder, spark_session() as spark:
+        _ingest(spark, Path(folder))
+        _analyse(spark, Path(folder))
+        _sweep(spark, Path(folder))
+
+
+def _ingest(spark: Any, folder: Path) -> None:
+    rows = []
+    for users in USERS:
+        raw, graph, parsed, sample = (folder / f"{name}-{users}" for name in ("edges.txt", "graph", "parsed", "sample"))
+        flaws = write_raw_edges(raw, users, MEAN_DEGREE, 1)
+        for path in (graph, parsed, sample):
+            path.mkdir()
+        with _measured() as parse:
+            _read(spark, [raw], parsed, EDGES, 0.25)
+        with _measured() as whole:
+            ingest_edges(spark, [raw], graph, directed=False)
+        with _measured() as sampled:
+            write_sample(spark, graph, sample, SAMPLE_NODES, 3, 1, "friends")
+        millions = flaws.lines / 1e6
+        rows.append(
+            [
+                f"{millions:.1f} M",
+                f"{parse.seconds:.0f} s, {millions / parse.seconds:.2f} M/s",
+                f"{whole.seconds:.0f} s, {millions / whole.seconds:.2f} M/s",
+                f"{whole.peak_gib:.1f} GiB",
+                f"{sampled.seconds:.0f} s",
+            ]
+        )
+        raw.unlink()
+    show(
+        f"Edges as text, {os.cpu_count()} cores: lines judged and quarantined; the whole ingest; a sample of {SAMPLE_NODES:,}",
+        ["lines", "parse", "ingest", "peak memory", "sample"],
+        rows,
+        "Wanted: 0.6 and 0.2 million lines a second, under 8 GiB, and 30 s.",
+    )
+
+
+def _analyse(spark: Any, folder: Path) -> None:
+    rows = []
+    for nodes in ANALYSED:
+        workload, overlay = folder / f"w-{nodes}", folder / f"o-{nodes}"
+        for path in (workload, overlay):
+            path.mkdir()
+        interest = make_interests(nodes, 1_000, "20", "zipf:0.5", 1)
+        write_interests(workload, interest)
+        u, v = (
+            np.floor(units(np.uint64(1), np.uint64(900 + side), np.uint64(0), 5 * nodes) * nodes) for side in range(2)
+        )
+        low, high = np.minimum(u, v).astype(np.int64), np.maximum(u, v).astype(np.int64)
+        keys = np.unique((low * nodes + high)[low != high])
+        write_table("overlay", overlay / "overlay.parquet", {"u": keys // nodes, "v": keys % nodes})
+        found, costs = {}, {}
+        for way in (SHUFFLE, FILES):
+            out = folder / f"a-{nodes}-{way}"
+            out.mkdir()
+            with _measured() as costs[way]:
+                found[way] = write_analysis(spark, overlay, workload, out, way, lengths=False)["components"]
+        with _measured() as here:
+            read = read_workload(workload)
+            topics = measure_topics(read_overlay(overlay, read.node_ids), read.interest, exact=False)
+        assert found[SHUFFLE] == found[FILES] == int(topics.components.sum())
+        rows.append(
+            [
+                f"{nodes:,}",
+                *(f"{costs[way].seconds:.1f} s, {costs[way].peak_gib:.1f} GiB" for way in (SHUFFLE, FILES)),
+                f"{here.seconds:.1f} s (with bounds on diameters, and clustering)",
+            ]
+        )
+    show(
+        "Components of every topic, 20 of 1,000 topics and 10 links a node: the same on every way",
+        ["nodes", "shuffle", "files", "in process, one core"],
+        rows,
+        "Wanted at 1,000,000 nodes: under 35 s and under 12 s.",
+    )
+
+
+def _sweep(spark: Any, folder: Path) -> None:
+    law = WorkloadLaw(nodes=20, topics=3, subscriptions="2", popularity="rss")
+
+    def runs(first: int, count: int) -> list[Run]:
+        return [Run(system="random", seed=seed, workload=law) for seed in range(first, first + count)]
+
+    sweep(spark, runs(0, 20), folder / "runs", silent)
+    with _measured() as cost:
+        sweep(spark, runs(1_000, TASKS), folder / "runs", silent)
+    show(
+        f"{TASKS} runs that do nearly nothing, a task each",
+        ["wall a task", "core-seconds a task"],
+        [[f"{cost.seconds / TASKS:.3f} s", f"{cost.core_seconds / TASKS:.3f}"]],
+        "Wanted: under 0.2 core-seconds.",
+    )
+
+
+@contextmanager
+def _measured() -> Iterator[Cost]:
+    """This process and all that it started, Java and its Python workers among them."""
+    cost, done = Cost(), threading.Event()
+
+    def watch() -> None:
+        while not done.wait(0.2):
+            cost.peak_gib = max(cost.peak_gib, sum(each[1] for each in _family().values()) / 2**30)
+
+    watcher = threading.Thread(target=watch)
+    before = sum(each[0] for each in _family().values())
+    watcher.start()
+    began = time.perf_counter()
+    try:
+        yield cost
+    finally:
+        cost.seconds = time.perf_counter() - began
+        done.set()
+        watcher.join()
+        cost.core_seconds = sum(each[0] for each in _family().values()) - before
+
+
+def _family() -> dict[int, tuple[float, int]]:
+    """(core seconds, resident bytes) of this process and its descendants."""
+    parents, facts = {}, {}
+    ticks, page = os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGE_SIZE")
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            fields = Path(f"/proc/{name}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue  # it has ended meanwhile
+        parents[int(name)] = int(fields[1])
+        facts[int(name)] = (sum(map(int, fields[11:15])) / ticks, int(fields[21]) * page)
+    mine = {os.getpid()}
+    while True:
+        more = {pid for pid, parent in parents.items() if parent in mine} - mine
+        if not more:
+            return {pid: facts[pid] for pid in mine}
+        mine |= more
