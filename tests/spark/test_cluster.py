@@ -1,4 +1,7 @@
-"""A standalone cluster of two workers on loopback: the same tables as in process, and still when a worker dies midway."""
+"""A standalone cluster of two workers, and a Connect server, on loopback: the same tables as in process.
+
+And still when a worker dies midway.
+"""
 
 import json
 import logging
@@ -112,8 +115,26 @@ class Cluster:
             if process.poll() is None:
                 self.kill(name)
 
-    def gossamer(self, *arguments: str) -> subprocess.Popen[str]:
-        command = [sys.executable, "-m", "gossamer", *arguments, "--master", self.url]
+    def connect_server(self) -> str:
+        """A Spark Connect server beside it; its address."""
+        port = _free_port()
+        command = [str(Path(pyspark.__file__).parent / "bin" / "spark-submit")]
+        command += ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "--master", "local[2,4]"]
+        command += ["--conf", f"spark.connect.grpc.binding.port={port}", "--conf", "spark.ui.enabled=false"]
+        with (self.folder / "connect.log").open("wb") as log:
+            self.processes["connect"] = subprocess.Popen(
+                [*command, "spark-internal"],
+                env={**self.environment, "PYSPARK_PYTHON": sys.executable},
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        self.wait(lambda: "Connect server started" in self.log("connect"), "the Connect server")
+        return f"sc://127.0.0.1:{port}"
+
+    def gossamer(self, *arguments: str, remote: str | None = None) -> subprocess.Popen[str]:
+        where = ["--remote", remote] if remote else ["--master", self.url]
+        command = [sys.executable, "-m", "gossamer", *arguments, *where]
         return subprocess.Popen(
             command, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )
@@ -179,11 +200,13 @@ def test_a_worker_killed_midway_changes_nothing(cluster, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.timeout(1_200)
-def test_a_study_on_a_cluster_gives_the_same_tables(cluster, tmp_path):
+@pytest.mark.parametrize("where", ["cluster", "connect"])
+def test_a_study_elsewhere_gives_the_same_tables(cluster, tmp_path, where):
     definition = tmp_path / "study.toml"
     definition.write_text(STUDY)
     gossamer("study", str(definition), "--out", str(tmp_path / "here"))
-    finish(cluster.gossamer("study", str(definition), "--out", str(tmp_path / "there")))
+    remote = cluster.connect_server() if where == "connect" else None
+    finish(cluster.gossamer("study", str(definition), "--out", str(tmp_path / "there"), remote=remote))
     for name in ("graph/edges", "workload/interests", "churn/churn", "results/failures"):
         here, there = (bytes_of(tmp_path / side / f"{name}.parquet") for side in ("here", "there"))
         assert here == there, name
