@@ -61,6 +61,7 @@ class Purpose(IntEnum):
     SPIDERCAST_BRIDGE = 55
     PARTS = 56
     SAMPLE = 57
+    GOSSIP = 60  # whether an event goes to a neighbour that does not follow its topic
 
 
 def finish(total: int) -> int:
