@@ -76,8 +76,8 @@ def topics_on(law: DegreeLaw, interest: Interest, gamma: float, loss: float = 0.
     """Which topics of a workload percolate over an overlay with these degrees, by their shares of subscribers."""
     node_count = interest.node_count
     by_count = {
-        int(count): reach(law, Gossip(count / node_count, gamma, loss), node_count)
-        for count in np.unique(interest.popularity)
+        count: reach(law, Gossip(count / node_count, gamma, loss), node_count)
+        for count in np.unique(interest.popularity).tolist()
     }
     return [
         TopicReach(topic, count, count / node_count, by_count[count])
