@@ -11,7 +11,7 @@ from gossamer.model.arrays.degrees import DegreeLaw, degree_law, law_of_overlay,
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay
 from gossamer.model.values.errors import InputError
-from gossamer.theory.buffers import full_share, load_for
+from gossamer.theory.buffers import full_share, load_for, loss_at
 from gossamer.theory.inverse import degree_for, gossip_for, topics_on
 from gossamer.theory.percolation import (
     Gossip,
@@ -118,6 +118,7 @@ def test_shares_are_shares_and_subscribers_fare_better(law, subscribers, gamma):
     assert found.subscribers_reached <= found.takes_off + 1e-12 <= 1 + 2e-12
     assert 0 <= found.messages_per_event <= 1000 * law.mean + 1e-6
     assert 1 - 1e-9 <= found.receivers_per_event <= 1000
+    assert 0 <= found.subscribers_per_event <= found.receivers_per_event + 1e-9 or found.receivers_per_event == 1000
 
 
 @settings(max_examples=40)
@@ -217,7 +218,9 @@ def test_topics_of_a_workload_percolate_by_their_shares():
     assert common.reach == reach(law, Gossip(0.6, 0.05), 200)
 
 
-@pytest.mark.parametrize(("places", "load"), [(1, 0.5), (2, 0.8), (4, 0.9), (8, 1.2), (16, 0.95), (300, 1.5)])
+@pytest.mark.parametrize(
+    ("places", "load"), [(1, 0.5), (2, 0.8), (4, 0.9), (8, 1.2), (16, 0.95), (300, 1.5), (3, 30), (1, 30)]
+)
 def test_a_buffer_is_as_often_full_as_a_queue_that_is_played_through(places, load):
     rng = np.random.default_rng(places)
     ends: list[float] = []
@@ -242,6 +245,8 @@ def test_a_larger_loss_or_buffer_allows_a_larger_load():
     found = load_for(law, gossip, 0.01, 8, 1000, 1000)
     # Copies a second that arrive, over copies a second that can be handled.
     assert found.events_per_second * found.messages_per_event / (1000 * 1000) == pytest.approx(found.utilisation)
+    # And the other way round.
+    assert loss_at(law, gossip, found.events_per_second, 8, 1000, 1000) == pytest.approx(0.01, rel=1e-3)
 
 
 @pytest.mark.parametrize(

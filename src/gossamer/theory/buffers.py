@@ -1,7 +1,7 @@
 """How many events a network of bounded buffers can bear: what the gossip paper leaves as future work.
 
 A node puts every copy it gets into a buffer of so many places and takes one out at a time; a copy that finds the buffer
-full is lost. To a node of degree k copies come at a rate in proportion to k, as if by chance (Poisson), so its buffer is a
+full is lost, an event of the node's own too. To a node of degree k copies come at a rate in proportion to k, as if by chance (Poisson), so its buffer is a
 queue M/D/1/K. Lost copies are lost links, so what is reached and what is sent follow from `percolation` with that loss.
 """
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from gossamer.model.arrays.degrees import DegreeLaw
 from gossamer.model.values.errors import InputError
-from gossamer.theory.percolation import Gossip, Reach, check_share, reach
+from gossamer.theory.percolation import Gossip, check_share, reach
 
 # Chosen: beyond so many places the sums below take seconds, and a queue so long is late rather than lossy.
 PLACES_MAX = 1000
@@ -20,12 +20,15 @@ PLACES_MAX = 1000
 
 @dataclass(frozen=True)
 class Load:
-    """The largest load for a loss: events a second in the whole network, and how busy a node of mean degree is."""
+    """The largest load for a loss: events a second in the whole network, and how busy a node of mean degree is.
+
+    Averages are over all events, those that found their own publisher's buffer full included.
+    """
 
     events_per_second: float
     utilisation: float
     messages_per_event: float
-    reach: Reach
+    subscribers_reached: float
 
 
 def full_share(places: int, load: float) -> float:
@@ -35,6 +38,9 @@ def full_share(places: int, load: float) -> float:
     """
     if load == 0:
         return 0.0
+    if load > 20 and places > 1:
+        # Never empty, as far as a float can tell.
+        return 1 - 1 / load
     steps = np.arange(places + 1)
     logs = steps * np.log(load) - load - np.concatenate(([0.0], np.cumsum(np.log(steps[1:]))))
     arrivals: NDArray[np.float64] = np.exp(logs)
@@ -50,15 +56,19 @@ def full_share(places: int, load: float) -> float:
     return float(max(1 - 1 / (empty + load), 0.0))
 
 
-def mean_full_share(law: DegreeLaw, places: int, load: float) -> float:
-    """The share of all copies lost, where a node of mean degree has this load and others in proportion to their links."""
+def mean_full_shares(law: DegreeLaw, places: int, load: float) -> tuple[float, float]:
+    """The shares of copies on their way, and of nodes' own events, that find a full buffer.
+
+    A node of mean degree has this load, others in proportion to their links. Copies meet the busy more often than
+    events do, which begin anywhere.
+    """
     if law.mean == 0:
-        return 0.0
+        return 0.0, 0.0
     weights = law.degrees * law.shares / law.mean
     # What is left out has less than a millionth of the copies.
     some = weights > 1e-6 / len(weights)
-    shares = [full_share(places, load * degree / law.mean) for degree in law.degrees[some]]
-    return float(weights[some] @ np.array(shares) / weights[some].sum())
+    full = np.array([full_share(places, load * degree / law.mean) for degree in law.degrees[some]])
+    return float(weights[some] @ full), float(law.shares[some] @ full)
 
 
 def load_for(law: DegreeLaw, gossip: Gossip, loss: float, places: int, handled_per_second: float, nodes: int) -> Load:
@@ -73,12 +83,27 @@ def load_for(law: DegreeLaw, gossip: Gossip, loss: float, places: int, handled_p
     if not 0 < handled_per_second <= 1e9:
         raise InputError(f"a node must handle above 0 and at most 1e9 copies a second, got {handled_per_second:g}")
     low, high = 0.0, 1.0
-    while mean_full_share(law, places, high) < loss and high < 1e3:
+    while mean_full_shares(law, places, high)[0] < loss and high < 1e3:
         low, high = high, high * 2
     for _ in range(40):
         middle = (low + high) / 2
-        low, high = (middle, high) if mean_full_share(law, places, middle) <= loss else (low, middle)
+        low, high = (middle, high) if mean_full_shares(law, places, middle)[0] <= loss else (low, middle)
     found = reach(law, Gossip(gossip.subscribers, gossip.gossip, loss), nodes)
     if found.messages_per_event <= 0:
         raise InputError("no copies are sent with these numbers, so no load fills a buffer")
-    return Load(low * handled_per_second * nodes / found.messages_per_event, low, found.messages_per_event, found)
+    published = 1 - mean_full_shares(law, places, low)[1]
+    messages = published * found.messages_per_event
+    return Load(low * handled_per_second * nodes / messages, low, messages, published * found.subscribers_reached)
+
+
+def loss_at(law: DegreeLaw, gossip: Gossip, events_per_second: float, places: int, handled: float, nodes: int) -> float:
+    """The share of copies that full buffers lose at this rate of events; `handled` is copies a node handles a second."""
+    # The busier nodes are, the more is lost, and the less is sent: there is one load at which both agree.
+    low, high = 0.0, 1000.0
+    for _ in range(40):
+        middle = (low + high) / 2
+        loss, unpublished = mean_full_shares(law, places, middle)
+        messages = reach(law, Gossip(gossip.subscribers, gossip.gossip, loss), nodes).messages_per_event
+        sent = events_per_second * (1 - unpublished) * messages / (nodes * handled)
+        low, high = (middle, high) if sent > middle else (low, middle)
+    return mean_full_shares(law, places, low)[0]

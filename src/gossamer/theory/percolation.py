@@ -74,6 +74,7 @@ class Reach:
     mean_subscribers: float | None
     # In a network of so many nodes, whatever side of the threshold.
     receivers_per_event: float
+    subscribers_per_event: float
     messages_per_event: float
 
 
@@ -137,6 +138,7 @@ def reach(law: DegreeLaw, gossip: Gossip, node_count: int) -> Reach:
             mean_receivers=receivers if finite else None,
             mean_subscribers=subscribers if finite else None,
             receivers_per_event=min(receivers, node_count),
+            subscribers_per_event=min(subscribers, gossip.subscribers * node_count),
             messages_per_event=(min(receivers, node_count) - 1) / max(1 - gossip.loss, _SMALLEST),
         )
     takes_off = law.reach(gossip.link * onward)
@@ -144,6 +146,9 @@ def reach(law: DegreeLaw, gossip: Gossip, node_count: int) -> Reach:
     subscribers, others = law.reach(gossip.to_subscriber * inside), law.reach(gossip.to_other * inside)
     share = gossip.subscribers * subscribers + (1 - gossip.subscribers) * others
     small = _small_outbreaks(law, gossip, onward, takes_off)
+    # In an event that dies out, links led to subscribers as often as ever.
+    among = gossip.subscribers * (1 - takes_off)
+    among += (small - (1 - takes_off)) * gossip.subscribers * gossip.to_subscriber / gossip.link
     messages = takes_off * node_count * _messages_per_node(law, gossip, inside, share)
     return Reach(
         percolates=True,
@@ -153,6 +158,7 @@ def reach(law: DegreeLaw, gossip: Gossip, node_count: int) -> Reach:
         mean_receivers=None,
         mean_subscribers=None,
         receivers_per_event=min(takes_off * share * node_count + small, node_count),
+        subscribers_per_event=gossip.subscribers * node_count * min(takes_off * subscribers, 1.0) + among,
         messages_per_event=messages + max(small - (1 - takes_off), 0.0) / max(1 - gossip.loss, _SMALLEST),
     )
 
