@@ -25,7 +25,7 @@ DEGREE_LAWS = "poisson:MEAN, regular:DEGREE, power:EXPONENT[:CUTOFF], scale-free
 DEGREE_MAX = 1_000_000
 # A law without a cutoff is tabled degree by degree so far, and beyond that in bins of this ratio up to the limit. Its
 # moments are exact besides; the bins only serve the generating functions.
-_EXPLICIT, _RATIO, _LIMIT = 16_384, 1.01, 1e60
+_EXPLICIT, _RATIO, _LIMIT = 4_096, 1.02, 1e60
 # Shares written by hand or by another program are rounded.
 _SUM_TOLERANCE = 1e-6
 
