@@ -69,6 +69,21 @@ def test_the_questions_the_other_way_round(gossamer):
         assert "Links are random given the degrees" in gossamer("theory", *command)[1]
 
 
+def test_thresholds_and_loads_can_be_checked_too(gossamer):
+    asked = ("--degree", "poisson:5", "--subscribers", 0.1)
+    found = answer(gossamer, "theory", "threshold", *asked, "--nodes", 2000, "--check")["simulated"]
+    assert [row["of_threshold"] for row in found] == [0.5, 0.8, 1.25, 2]
+    assert found[0]["receivers_per_event"] < 3
+    assert found[3]["receivers_per_event"] > 300
+    by_share = answer(
+        gossamer, "theory", "threshold", "--degree", "poisson:5", "--gossip", 0.15, "--nodes", 500, "--check"
+    )
+    assert all(row["gossip"] == 0.15 for row in by_share["simulated"])
+    assert "Simulated" in gossamer("theory", "threshold", *asked, "--nodes", 300, "--check")[1]
+    load = ("theory", "load-for", "--loss", 0.2, *asked, "--gossip", 0.6, "--buffer", 4, "--rate", 100, "--check")
+    assert answer(gossamer, *load)["simulated"]["loss"] == pytest.approx(0.2, rel=0.15)
+
+
 def test_the_topics_of_a_workload_on_an_overlay(gossamer, workload):
     gossamer("build", "unstructured", "w", "o", "--seed", 1, "--set", "degree=regular:4")
     found = answer(gossamer, "theory", "topics", "w", "o", "--gossip", 0.2)

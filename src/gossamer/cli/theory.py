@@ -148,17 +148,24 @@ def threshold(
     ] = None,
     gossip: Annotated[float | None, typer.Option(metavar="GAMMA", help="Asks for the smallest share.")] = None,
     loss: Loss = 0.0,
+    nodes: Nodes = None,
+    check: Check = False,
+    seed: CheckSeed = 1,
     json: Json = False,
 ) -> None:
     """Where events begin to percolate: by links, by gossip probability for a share of subscribers, or the other way.
+
+    With --check events are simulated at some shares of the threshold, below it and above.
 
     Example: gossamer theory threshold --degree poisson:5 --subscribers 0.1
     """
     from gossamer.theory.percolation import check_share, gossip_threshold, subscriber_threshold
     from gossamer.theory.percolation import threshold as find_threshold
 
-    law, _ = _find_law(degree, None)
+    law, count = _find_law(degree, nodes)
     check_share("loss", loss)
+    if check and loss:
+        raise InputError("--check simulates without loss; leave --loss out")
     links = find_threshold(law)
     found: dict[str, Any] = {
         "link_probability": links if links <= 1 else None,
@@ -170,14 +177,42 @@ def threshold(
         found["gossip"] = gossip_threshold(law, subscribers, loss)
     if gossip is not None:
         found["subscribers"] = subscriber_threshold(law, gossip, loss)
+    beside = _around_threshold(degree, count, links, subscribers, gossip, seed) if check else None
     if json:
-        print_json({**found, "assumptions": ASSUMPTIONS})
+        more = {"simulated": beside} if beside is not None else {}
+        print_json({**found, **more, "assumptions": ASSUMPTIONS})
         return
     print_facts(f"Threshold of {degree}", {name: "none" if value is None else value for name, value in found.items()})
+    if beside:
+        rows = [[f"{value:.4g}" for value in row.values()] for row in beside]
+        print_table(f"Simulated, {count:,} nodes", [name.replace("_", " ") for name in beside[0]], rows)
     typer.echo(
         "An event percolates when a link carries it with a probability above the first line: sigma + (1 - sigma) gamma.\n"
         f"{ASSUMPTIONS}"
     )
+
+
+# Where a check of the threshold looks.
+_AROUND = (0.5, 0.8, 1.25, 2.0)
+
+
+def _around_threshold(
+    degree: str, count: int, links: float, subscribers: float | None, gossip: float | None, seed: int
+) -> list[dict[str, float]]:
+    """Simulated events where links carry them with some shares of the threshold's probability."""
+    rows = []
+    for share in _AROUND:
+        link = share * links
+        sigma, gamma = subscribers or 0.0, gossip or 0.0
+        if subscribers is not None or gossip is None:
+            gamma = (link - sigma) / (1 - sigma) if sigma < 1 else -1.0
+        else:
+            sigma = (link - gamma) / (1 - gamma) if gamma < 1 else -1.0
+        if 0 <= sigma <= 1 and 0 <= gamma <= 1:
+            simulated = _simulated(degree, count, sigma, gamma, seed)
+            figures = {name: simulated[name] for name in ("takes_off", "receivers_per_event", "messages_per_event")}
+            rows.append({"of_threshold": share, "subscribers": sigma, "gossip": gamma, **figures})
+    return rows
 
 
 @app.command("gossip-for")
@@ -269,6 +304,8 @@ def load_for(
         float, typer.Option("--rate", metavar="R", help="Copies that a node handles a second.")
     ] = 1000.0,
     nodes: Nodes = None,
+    check: Annotated[bool, typer.Option("--check", help="Simulate it with 100 nodes and 600 events.")] = False,
+    seed: CheckSeed = 1,
     json: Json = False,
 ) -> None:
     """The largest rate of events at which full buffers lose no more than a share of the copies.
@@ -291,10 +328,19 @@ def load_for(
         "come in bursts, an event at a time: simulated losses below a tenth are up to three times as large."
     )
     assumptions = ASSUMPTIONS.replace("; buffers never fill", "") + more
+    beside = None
+    if check:
+        from gossamer.simulator.gossip_check import check_load
+
+        with progress_bar() as progress:
+            beside = check_load(degree, subscribers, gossip, found.events_per_second, buffer, handled, seed, progress)
     if json:
-        print_json({**answer, "nodes": count, "assumptions": assumptions})
+        more_facts = {"simulated": beside} if beside is not None else {}
+        print_json({**answer, "nodes": count, **more_facts, "assumptions": assumptions})
         return
     print_facts(f"Load for a loss of {allowed:g}", answer)
+    if beside is not None:
+        _print_check({"loss": allowed, **answer}, beside)
     typer.echo(f"{assumptions} Events are those of all {count:,} nodes together.")
 
 
