@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from gossamer.kernels import gossip as kernel
+from gossamer.model.arrays.degrees import law_of_overlay
 from gossamer.model.values.ids import Role
+from gossamer.planners.unstructured import unstructured
 from gossamer.protocols.gossip import GossipData
 from gossamer.protocols.interface import MessageReceived, Publish, Send
 from gossamer.protocols.systems import read_parameters
@@ -13,6 +15,7 @@ from gossamer.simulator.event_population import EventPopulation
 from gossamer.simulator.links import LinkBook
 from gossamer.simulator.network import ConstantLatency, Network
 from gossamer.simulator.systems import SIMULATED
+from gossamer.theory.inverse import topics_on
 from gossamer.workloads.interests import make_interests
 from tests.interpreted import interpreted
 
@@ -137,6 +140,24 @@ def test_a_workload_of_publishers_alone_is_not_told_to_neighbours():
     assert out == []
     part.handle(Subscribe(7, Role.BOTH), 0, out)
     assert out == [Send((2,), Subscriptions(added=(7,)))]
+
+
+@pytest.mark.parametrize("law", ["poisson:5", "regular:4", "power:2.5:40"])
+def test_theory_says_what_the_kernel_finds_for_each_topic_of_a_workload(law):
+    nodes, events = 4000, 300
+    overlay = unstructured(law, nodes, 1)
+    interest = make_interests(nodes, 8, "2", "zipf:1", 1)
+    arrays = interest.topic_starts, interest.topic_nodes, overlay.starts, overlay.neighbours
+    publishers = np.arange(events) * 13 % nodes
+    for topic in topics_on(law_of_overlay(law, overlay), interest, 0.4):
+        topics = np.full(events, topic.topic)
+        rows = kernel.disseminate_many(U64(1), publishers, np.arange(events), topics, *arrays, 0.4, 1_000_000)
+        # Three standard errors of the share of events that take off, and a little for a network that is not endless.
+        error = 3 * (topic.reach.takes_off * (1 - topic.reach.takes_off) / events) ** 0.5 + 0.01
+        found = rows.mean(axis=0)
+        assert found[1] / topic.subscribers == pytest.approx(topic.reach.subscribers_reached, abs=error)
+        assert found[0] / nodes == pytest.approx(topic.reach.receivers_per_event / nodes, abs=error)
+        assert found[2] == pytest.approx(topic.reach.messages_per_event, abs=error * nodes * overlay.degrees.mean())
 
 
 MUTANTS = {

@@ -168,6 +168,27 @@ def test_the_figures_that_were_checked_by_others_come_out():
     assert threshold(law) == pytest.approx(0.2)
 
 
+def test_the_threshold_itself_is_not_above_it():
+    ring = reach(degree_law("regular:2"), Gossip(1.0, 1.0), 1000)
+    assert (ring.percolates, ring.mean_receivers) == (False, None)
+    nobody = reach(degree_law("poisson:5"), Gossip(0.0, 0.0), 1000)
+    assert (nobody.mean_receivers, nobody.mean_subscribers, nobody.messages_per_event) == (1, 0, 0)
+    alone = reach(degree_law("regular:0"), Gossip(0.5, 1.0), 1000)
+    assert (alone.receivers_per_event, alone.messages_per_event) == (1, 0)
+
+
+def test_lost_copies_are_sent_all_the_same():
+    law = degree_law("poisson:5")
+    for loss in (0.5, 1.0):
+        found = reach(law, Gossip(0.1, 0.1, loss), 1000)
+        assert found.messages_per_event * (1 - loss) == pytest.approx(found.mean_receivers - 1)
+    assert reach(law, Gossip(0.1, 0.1, 1.0), 1000).messages_per_event == pytest.approx(5 * 0.19)
+    # Everything through fewer links: loss is a smaller gamma for those who do not subscribe, and no more.
+    assert reach(law, Gossip(0.0, 0.6, 0.5), 1000).takes_off == pytest.approx(
+        reach(law, Gossip(0.0, 0.3), 1000).takes_off
+    )
+
+
 def test_scale_free_networks_have_the_published_number_of_nodes():
     nodes = [int(read_scale_free(f"scale-free:6:{b}")[1].sum()) for b in (1, 1.1, 1.2, 1.3, 1.4, 1.5)]
     assert nodes == [2482, 1831, 1448, 1206, 1041, 919]

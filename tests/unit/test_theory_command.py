@@ -106,6 +106,7 @@ def test_the_topics_of_a_workload_on_an_overlay(gossamer, workload):
         (("--degree", "given:1=0.5,3=0.6", "--subscribers", 0.1, "--gossip", 0.3), "must sum to one, got 1.1"),
         (("--degree", "overlay:none", "--subscribers", 0.1, "--gossip", 0.3), "there is no none"),
         (("--degree", "poisson:5", "--subscribers", 0.1, "--gossip", 0.3, "--nodes", 0), "--nodes must lie between"),
+        (("--degree", "overlay:o", "--subscribers", 0.1, "--gossip", 0.3, "--nodes", 9), "leave --nodes out"),
         (
             ("--degree", "regular:3", "--subscribers", 0.1, "--gossip", 0.3, "--nodes", 7, "--check"),
             "21 ends of links, an odd number",

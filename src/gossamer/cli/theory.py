@@ -55,10 +55,12 @@ def _find_law(text: str, nodes: int | None) -> "tuple[DegreeLaw, int]":
     if nodes is not None and not 2 <= nodes <= NODES_MAX:
         raise InputError(f"--nodes must lie between 2 and {NODES_MAX:,}, got {nodes}")
     if text.startswith(OVERLAY):
+        if nodes is not None:
+            raise InputError("an overlay says itself how many nodes it has; leave --nodes out")
         path = Path(text.removeprefix(OVERLAY))
         table = read_table("degrees", path / "degrees.parquet" if path.is_dir() else path)
         degrees, counts = (table.column(name).to_numpy() for name in ("degree", "nodes"))
-        return law_of_counts(text, degrees, counts), nodes or int(counts.sum())
+        return law_of_counts(text, degrees, counts), int(counts.sum())
     law = degree_law(text)
     if text.startswith("scale-free:"):
         return law, nodes or int(read_scale_free(text)[1].sum())
@@ -85,8 +87,10 @@ def _network(text: str, nodes: int) -> "str | Overlay":
     table = read_table("overlay", folder / "overlay.parquet")
     ids, places = np.unique(np.stack([table.column(name).to_numpy() for name in "uv"]), return_inverse=True)
     u, v = places.reshape(2, -1)
+    if len(ids) > nodes:
+        raise InputError(f"{folder} has links between {len(ids)} nodes, and degrees of {nodes}; build it anew")
     # Nodes without links are in no row of it; they are counted in.
-    return Overlay.from_links(u, v, max(nodes, len(ids)))
+    return Overlay.from_links(u, v, nodes)
 
 
 def _print_check(theory: dict[str, Any], simulated: dict[str, Any]) -> None:

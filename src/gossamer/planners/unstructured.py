@@ -2,7 +2,8 @@
 
 The configuration model (Bender and Canfield 1978): every node has as many stubs as its degree, and stubs are paired at
 random; pairs that repeat or meet themselves are dropped, so degrees lie a little below the law where it has hubs.
-Scale-free networks as Aiello, Chung and Lu make them: floor(e^a / x^b) nodes of degree x, stubs paired the same way.
+Scale-free networks as Aiello, Chung and Lu make them: floor(e^a / x^b) nodes of degree x, stubs paired the same way; where the
+formula's sum is odd (the paper's own b = 1.1 and 1.5) one stub is left over.
 Cost: O(m log m) for m links.
 """
 

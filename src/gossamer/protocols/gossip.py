@@ -42,8 +42,9 @@ from gossamer.protocols.interface import (
     Unsubscribe,
 )
 
-# Chosen: subscriptions remembered of one peer, and peers that announced some without being neighbours yet.
-TOPICS_MAX = 10_000
+# Chosen: subscriptions remembered of one peer (what it has beyond that reaches it by gossip alone), and peers that
+# announced some without being neighbours yet.
+TOPICS_MAX = 100_000
 STRANGERS_MAX = 256
 
 Topics = Annotated[tuple[TopicId, ...], Meta(max_length=TOPICS_MAX)]

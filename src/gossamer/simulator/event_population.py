@@ -58,7 +58,9 @@ class EventPopulation:
 
     def _planned(self) -> Overlay | None:
         planner = self._simulated.planner
-        return None if planner is None else planner(self._parameters, self._seed, self._interest, silent)
+        if planner is None or self._simulated.system.parts is None:
+            return None
+        return planner(self._parameters, self._seed, self._interest, silent)
 
     def join(self, node: int) -> None:
         """A node comes (back), introduced by one that is up."""

@@ -56,9 +56,14 @@ class Gossip:
         return self.gossip * (1 - self.loss)
 
     @property
+    def send(self) -> float:
+        """The probability that an event is sent over a link, whoever is at its end."""
+        return self.subscribers + (1 - self.subscribers) * self.gossip
+
+    @property
     def link(self) -> float:
         """The paper's Gamma: the probability that a link carries an event, whoever is at its end."""
-        return self.subscribers * self.to_subscriber + (1 - self.subscribers) * self.to_other
+        return self.send * (1 - self.loss)
 
 
 @dataclass(frozen=True)
@@ -87,8 +92,13 @@ def check_share(name: str, value: float) -> None:
 
 def mean_receivers(law: DegreeLaw, gossip: Gossip) -> float:
     """Equation 17: how many nodes an event reaches on average, its publisher included; infinite from the threshold on."""
-    branching = gossip.link * law.mean_excess if gossip.link > 0 else 0.0
+    branching = _branching(law, gossip)
     return 1 + gossip.link * law.mean / (1 - branching) if branching < 1 else math.inf
+
+
+def _branching(law: DegreeLaw, gossip: Gossip) -> float:
+    """Nodes that each node reached over a link passes an event on to, on average."""
+    return gossip.link * law.mean_excess if gossip.link > 0 else 0.0
 
 
 def mean_subscribers(law: DegreeLaw, gossip: Gossip) -> float:
@@ -124,31 +134,39 @@ def subscriber_threshold(law: DegreeLaw, gossip: float, loss: float = 0.0) -> fl
 
 def reach(law: DegreeLaw, gossip: Gossip, node_count: int) -> Reach:
     """Everything the theory says of an event, in a network of this many nodes with these degrees."""
-    onward = _root(lambda y: law.excess_reach(gossip.link * y))
-    if onward == 0:
-        receivers = mean_receivers(law, gossip)
-        subscribers = mean_subscribers(law, gossip)
-        # At the threshold itself there is no giant outbreak and no finite mean.
-        finite = math.isfinite(receivers)
-        return Reach(
-            percolates=False,
-            takes_off=0.0,
-            subscribers_reached=0.0,
-            others_reached=0.0,
-            mean_receivers=receivers if finite else None,
-            mean_subscribers=subscribers if finite else None,
-            receivers_per_event=min(receivers, node_count),
-            subscribers_per_event=min(subscribers, gossip.subscribers * node_count),
-            messages_per_event=(min(receivers, node_count) - 1) / max(1 - gossip.loss, _SMALLEST),
-        )
+    onward = inside = 0.0
+    if _branching(law, gossip) > 1:
+        onward = _root(lambda y: law.excess_reach(gossip.link * y))
+        inside = _root(lambda x: sum(_informed(law, gossip, x)))
+    return _above(law, gossip, node_count, onward, inside) if onward * inside > 0 else _below(law, gossip, node_count)
+
+
+def _below(law: DegreeLaw, gossip: Gossip, node_count: int) -> Reach:
+    receivers, subscribers = mean_receivers(law, gossip), mean_subscribers(law, gossip)
+    # At the threshold itself there is no giant outbreak and no finite mean.
+    finite = math.isfinite(receivers)
+    copies = gossip.send * law.mean / (1 - _branching(law, gossip)) if finite else math.inf
+    return Reach(
+        percolates=False,
+        takes_off=0.0,
+        subscribers_reached=0.0,
+        others_reached=0.0,
+        mean_receivers=receivers if finite else None,
+        mean_subscribers=subscribers if finite else None,
+        receivers_per_event=min(receivers, node_count),
+        subscribers_per_event=min(subscribers, gossip.subscribers * node_count),
+        messages_per_event=min(copies, gossip.send * law.mean * node_count),
+    )
+
+
+def _above(law: DegreeLaw, gossip: Gossip, node_count: int, onward: float, inside: float) -> Reach:
     takes_off = law.reach(gossip.link * onward)
-    inside = _root(lambda x: sum(_informed(law, gossip, x)))
     subscribers, others = law.reach(gossip.to_subscriber * inside), law.reach(gossip.to_other * inside)
     share = gossip.subscribers * subscribers + (1 - gossip.subscribers) * others
-    small = _small_outbreaks(law, gossip, onward, takes_off)
-    # In an event that dies out, links led to subscribers as often as ever.
-    among = gossip.subscribers * (1 - takes_off)
-    among += (small - (1 - takes_off)) * gossip.subscribers * gossip.to_subscriber / gossip.link
+    # Events that die out: their publishers, and whom they reached over links, subscribers as often as ever.
+    publishers = 1 - takes_off
+    further = _small_outbreaks(law, gossip, onward)
+    among = gossip.subscribers * (publishers + further * gossip.to_subscriber / gossip.link)
     messages = takes_off * node_count * _messages_per_node(law, gossip, inside, share)
     return Reach(
         percolates=True,
@@ -157,9 +175,9 @@ def reach(law: DegreeLaw, gossip: Gossip, node_count: int) -> Reach:
         others_reached=takes_off * others,
         mean_receivers=None,
         mean_subscribers=None,
-        receivers_per_event=min(takes_off * share * node_count + small, node_count),
-        subscribers_per_event=gossip.subscribers * node_count * min(takes_off * subscribers, 1.0) + among,
-        messages_per_event=messages + max(small - (1 - takes_off), 0.0) / max(1 - gossip.loss, _SMALLEST),
+        receivers_per_event=min(takes_off * share * node_count + publishers + further, node_count),
+        subscribers_per_event=takes_off * subscribers * gossip.subscribers * node_count + among,
+        messages_per_event=messages + further * gossip.send / gossip.link,
     )
 
 
@@ -179,17 +197,14 @@ def _informed(law: DegreeLaw, gossip: Gossip, x: float) -> tuple[float, float]:
     return subscribes, does_not
 
 
-def _small_outbreaks(law: DegreeLaw, gossip: Gossip, onward: float, takes_off: float) -> float:
-    """The mean over all events of the nodes reached by those that do not take off.
+def _small_outbreaks(law: DegreeLaw, gossip: Gossip, onward: float) -> float:
+    """The mean over all events of the nodes reached by those that do not take off, their publishers left out.
 
-    R'(1) of the paper, taken at the root of R = F(R) below 1 instead of at 1.
+    R'(1) - R(1) of the paper, taken at the root of R = F(R) below 1 instead of at 1.
     """
     z = gossip.link * onward
-    ends = 1 - onward
-    if ends <= 0:
-        return 1 - takes_off
     slope = gossip.link * law.mean * (1 - law.excess_reach(z))
-    return 1 - takes_off + slope * ends / (1 - gossip.link * law.excess_slope(z))
+    return slope * (1 - onward) / (1 - gossip.link * law.excess_slope(z)) if onward < 1 else 0.0
 
 
 def _messages_per_node(law: DegreeLaw, gossip: Gossip, x: float, share: float) -> float:
