@@ -73,13 +73,19 @@ def receivers(law: DegreeLaw, link: float) -> np.ndarray:
     return composed(f, along_link)
 
 
+def ends_in_time(r: np.ndarray) -> bool:
+    """Whether what lies beyond the terms that are summed is nothing, but for events that go on for ever."""
+    return bool(r[-TERMS // 10 :].sum() < 1e-12)
+
+
 @settings(max_examples=60)
 @given(law=laws(), subscribers=shares, gamma=shares)
 def test_equation_17_is_the_mean_of_the_papers_recurrence(law, subscribers, gamma):
     gossip = Gossip(subscribers, gamma)
     assume(gossip.link * law.mean_excess < 0.8)
     r = receivers(law, gossip.link)
-    assert r.sum() == pytest.approx(1, abs=1e-6)
+    assume(ends_in_time(r))
+    assert r.sum() == pytest.approx(1, abs=1e-9)
     expected = r @ np.arange(TERMS)
     assert mean_receivers(law, gossip) == pytest.approx(expected, rel=1e-4)
     found = reach(law, gossip, 10**9)
@@ -99,7 +105,8 @@ def test_what_the_recurrence_leaves_over_above_the_threshold_is_what_takes_off(l
     found = reach(law, gossip, 10**6)
     assert found.percolates
     r = receivers(law, gossip.link)
-    assert found.takes_off == pytest.approx(1 - r.sum(), abs=1e-5)
+    assume(ends_in_time(r))
+    assert found.takes_off == pytest.approx(1 - r.sum(), abs=1e-7)
     inside = (
         found.takes_off
         * 10**6
