@@ -88,7 +88,7 @@ def run_kernel(module, seed, overlay, interest, events):
         holds = np.zeros(NODES, np.bool_)
         holds[interest.nodes_of(topic)] = True
         hops = np.full(NODES, -1, np.int32)
-        work = np.zeros(NODES, np.int32), np.zeros(NODES, np.int32)
+        work = np.zeros(NODES, np.int32), np.zeros(NODES, np.int32), np.zeros(NODES, np.bool_)
         with np.errstate(over="ignore"):
             _, messages = module.disseminate(
                 U64(seed), node, sequence, holds, overlay.starts, overlay.neighbours, gamma, ttl, hops, *work
@@ -161,9 +161,9 @@ def test_theory_says_what_the_kernel_finds_for_each_topic_of_a_workload(law):
 
 
 MUTANTS = {
-    "sends back": ("(holds[other] | coin) & (other != heard_from[node])", "holds[other] | coin"),
+    "sends back": ("(holds[other] | coins[i]) & (other != parent)", "holds[other] | coins[i]"),
     "a hop too far": ("if hops[node] >= ttl", "if hops[node] > ttl"),
-    "blind to subscribers": ("(holds[other] | coin)", "coin"),
+    "blind to subscribers": ("(holds[other] | coins[i])", "coins[i]"),
     "one coin for all events": ("U64(publisher) * NAMES + U64(sequence)", "U64(publisher) * NAMES"),
     "one coin for all nodes": ("draw_base(seed, U64(node)", "draw_base(seed, U64(publisher)"),
 }

@@ -29,10 +29,12 @@ def disseminate(
     hops: NDArray[np.int32],
     heard_from: NDArray[np.int32],
     queue: NDArray[np.int32],
+    coins: NDArray[np.bool_],
 ) -> tuple[int, int]:
     """One event: fill `queue` with whom it reaches, in order; returns how many, and the messages sent.
 
     `hops` must be -1 everywhere before; of those reached it then says how far they are. `holds` says who subscribes.
+    The last four arrays have a place for each node.
     """
     # unit(bits) < gossip, in whole numbers.
     below = U64(np.ceil(gossip * 2.0**53))
@@ -49,11 +51,15 @@ def disseminate(
         if hops[node] >= ttl:
             break
         base = draw_base(seed, U64(node), GOSSIP, counter)
-        for i in range(starts[node], starts[node + 1]):
-            other = neighbours[i]
-            # Without branches on the coin, which no processor can foresee.
-            coin = (finish(base + U64(other) * ITEM_FACTOR) >> U64(11)) < below
-            sent = (holds[other] | coin) & (other != heard_from[node])
+        row = neighbours[starts[node] : starts[node + 1]]
+        parent = heard_from[node]
+        # All coins first: such a loop is done several at a time.
+        for i in range(len(row)):
+            coins[i] = (finish(base + U64(row[i]) * ITEM_FACTOR) >> U64(11)) < below
+        for i in range(len(row)):
+            other = row[i]
+            # Without a branch on the coin, which no processor can foresee.
+            sent = (holds[other] | coins[i]) & (other != parent)
             messages += sent
             if sent & (hops[other] < 0):
                 hops[other] = hops[node] + 1
@@ -81,6 +87,7 @@ def disseminate_many(
     hops = np.full(node_count, -1, np.int32)
     heard_from = np.empty(node_count, np.int32)
     queue = np.empty(node_count, np.int32)
+    coins = np.empty(node_count, np.bool_)
     holds = np.zeros(node_count, np.bool_)
     rows = np.zeros((len(publishers), 4), np.int64)
     for event in range(len(publishers)):
@@ -88,7 +95,18 @@ def disseminate_many(
         for node in holders:
             holds[node] = True
         reached, messages = disseminate(
-            seed, publishers[event], sequences[event], holds, starts, neighbours, gossip, ttl, hops, heard_from, queue
+            seed,
+            publishers[event],
+            sequences[event],
+            holds,
+            starts,
+            neighbours,
+            gossip,
+            ttl,
+            hops,
+            heard_from,
+            queue,
+            coins,
         )
         row = rows[event]
         row[0], row[2], row[3] = reached, messages, hops[queue[reached - 1]]
