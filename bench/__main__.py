@@ -3,13 +3,14 @@
 import platform
 import sys
 
-from bench import cyclon, engine, measures, pipeline, planners, setup, spidercast
+from bench import cyclon, engine, gossip, measures, pipeline, planners, setup, spidercast
 
 BENCHMARKS = {
     "setup": setup.run,
     "cyclon": cyclon.run,
     "engine": engine.run,
     "measures": measures.run,
+    "gossip": gossip.run,
     "spidercast": spidercast.run,
     "million": spidercast.run_million,
     "pipeline": pipeline.run,

@@ -11,7 +11,7 @@ import pytest
 import gossamer
 from gossamer.model.values import errors
 from gossamer.protocols import record
-from gossamer.protocols.systems import SYSTEMS
+from gossamer.protocols.systems import DISSEMINATIONS, SYSTEMS
 
 SOURCE = Path(gossamer.__file__).parent
 ROOT = SOURCE.parents[1]
@@ -56,16 +56,16 @@ def test_the_version_stands_once_in_effect():
     assert f'version = "{gossamer.__version__}"' in (ROOT / "pyproject.toml").read_text()
 
 
-@pytest.mark.parametrize("name", sorted(SYSTEMS))
+@pytest.mark.parametrize("name", sorted((*SYSTEMS, *DISSEMINATIONS)))
 def test_every_default_says_where_it_comes_from(name):
-    info = msgspec.inspect.type_info(SYSTEMS[name].parameters)
+    info = msgspec.inspect.type_info((SYSTEMS.get(name) or DISSEMINATIONS[name]).parameters)
     for field in info.fields:
         description = (field.type.extra_json_schema or {}).get("description", "")
         assert description.startswith(("Paper:", "Chosen:")), f"{name}.{field.name} does not say"
 
 
 def test_every_part_of_the_protocols_can_be_recorded_and_sent():
-    """A part that is not in the record's table would have messages that no wire can carry."""
+    """A part that is not in the record's table would have messages that no wire can carry, or timers that none replays."""
     with_messages = {
         node.name
         for path in (SOURCE / "protocols").rglob("*.py")
@@ -73,7 +73,7 @@ def test_every_part_of_the_protocols_can_be_recorded_and_sent():
         if isinstance(node, ast.ClassDef)
         and any(
             isinstance(item, ast.AnnAssign)
-            and getattr(item.target, "id", "") == "MESSAGES"
+            and getattr(item.target, "id", "") in ("MESSAGES", "TIMERS")
             and item.value
             and item.value.elts
             for item in node.body

@@ -441,7 +441,7 @@ def test_every_input_of_a_simulation_is_hashed_in_its_manifest(gossamer, workloa
     assert set(json.loads((tmp_path / "c" / "manifest.json").read_text())["inputs"]) == {"interests"}
 
 
-@pytest.mark.parametrize("dissemination", ["flood", "tree"])
+@pytest.mark.parametrize("dissemination", ["flood", "tree", "gossip"])
 def test_messages_reach_everybody_and_the_record_replays(gossamer, workload, tmp_path, dissemination):
     flags = ("--dissemination", dissemination, "--events", 20, "--until", "40s", "--record", "--json")
     code, out, err = gossamer("simulate", "spidercast", "w", "s", "--seed", 3, *flags)
@@ -463,7 +463,9 @@ def test_a_tree_sends_less_than_a_flood(gossamer, workload):
     assert sent["tree"] < 0.7 * sent["flood"]
 
 
-@pytest.mark.parametrize("system", ["spidercast", "similarity", "random", "ring-per-topic", "mesh-per-topic"])
+@pytest.mark.parametrize(
+    "system", ["spidercast", "similarity", "random", "ring-per-topic", "mesh-per-topic", "unstructured"]
+)
 def test_every_system_can_be_built_and_checked(gossamer, workload, system):
     built = json.loads(gossamer("build", system, "w", "o", "--seed", 1, "--json")[1])
     assert built["stopped_by"] in ("rest", "plan")

@@ -14,9 +14,11 @@ from gossamer.analysis.exhibits.harness import (
     Exhibit,
     Point,
     Value,
+    as_expected,
     compare,
     falls,
     judge,
+    measured_at,
     published_source,
     published_values,
     show_deviation,
@@ -99,6 +101,18 @@ def test_a_claim_that_fails_makes_the_exhibit_missed():
         assert judge(exhibit, False, [(point, 1.0)]).verdict == verdict
 
 
+def test_a_point_may_measure_something_of_its_own_and_say_what_theory_expects(tmp_path):
+    exhibit = replace(FIG12, name="spidercast/fig7a", claims=(), measure=lambda metrics: metrics["degree"])
+    own = Point("b", 1.0, RUN, lambda metrics: metrics["other"], 8.0)
+    metrics = {"degree": 3.0, "other": 9.0}
+    points = [Point("a", 1.0, RUN), own]
+    outcome = judge(exhibit, False, [(point, measured_at(exhibit, point, metrics)) for point in points])
+    assert [(value.measured, value.expected) for value in outcome.values] == [(3.0, None), (9.0, 8.0)]
+    assert as_expected(outcome.values, 0.13)
+    assert not as_expected(outcome.values, 0.12)
+    assert all(path.stat().st_size for path in draw(outcome, tmp_path))
+
+
 def values_of(*numbers):
     return [Value("a", float(x), 1, y, y - 0.1, y + 0.1, None, None, None) for x, y in enumerate(numbers)]
 
@@ -130,8 +144,9 @@ def test_an_exhibit_is_found_by_name_by_paper_and_among_all():
     assert [exhibit.name for exhibit in find_exhibits("spidercast/fig12")] == ["spidercast/fig12"]
     assert find_exhibits("all") == list(CATALOGUE.values())
     papers = {name.partition("/")[0] for name in CATALOGUE}
-    assert papers == {"spidercast", "planners"}
-    assert [exhibit for paper in ("spidercast", "planners") for exhibit in find_exhibits(paper)] == find_exhibits("all")
+    assert papers == {"spidercast", "gossip", "planners"}
+    named = [exhibit for paper in ("spidercast", "gossip", "planners") for exhibit in find_exhibits(paper)]
+    assert named == find_exhibits("all")
     with pytest.raises(InputError, match="did you mean spidercast/fig"):
         find_exhibits("spidercast/fig21")
 

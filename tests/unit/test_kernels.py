@@ -36,6 +36,11 @@ for wanted in (
     make_plan(interest, Wanted(**wanted))
 make_plan(interest, Wanted(), overlay)
 summarise(overlay, interest, measure_topics(overlay, interest))
+from gossamer.planners.unstructured import unstructured
+from gossamer.protocols.gossip import GossipParameters
+from gossamer.simulator.gossip import gossip_events
+unstructured("scale-free:2:1", 16, 1)
+gossip_events(unstructured("poisson:4", 30, 1), interest, GossipParameters(), 1, 5)
 top_intersection(interest, 3)
 interest_correlation(interest, 0.95)
 for kernel in COMPILED:

@@ -24,6 +24,7 @@ from gossamer.cli import (
     simulate,
     study,
     systems,
+    theory,
     workload,
 )
 from gossamer.model.values.errors import CheckFailed, GossamerError, InputError, MissingExtra
@@ -38,6 +39,7 @@ app = typer.Typer(
 )
 app.add_typer(workload.app, name="workload")
 app.add_typer(churn.app, name="churn")
+app.add_typer(theory.app, name="theory")
 app.command("ingest")(ingest.ingest)
 app.command("sample")(ingest.sample)
 app.command("profile")(profile.profile)

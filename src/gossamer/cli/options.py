@@ -29,13 +29,13 @@ Remote = Annotated[str | None, typer.Option("--remote", metavar="sc://...", help
 Out = Annotated[Path, typer.Argument(metavar="OUT", help="The folder to write; it must not exist.")]
 
 
-def read_settings(texts: list[str] | None) -> dict[str, str]:
+def read_settings(texts: list[str] | None, flag: str = "--set") -> dict[str, str]:
     """`--set name=value` flags as a dictionary."""
     settings: dict[str, str] = {}
     for text in texts or []:
         name, equals, value = text.partition("=")
         if not equals or not name:
-            raise InputError(f"--set must be NAME=VALUE, got {text!r}")
+            raise InputError(f"{flag} must be NAME=VALUE, got {text!r}")
         settings[name.strip()] = value.strip()
     return settings
 

@@ -28,7 +28,10 @@ def replay(
         system = find_system(header.system)
         parameters = read_parameters(system, header.parameters)
         count, difference = records.replay(
-            steps, lambda node, view: make_machine(system, parameters, header.seed, node, view, header.dissemination)
+            steps,
+            lambda node, view: make_machine(
+                system, parameters, header.seed, node, view, header.dissemination, header.dissemination_parameters
+            ),
         )
     if json:
         print_json({"system": header.system, "seed": header.seed, "equal_steps": count, "difference": difference})

@@ -44,7 +44,7 @@ def reproduce(
             print_table("Exhibits", ["name", "what it shows"], rows)
         return
 
-    from gossamer.analysis.exhibits.harness import judge
+    from gossamer.analysis.exhibits.harness import judge, measured_at
     from gossamer.simulator.pool import execute_all, run_key
 
     exhibits = find_exhibits(name)
@@ -64,7 +64,7 @@ def reproduce(
         metrics = execute_all(runs, out / "runs", jobs or os.cpu_count() or 1, progress)
     outcomes = []
     for exhibit in exhibits:
-        measured = [(point, exhibit.measure(metrics[run_key(point.run)])) for point in points[exhibit.name]]
+        measured = [(point, measured_at(exhibit, point, metrics[run_key(point.run)])) for point in points[exhibit.name]]
         outcome = judge(exhibit, quick, measured)
         _write(out / exhibit.name, outcome, runs=[point.run for point in points[exhibit.name]], started=started)
         outcomes.append(outcome)
@@ -143,12 +143,14 @@ def _show(outcome: "Outcome", out: Path) -> None:
     from gossamer.analysis.exhibits.harness import show_deviation
 
     exhibit = outcome.exhibit
+    theory = any(value.expected is not None for value in outcome.values)
     rows = [
         [
             value.series,
             f"{value.x:g}",
             f"{value.measured:.4g} ± {value.high - value.measured:.2g}",
-            "" if value.published is None else f"{value.published:g}",
+            *([_number(value.expected)] if theory else []),
+            _number(value.published),
             show_deviation(value.deviation),
             value.verdict or "",
         ]
@@ -156,7 +158,11 @@ def _show(outcome: "Outcome", out: Path) -> None:
     ]
     print_table(
         f"{exhibit.name}: {exhibit.title}",
-        ["series", exhibit.x_label, f"measured {exhibit.y_label}, 95%", "published", "deviation", "verdict"],
+        [
+            *("series", exhibit.x_label, f"measured {exhibit.y_label}, 95%"),
+            *(["theory"] if theory else []),
+            *("published", "deviation", "verdict"),
+        ],
         rows,
     )
     for text, verdict in outcome.claims:
@@ -167,3 +173,7 @@ def _show(outcome: "Outcome", out: Path) -> None:
         typer.echo(f"  quick: left out {exhibit.left_out}")
     typer.echo(f"  {outcome.line()}")
     typer.echo(f"  in {out / exhibit.name}\n")
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.4g}"

@@ -26,6 +26,10 @@ def simulate(
     seed: Seed,
     settings: Settings = None,
     dissemination: Annotated[str | None, typer.Option(help="How messages travel over the overlay.")] = None,
+    carried: Annotated[
+        list[str] | None,
+        typer.Option("--with", metavar="NAME=VALUE", help="A parameter of the dissemination; repeatable."),
+    ] = None,
     events: Annotated[int | None, typer.Option(min=1, help="Publish this many messages in all.")] = None,
     rate: Annotated[float | None, typer.Option(help="Publish this many messages a second.")] = None,
     churn: Annotated[Path | None, typer.Option(help="A churn table, as `gossamer churn make` writes.")] = None,
@@ -57,7 +61,9 @@ def simulate(
     found = find_system(system)
     read_parameters(found, read_settings(settings))
     if dissemination is not None:
-        check_dissemination(found, dissemination)
+        check_dissemination(found, dissemination, read_settings(carried, "--with"))
+    elif carried:
+        raise InputError("--with sets a parameter of a dissemination; give --dissemination too")
     if events is not None and rate is not None:
         raise InputError("give --events or --rate, not both")
     if rate is not None and not 0 < rate <= RATE_MAX:
@@ -82,6 +88,7 @@ def simulate(
         until_us=until_us,
         churn=None if churn is None else str(churn),
         dissemination=dissemination,
+        dissemination_parameters=read_settings(carried, "--with"),
         event_count=events or ceil((rate or 0.0) * until_us / SECOND_US),
         latency=latency,
         loss=loss,

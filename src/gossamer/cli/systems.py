@@ -7,7 +7,7 @@ import typer
 
 from gossamer.cli.console import print_json, print_table
 from gossamer.cli.options import Json
-from gossamer.protocols.systems import SYSTEMS, System
+from gossamer.protocols.systems import DISSEMINATIONS, SYSTEMS, System
 
 
 def systems(json: Json = False) -> None:
@@ -25,18 +25,32 @@ def systems(json: Json = False) -> None:
         ]
         print_table(f"{system.name}: {system.summary}", ["parameter", "default", "where it comes from"], rows)
         typer.echo(f"Source: {system.paper}\n")
+    for name, dissemination in DISSEMINATIONS.items():
+        rows = [
+            [parameter["name"], str(parameter["default"]), parameter["origin"]]
+            for parameter in _parameters(dissemination.parameters)
+        ]
+        if rows:
+            print_table(f"dissemination {name} (--with)", ["parameter", "default", "where it comes from"], rows)
+
+
+def _parameters(parameters: type[msgspec.Struct]) -> list[dict[str, Any]]:
+    return [
+        {"name": field.name, "default": field.default, "origin": origin}
+        for field, origin in zip(msgspec.structs.fields(parameters), _fields_info(parameters), strict=True)
+    ]
 
 
 def _describe(system: System) -> dict[str, Any]:
-    parameters = []
-    for field, info in zip(msgspec.structs.fields(system.parameters), _fields_info(system.parameters), strict=True):
-        parameters.append({"name": field.name, "default": field.default, "origin": info})
     return {
         "name": system.name,
         "summary": system.summary,
         "paper": system.paper,
         "disseminations": list(system.disseminations),
-        "parameters": parameters,
+        "dissemination_parameters": {
+            name: _parameters(DISSEMINATIONS[name].parameters) for name in system.disseminations
+        },
+        "parameters": _parameters(system.parameters),
     }
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from gossamer.kernels import cyclon, draw, flood, measures, sampling
+from gossamer.kernels import cyclon, draw, flood, gossip, graphs, measures, sampling
 from gossamer.kernels.jit import COMPILED
 from gossamer.kernels.planning import attach, bounds, cover, graph, greedy, shorten, trim
 from gossamer.kernels.planning import state as plan_state
@@ -130,6 +130,15 @@ def _warm_flood() -> None:
     flood.flood(0, np.ones(3, np.bool_), overlay.starts, overlay.neighbours, *columns)
 
 
+def _warm_gossip() -> None:
+    degrees = graphs.draw_degrees(U64(1), np.array([1, 2]), np.array([0.5, 1.0]), 4)
+    graphs.spread_degrees(U64(1), np.array([1, 2]), np.array([2, 1]))
+    overlay = Overlay.from_links(*graphs.pair_stubs(U64(1), degrees), 4)
+    events = np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros(1, np.int64)
+    holders = np.array([0, 1]), np.zeros(1, np.int32)
+    gossip.disseminate_many(U64(1), *events, *holders, overlay.starts, overlay.neighbours, 0.5, 2)
+
+
 def _warm_measures() -> None:
     nodes = np.array([0, 1, 2, 0, 1])
     interest = Interest.from_pairs(nodes, np.array([0, 0, 0, 1, 1]), 3, 2)
@@ -197,5 +206,5 @@ Group = tuple[Callable[[], None], ...]
 # Groups of about the same cost: a set-up with two cores compiles them side by side.
 GROUPS: dict[str, Group] = {
     "spidercast": (_warm_draws, _warm_spidercast),
-    "others": (_warm_draws, _warm_cyclon, _warm_flood, _warm_measures, _warm_planning),
+    "others": (_warm_draws, _warm_cyclon, _warm_flood, _warm_gossip, _warm_measures, _warm_planning),
 }

@@ -14,6 +14,7 @@ from gossamer.model.values.errors import InputError
 from gossamer.model.values.ids import NodeId
 from gossamer.protocols.cyclon import Cyclon
 from gossamer.protocols.flood import Flood
+from gossamer.protocols.gossip import Gossip
 from gossamer.protocols.interface import (
     Action,
     Event,
@@ -27,6 +28,7 @@ from gossamer.protocols.interface import (
 )
 from gossamer.protocols.spidercast.machine import SpiderCast
 from gossamer.protocols.tree import Tree
+from gossamer.protocols.unstructured import Unstructured
 
 FORMAT = "gossamer-record"
 VERSION = 2
@@ -34,7 +36,7 @@ VERSION = 2
 FRAME_BYTES_MAX = 16 * 1024 * 1024
 
 # Every part there is: their messages and timers are what a record or a wire may hold.
-PARTS: tuple[type[Part], ...] = (Cyclon, SpiderCast, Flood, Tree)
+PARTS: tuple[type[Part], ...] = (Cyclon, SpiderCast, Flood, Tree, Unstructured, Gossip)
 
 # Typed as Any: the unions are built at run time from the table above.
 AnyMessage: Any = None
@@ -55,6 +57,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     parameters: dict[str, Any]
     seed: int
     dissemination: str | None = None
+    dissemination_parameters: dict[str, Any] = {}
 
 
 class Step(msgspec.Struct, frozen=True, array_like=True):

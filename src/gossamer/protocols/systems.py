@@ -12,10 +12,12 @@ import msgspec
 
 from gossamer.model.values.errors import InputError, MachineMisuse
 from gossamer.model.values.ids import NodeId
+from gossamer.model.values.time import SECOND_US
 from gossamer.protocols.cyclon import Cyclon, CyclonParameters, ShuffleDue
 from gossamer.protocols.flood import Flood
+from gossamer.protocols.gossip import Gossip, GossipParameters
 from gossamer.protocols.interest_table import InterestTable
-from gossamer.protocols.interface import InterestView, Machine, Overlay, Part, Timer
+from gossamer.protocols.interface import InterestView, Machine, Part, Timer
 from gossamer.protocols.node import NodeMachine
 from gossamer.protocols.planned import (
     GmParameters,
@@ -34,6 +36,7 @@ from gossamer.protocols.spidercast.messages import (
 )
 from gossamer.protocols.spidercast.task import Rule
 from gossamer.protocols.tree import Tree
+from gossamer.protocols.unstructured import Unstructured, UnstructuredParameters
 from gossamer.protocols.view_overlay import ViewOverlay
 
 
@@ -63,6 +66,23 @@ class System:
     takes_view: Callable[[Any], bool] = lambda parameters: False
     # Which disseminations may stand on this overlay: the table of allowed combinations.
     disseminations: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Dissemination:
+    """One dissemination: its parameters, and how its part is made above an overlay."""
+
+    name: str
+    parameters: type[msgspec.Struct]
+    # (parameters, overlay, seed, node) -> the part.
+    part: Callable[[Any, Any, int, NodeId], Part]
+    # Whether nodes pass on topics that they do not hold. No dissemination may, but the one whose paper says so: the
+    # checkers of every simulation read it here.
+    relays_without_topic: bool = False
+
+
+class NoParameters(msgspec.Struct, frozen=True):
+    """There is nothing to set."""
 
 
 def _cyclon(parameters: CyclonParameters, seed: int, node: NodeId, view: InterestView | None) -> tuple[Part, ...]:
@@ -114,10 +134,29 @@ def _needed(view: InterestView | None) -> InterestView:
     return view
 
 
-# What may stand on an overlay that knows its neighbours' interests.
-_OVER_INTERESTS = ("flood", "tree")
+def _unstructured(
+    parameters: UnstructuredParameters, seed: int, node: NodeId, view: InterestView | None
+) -> tuple[Part, ...]:
+    return (Unstructured(parameters, node),)
 
-DISSEMINATIONS: Mapping[str, Callable[[Overlay, NodeId], Part]] = {"flood": Flood, "tree": Tree}
+
+# What may stand on an overlay that knows its neighbours' interests. Gossip asks for them itself, so it stands on any
+# whose links both ends know.
+_OVER_INTERESTS = ("flood", "tree", "gossip")
+
+DISSEMINATIONS: Mapping[str, Dissemination] = {
+    dissemination.name: dissemination
+    for dissemination in (
+        Dissemination("flood", NoParameters, lambda parameters, overlay, seed, node: Flood(overlay, node)),
+        Dissemination("tree", NoParameters, lambda parameters, overlay, seed, node: Tree(overlay, node)),
+        Dissemination(
+            "gossip",
+            GossipParameters,
+            lambda parameters, overlay, seed, node: Gossip(parameters, seed, node),
+            relays_without_topic=True,
+        ),
+    )
+}
 
 _SPIDERCAST_PAPER = "Chockler, Melamed, Tock, Vitenberg: SpiderCast (DEBS 2007)"
 
@@ -195,6 +234,15 @@ SYSTEMS: Mapping[str, System] = {
             parameters=MinmaxodaParameters,
         ),
         System(
+            name="unstructured",
+            summary="Random links by a degree law (Poisson, regular, scale-free, given); blind to interests.",
+            paper="Ferretti: Publish-subscribe systems via gossip: a study based on complex networks (2011)",
+            parameters=UnstructuredParameters,
+            parts=_unstructured,
+            disseminations=("gossip",),
+            cycle_us=lambda parameters: SECOND_US,
+        ),
+        System(
             name="cyclon",
             summary="Random views by shuffling; blind to interests. The membership below other systems.",
             paper="Voulgaris, Gavidia, van Steen: CYCLON (2005)",
@@ -215,7 +263,7 @@ def find_system(name: str) -> System:
     return SYSTEMS[name]
 
 
-def read_parameters(system: System, settings: Mapping[str, object]) -> Any:
+def read_parameters(system: System | Dissemination, settings: Mapping[str, object]) -> Any:
     """Parameters from settings whose values may still be text; the rest are defaults."""
     known = {field.name: field for field in msgspec.structs.fields(system.parameters)}
     for name in settings:
@@ -242,23 +290,25 @@ def make_machine(
     node: NodeId,
     view: InterestView | None = None,
     dissemination: str | None = None,
+    settings: Mapping[str, object] | None = None,
 ) -> Machine:
-    """A node's machine: the system's parts, and the dissemination above them."""
+    """A node's machine: the system's parts, and the dissemination above them with its settings."""
     if system.parts is None:
         raise InputError(f"{system.name} is planned centrally: it can be built, and has no node to run or simulate")
     parts = system.parts(parameters, seed, node, view)
     if dissemination is None:
         return NodeMachine(parts)
-    check_dissemination(system, dissemination)
-    overlay: Any = parts[-1]  # the table says that it is one
-    return NodeMachine((*parts, DISSEMINATIONS[dissemination](overlay, node)))
+    carried = check_dissemination(system, dissemination, settings)
+    part = DISSEMINATIONS[dissemination].part(carried, parts[-1], seed, node)
+    return NodeMachine((*parts, part))
 
 
-def check_dissemination(system: System, dissemination: str) -> None:
-    """Refuse a dissemination that this system cannot carry."""
+def check_dissemination(system: System, dissemination: str, settings: Mapping[str, object] | None = None) -> Any:
+    """The parameters of a dissemination, refused where this system cannot carry it."""
     if dissemination not in system.disseminations:
         known = ", ".join(system.disseminations) or "none yet"
         raise InputError(f"{system.name} carries no dissemination {dissemination!r}; it carries: {known}")
+    return read_parameters(DISSEMINATIONS[dissemination], settings or {})
 
 
 def _hint(name: str, known: Mapping[str, object]) -> str:

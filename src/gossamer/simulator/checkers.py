@@ -19,6 +19,7 @@ from gossamer.protocols.interface import (
     Subscribe,
     Unsubscribe,
 )
+from gossamer.protocols.systems import DISSEMINATIONS
 
 
 class DeliveryChecker:
@@ -104,6 +105,7 @@ class ClockChecker:
         """See `engine.Watcher`."""
 
 
-def all_checkers() -> tuple[DeliveryChecker, NeighbourChecker, ClockChecker]:
-    """One of each."""
-    return DeliveryChecker(), NeighbourChecker(), ClockChecker()
+def all_checkers(dissemination: str | None = None) -> tuple[DeliveryChecker, NeighbourChecker, ClockChecker]:
+    """One of each; whether a dissemination may relay through nodes without the topic stands in the table of systems."""
+    exempt = dissemination is not None and DISSEMINATIONS[dissemination].relays_without_topic
+    return DeliveryChecker(relay_by_others=exempt), NeighbourChecker(), ClockChecker()

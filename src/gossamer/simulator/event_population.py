@@ -1,13 +1,15 @@
 """A population of one system's machines in the event engine: who is up, what each holds, what each knows."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from gossamer.model.arrays.interest import Interest
-from gossamer.protocols.interface import InterestView, Machine, Peer, Subscribe
+from gossamer.model.arrays.overlay import Overlay
+from gossamer.protocols.interface import InterestView, Machine, Peer, Started, Subscribe
 from gossamer.protocols.systems import make_machine
 from gossamer.simulator.engine import EventEngine, Watcher
+from gossamer.simulator.measure import silent
 from gossamer.simulator.network import Network
 from gossamer.simulator.population import newcomer, together_among
 from gossamer.simulator.systems import SimulatedSystem
@@ -27,6 +29,7 @@ class EventPopulation:
         watchers: Sequence[Watcher] = (),
         answers: list[Peer | None] | None = None,
         dissemination: str | None = None,
+        settings: Mapping[str, object] | None = None,
     ) -> None:
         self._simulated = simulated
         self._parameters = parameters
@@ -35,17 +38,29 @@ class EventPopulation:
         self._network = network
         self._answers = answers
         self._dissemination = dissemination
+        self._settings = settings
         self._oracle = InterestOracle(interest.node_count)
         self.engine = EventEngine(self._machine, network, seed, watchers)
 
     def start_together(self, nodes: Sequence[int]) -> None:
-        """Everybody at once, with first contacts where the system wants any."""
+        """Everybody at once, with first contacts where the system wants any, or the links it was planned with."""
         contacts = self._simulated.contact_count(self._parameters)
+        planned = self._planned()
         for node in nodes:
             self._oracle.put(node, self._interest.topics_of(node).tolist())
         for place, node in enumerate(nodes):
-            self.engine.start(node, together_among(self._seed, place, nodes, contacts))
+            if planned is None:
+                started = together_among(self._seed, place, nodes, contacts)
+            else:
+                started = Started(tuple(map(Peer, planned.neighbours_of(node).tolist())), joining=False)
+            self.engine.start(node, started)
             self._subscribe(node)
+
+    def _planned(self) -> Overlay | None:
+        planner = self._simulated.planner
+        if planner is None or self._simulated.system.parts is None:
+            return None
+        return planner(self._parameters, self._seed, self._interest, silent)
 
     def join(self, node: int) -> None:
         """A node comes (back), introduced by one that is up."""
@@ -72,7 +87,7 @@ class EventPopulation:
             view = self._oracle.view_for(self._parameters, self._seed, node, distance_us)
             if self._answers is not None:
                 view = RecordingView(view, self._answers)
-        return make_machine(system, self._parameters, self._seed, node, view, self._dissemination)
+        return make_machine(system, self._parameters, self._seed, node, view, self._dissemination, self._settings)
 
     def _subscribe(self, node: int) -> None:
         interest = self._interest

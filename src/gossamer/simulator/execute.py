@@ -24,6 +24,7 @@ from gossamer.simulator.checkers import all_checkers
 from gossamer.simulator.churn_study import churn_by_cycles
 from gossamer.simulator.engine import Watcher
 from gossamer.simulator.event_population import EventPopulation
+from gossamer.simulator.gossip import gossip_events
 from gossamer.simulator.links import LinkBook
 from gossamer.simulator.measure import (
     Progress,
@@ -55,12 +56,13 @@ class Result:
 
 def execute(run: Run, progress: Progress = silent, exact: bool = True, record: BinaryIO | None = None) -> Result:
     """Carry out a run: build where it has no end, simulate where it has one."""
-    if run.until_us is None and (run.churn or run.loss or run.partitions or run.dissemination):
+    if run.until_us is None and (run.churn or run.loss or run.partitions or run.dissemination not in (None, "gossip")):
         raise InputError("churn, loss, partitions and dissemination need an end: a run without until_us is a build")
     simulated = find_simulated(run.system)
     parameters = read_parameters(simulated.system, run.parameters)
+    carried = None
     if run.dissemination is not None:
-        check_dissemination(simulated.system, run.dissemination)
+        carried = check_dissemination(simulated.system, run.dissemination, run.dissemination_parameters)
     workload = find_workload(run)
     present = np.ones(workload.interest.node_count, np.bool_)
     tables: dict[str, Mapping[str, Any]] = {}
@@ -75,11 +77,17 @@ def execute(run: Run, progress: Progress = silent, exact: bool = True, record: B
         overlay, facts, tables = _build_by_events(run, simulated, parameters, workload, progress)
     else:
         overlay, facts, tables = _build_by_cycles(run, simulated, parameters, workload, progress)
+    if run.until_us is None and carried is not None:
+        # Over an overlay that has been built and stands still, gossip needs no engine. What is asked is how far events
+        # get; exact diameters would take as long again.
+        exact = False
+        facts |= gossip_events(overlay, workload.interest, carried, run.seed, run.event_count)
     interest = workload.interest.among(present)
     topics = measure_topics(overlay, interest, exact, progress)
     metrics = {
         "system": run.system,
         "parameters": msgspec.to_builtins(parameters),
+        **({"dissemination_parameters": msgspec.to_builtins(carried)} if run.dissemination is not None else {}),
         "engine": run.engine,
         "seed": run.seed,
         **summarise(overlay, interest, topics, present),
@@ -175,7 +183,7 @@ def _simulate(
         tuple(read_partition(text, node_count, run.seed) for text in run.partitions),
     )
     links, control, deliveries = LinkBook(keep_history=True), ControlCounter(SECOND_US), DeliveryLog()
-    watchers: list[Watcher] = [links, control, deliveries, *all_checkers()]
+    watchers: list[Watcher] = [links, control, deliveries, *all_checkers(run.dissemination)]
     answers: list[Peer | None] | None = None
     if record is not None:
         answers = []
@@ -184,10 +192,19 @@ def _simulate(
             parameters=msgspec.to_builtins(parameters),
             seed=run.seed,
             dissemination=run.dissemination,
+            dissemination_parameters=run.dissemination_parameters,
         )
         watchers.append(Recorder(record, header, answers))
     population = EventPopulation(
-        simulated, parameters, run.seed, workload.interest, network, watchers, answers, run.dissemination
+        simulated,
+        parameters,
+        run.seed,
+        workload.interest,
+        network,
+        watchers,
+        answers,
+        run.dissemination,
+        run.dissemination_parameters,
     )
     engine = population.engine
     population.start_together(np.flatnonzero(churn.present_at_start(node_count)).tolist())

@@ -7,7 +7,8 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from gossamer.protocols.interface import Action, Data, Deliver, Event, MessageReceived, Peer, Publish, Send
+from gossamer.protocols.gossip import BufferFull
+from gossamer.protocols.interface import Action, Data, Deliver, Event, MessageReceived, Observe, Peer, Publish, Send
 from gossamer.protocols.record import Header, encode_header, encode_step
 
 
@@ -80,6 +81,7 @@ class DeliveryLog:
         self._copies: dict[tuple[int, int], int] = {}
         self._latencies_us: list[int] = []
         self._data_messages = 0
+        self._overflows = 0
 
     def handled(self, at_us: int, node: int, event: Event, actions: Sequence[Action]) -> None:
         """See `engine.Watcher`."""
@@ -95,6 +97,8 @@ class DeliveryLog:
             elif type(action) is Send and isinstance(action.message, Data):
                 self._data_messages += len(action.to)
                 self._number(action.message.publisher, action.message.sequence)
+            elif type(action) is Observe and type(action.fact) is BufferFull:
+                self._overflows += 1
 
     def gone(self, at_us: int, node: int) -> None:
         """See `engine.Watcher`."""
@@ -120,6 +124,7 @@ class DeliveryLog:
             "delivery_ratio": delivered / expected if expected else 1.0,
             "data_messages": self._data_messages,
             "data_messages_per_delivery": self._data_messages / delivered if delivered else 0.0,
+            "overflowed_messages": self._overflows,
             "hops_mean": sum(hops) / delivered if delivered else 0.0,
             "hops_most": max(hops, default=0),
             "latency_us_mean": sum(self._latencies_us) / delivered if delivered else 0.0,

@@ -12,6 +12,7 @@ from gossamer.model.arrays.overlay import Overlay
 from gossamer.model.values.errors import InputError
 from gossamer.planners.greedy import GM, MINMAXODA, Progress, lowoda, plan
 from gossamer.planners.per_topic import mesh_per_topic, ring_per_topic
+from gossamer.planners.unstructured import unstructured
 from gossamer.protocols.cyclon import CyclonParameters
 from gossamer.protocols.spidercast.messages import (
     RandomParameters,
@@ -35,7 +36,8 @@ class SimulatedSystem:
     population: Callable[[Any, int, Interest, Sequence[int], int], Population] | None = None
     # How many first contacts each node is given when a population starts together.
     contact_count: Callable[[Any], int] = lambda parameters: 0
-    # (parameters, seed, interest, progress) -> the overlay, for systems that are planned centrally.
+    # (parameters, seed, interest, progress) -> the overlay, for systems that are planned centrally, and the links that
+    # nodes are started with where they only keep those.
     planner: Callable[[Any, int, Interest, Progress], Overlay] | None = None
 
 
@@ -119,6 +121,10 @@ SIMULATED: Mapping[str, SimulatedSystem] = {
     "minmaxoda": SimulatedSystem(
         SYSTEMS["minmaxoda"],
         planner=lambda parameters, seed, interest, progress: plan(interest, MINMAXODA, progress=progress),
+    ),
+    "unstructured": SimulatedSystem(
+        SYSTEMS["unstructured"],
+        planner=lambda parameters, seed, interest, progress: unstructured(parameters.degree, interest.node_count, seed),
     ),
     "cyclon": SimulatedSystem(
         system=SYSTEMS["cyclon"],

@@ -31,6 +31,10 @@ class Point:
     series: str
     x: float
     run: Run
+    # What is measured here, where it is not what the exhibit measures everywhere.
+    measure: Callable[[Metrics], float] | None = None
+    # What theory says of it.
+    expected: float | None = None
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,7 @@ class Value:
     published: float | None
     deviation: float | None
     verdict: str | None
+    expected: float | None = None
 
 
 @dataclass(frozen=True)
@@ -149,12 +154,19 @@ def show_deviation(deviation: float | None) -> str:
     return f"{deviation:+.1%}" if isfinite(deviation) else "from zero"
 
 
+def measured_at(exhibit: Exhibit, point: Point, metrics: Metrics) -> float:
+    """What is measured of a point's run."""
+    return (point.measure or exhibit.measure)(metrics)
+
+
 def judge(exhibit: Exhibit, quick: bool, measured: Sequence[tuple[Point, float]]) -> Outcome:
     """Gather seeds, set them beside what was published, and judge."""
     published = published_values(exhibit.name)
     groups: dict[tuple[str, float], list[float]] = {}
+    expected: dict[tuple[str, float], float | None] = {}
     for point, value in measured:
         groups.setdefault((point.series, point.x), []).append(value)
+        expected[point.series, point.x] = point.expected
     values = []
     for (series, x), samples in groups.items():
         middle = mean(samples)
@@ -162,7 +174,18 @@ def judge(exhibit: Exhibit, quick: bool, measured: Sequence[tuple[Point, float]]
         known = published.get((series, x))
         deviation, verdict = compare(known, middle, exhibit.tolerance) if known is not None else (None, None)
         values.append(
-            Value(series, x, len(samples), middle, middle - spread, middle + spread, known, deviation, verdict)
+            Value(
+                series,
+                x,
+                len(samples),
+                middle,
+                middle - spread,
+                middle + spread,
+                known,
+                deviation,
+                verdict,
+                expected[series, x],
+            )
         )
     claims = tuple((claim.text, HOLDS if claim.holds(values) else FAILS) for claim in exhibit.claims)
     return Outcome(exhibit, quick, tuple(values), claims)
@@ -178,6 +201,11 @@ def _half_width(samples: Sequence[float]) -> float:
 def curve(values: Sequence[Value], series: str) -> list[Value]:
     """One series, by x."""
     return sorted((value for value in values if value.series == series), key=lambda value: value.x)
+
+
+def as_expected(values: Sequence[Value], tolerance: float) -> bool:
+    """Whether every value of which theory says something lies within this share of it."""
+    return all(abs(value.measured / value.expected - 1) <= tolerance for value in values if value.expected is not None)
 
 
 def falls(values: Sequence[Value], series: str) -> bool:

@@ -67,7 +67,11 @@ def draw(outcome: Outcome, folder: Path) -> list[Path]:
     if exhibit.log_x:
         panels[-1].set_xscale("log")
     _set_x(panels[-1], outcome.values)
-    _add_legend(main, any(value.published is not None for value in outcome.values))
+    _add_legend(
+        main,
+        any(value.published is not None for value in outcome.values),
+        any(value.expected is not None for value in outcome.values),
+    )
     figure.supxlabel(_footer(outcome), x=0.995, ha="right", fontsize=7, color=FAINT)
     stem = exhibit.name.replace("/", "-")
     paths = [folder / f"{stem}.svg", folder / f"{stem}.png"]
@@ -76,9 +80,12 @@ def draw(outcome: Outcome, folder: Path) -> list[Path]:
     return paths
 
 
-def _add_legend(axes: Axes, published: bool) -> None:
+def _add_legend(axes: Axes, published: bool, theory: bool) -> None:
     """Beside the curves, never on them."""
     handles, names = axes.get_legend_handles_labels()
+    if theory:
+        handles += axes.plot([], [], "-", color="#333333", alpha=0.6, linewidth=1.3)
+        names.append("theory")
     if published:
         handles += axes.plot([], [], "x", color="#333333", markersize=8, markeredgewidth=1.8)
         names.append("published")
@@ -104,9 +111,10 @@ def _interval(value: Value) -> tuple[float, float]:
 
 
 def _seen(values: Sequence[Value]) -> list[float]:
-    """What is drawn as a point, lowest first."""
+    """What is drawn as a point or as theory's line, lowest first."""
     known = [value.published for value in values if value.published is not None]
-    return sorted([value.measured for value in values] + known)
+    expected = [value.expected for value in values if value.expected is not None]
+    return sorted([value.measured for value in values] + known + expected)
 
 
 def _parts(curves: list[list[Value]]) -> list[list[list[Value]]]:
@@ -149,6 +157,9 @@ def _apart(values: Sequence[Value], number: int, count: int) -> float:
 
 def _draw_series(axes: Axes, values: list[Value], apart: float, number: int, name: str) -> None:
     colour = COLOURS[number % len(COLOURS)]
+    theory = [(value.x + apart, value.expected) for value in values if value.expected is not None]
+    if theory:
+        axes.plot(*zip(*theory, strict=True), color=colour, linewidth=1.3, alpha=0.6)
     axes.errorbar(
         [value.x + apart for value in values],
         [value.measured for value in values],
@@ -160,7 +171,8 @@ def _draw_series(axes: Axes, values: list[Value], apart: float, number: int, nam
         marker=MARKERS[number % len(MARKERS)],
         markersize=5,
         markerfacecolor="none" if number % 2 else colour,
-        linestyle=DASHES[number % len(DASHES)],
+        # Where theory is drawn as a line, what was measured is points beside it.
+        linestyle="none" if theory else DASHES[number % len(DASHES)],
         linewidth=1.3,
         elinewidth=0.9,
         capsize=2,

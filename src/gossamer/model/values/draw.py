@@ -62,6 +62,7 @@ class Purpose(IntEnum):
     PARTS = 56
     SAMPLE = 57
     FAILED = 58  # whether a node is among those that fail at once
+    GOSSIP = 60  # whether an event goes to a neighbour that does not follow its topic
 
 
 def finish(total: int) -> int:

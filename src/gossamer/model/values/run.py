@@ -37,6 +37,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     # A churn table; in the cycle engine a law such as `exp:300s/exp:75s`, with a new interest at each join.
     churn: str | None = None
     dissemination: str | None = None
+    dissemination_parameters: dict[str, Any] = {}
     event_count: int = 0
     latency: str = "20ms"
     loss: float = 0.0

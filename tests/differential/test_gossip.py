@@ -1,0 +1,178 @@
+"""Gossip as machines against gossip as a kernel, on the same overlay; and the theory against the kernel."""
+
+import numpy as np
+import pytest
+
+from gossamer.kernels import gossip as kernel
+from gossamer.model.arrays.degrees import law_of_overlay
+from gossamer.model.values.ids import Role
+from gossamer.planners.unstructured import unstructured
+from gossamer.protocols.gossip import GossipData
+from gossamer.protocols.interface import MessageReceived, Publish, Send
+from gossamer.protocols.systems import read_parameters
+from gossamer.simulator.checkers import all_checkers
+from gossamer.simulator.event_population import EventPopulation
+from gossamer.simulator.links import LinkBook
+from gossamer.simulator.network import ConstantLatency, Network
+from gossamer.simulator.systems import SIMULATED
+from gossamer.theory.inverse import topics_on
+from gossamer.workloads.interests import make_interests
+from tests.interpreted import interpreted
+
+U64 = np.uint64
+NODES = 60
+
+
+class Trace:
+    """A watcher: who got each event first and over how many hops, and how many copies were sent."""
+
+    def __init__(self):
+        self.hops = {}
+        self.messages = {}
+
+    def handled(self, at_us, node, event, actions):
+        if isinstance(event, MessageReceived) and isinstance(event.message, GossipData):
+            data = event.message
+            self.hops.setdefault((data.publisher, data.sequence), {}).setdefault(node, data.hops + 1)
+        for action in actions:
+            if isinstance(action, Send) and isinstance(action.message, GossipData):
+                name = action.message.publisher, action.message.sequence
+                self.messages[name] = self.messages.get(name, 0) + len(action.to)
+
+    def gone(self, at_us, node):
+        pass
+
+
+def settings_of(seed):
+    """Different overlays, gammas and times to live, small ones among them."""
+    degree = ("poisson:4", "regular:3", "power:2.2:20", "given:1=0.3,2=0.3,8=0.4")[seed % 4]
+    return degree, (0.0, 0.1, 0.3, 0.6, 1.0)[seed % 5], (1, 2, 3, 64)[seed % 4 - seed // 16]
+
+
+def run_machines(seed):
+    """The overlay, the topics, and for each event its publisher, sequence, topic, hops and messages."""
+    degree, gamma, ttl = settings_of(seed)
+    interest = make_interests(NODES, 5, "1", "uniform", seed)
+    simulated = SIMULATED["unstructured"]
+    links, trace = LinkBook(), Trace()
+    population = EventPopulation(
+        simulated,
+        read_parameters(simulated.system, {"degree": degree}),
+        seed,
+        interest,
+        Network(ConstantLatency(20_000)),
+        (links, trace, *all_checkers("gossip")),
+        dissemination="gossip",
+        settings={"gamma": gamma, "ttl": ttl},
+    )
+    population.start_together(range(NODES))
+    population.engine.run(1_000_000)
+    events = []
+    for count in range(12):
+        # Two at a time, so that events meet; some publish again.
+        node = (count * 7 + seed) % 20
+        topic = int(interest.topics_of(node)[0])
+        population.engine.give(node, Publish(topic, b"x"))
+        events.append((node, sum(1 for other, *_ in events if other == node) + 1, topic))
+        if count % 2:
+            population.engine.run(population.engine.now_us + 3_000_000)
+    overlay = links.overlay(NODES)
+    found = [(trace.hops.get(event[:2], {}), trace.messages.get(event[:2], 0)) for event in events]
+    return overlay, interest, events, found
+
+
+def run_kernel(module, seed, overlay, interest, events):
+    _, gamma, ttl = settings_of(seed)
+    found = []
+    for node, sequence, topic in events:
+        holds = np.zeros(NODES, np.bool_)
+        holds[interest.nodes_of(topic)] = True
+        hops = np.full(NODES, -1, np.int32)
+        work = np.zeros(NODES, np.int32), np.zeros(NODES, np.int32), np.zeros(NODES, np.bool_)
+        with np.errstate(over="ignore"):
+            _, messages = module.disseminate(
+                U64(seed), node, sequence, holds, overlay.starts, overlay.neighbours, gamma, ttl, hops, *work
+            )
+        found.append(({int(other): int(hops[other]) for other in np.flatnonzero(hops > 0)}, int(messages)))
+    return found
+
+
+MACHINES = {}
+
+
+def machines(seed):
+    if seed not in MACHINES:
+        MACHINES[seed] = run_machines(seed)
+    return MACHINES[seed]
+
+
+def differing(module, seeds):
+    found = []
+    for seed in seeds:
+        overlay, interest, events, expected = machines(seed)
+        if run_kernel(module, seed, overlay, interest, events) != [
+            ({node: hops for node, hops in reached.items() if node != event[0]}, messages)
+            for event, (reached, messages) in zip(events, expected, strict=True)
+        ]:
+            found.append(seed)
+    return found
+
+
+def test_machine_and_kernel_agree_on_hops_and_messages_for_64_seeds():
+    assert differing(kernel, range(64)) == []
+    # The rare things happened: events that died at once, that ran out of time, that reached nearly everybody, copies.
+    overlays = [machines(seed) for seed in range(64)]
+    reached = [(len(hops), messages) for *_, found in overlays for hops, messages in found]
+    assert any(count == 0 for count, _ in reached)
+    assert any(count > 0.9 * NODES for count, _ in reached)
+    assert any(messages > count for count, messages in reached)
+
+
+def test_a_workload_of_publishers_alone_is_not_told_to_neighbours():
+    """Only followers subscribe: a publisher of the topic counts as any other neighbour."""
+    from gossamer.protocols.gossip import Gossip, GossipParameters, Subscriptions
+    from gossamer.protocols.interface import NeighbourUp, Subscribe
+
+    part = Gossip(GossipParameters(), 1, 1)
+    out = []
+    part.learn(NeighbourUp(2), 0, out)
+    part.handle(Subscribe(7, Role.PUBLISHES), 0, out)
+    assert out == []
+    part.handle(Subscribe(7, Role.BOTH), 0, out)
+    assert out == [Send((2,), Subscriptions(added=(7,)))]
+
+
+@pytest.mark.parametrize("law", ["poisson:5", "regular:4", "power:2.5:40"])
+def test_theory_says_what_the_kernel_finds_for_each_topic_of_a_workload(law):
+    nodes, events = 4000, 300
+    overlay = unstructured(law, nodes, 1)
+    interest = make_interests(nodes, 8, "2", "zipf:1", 1)
+    arrays = interest.topic_starts, interest.topic_nodes, overlay.starts, overlay.neighbours
+    publishers = np.arange(events) * 13 % nodes
+    for topic in topics_on(law_of_overlay(law, overlay), interest, 0.4):
+        topics = np.full(events, topic.topic)
+        rows = kernel.disseminate_many(U64(1), publishers, np.arange(events), topics, *arrays, 0.4, 1_000_000)
+        # Three standard errors of the share of events that take off, and a little for a network that is not endless.
+        error = 3 * (topic.reach.takes_off * (1 - topic.reach.takes_off) / events) ** 0.5 + 0.01
+        found = rows.mean(axis=0)
+        assert found[1] / topic.subscribers == pytest.approx(topic.reach.subscribers_reached, abs=error)
+        assert found[0] / nodes == pytest.approx(topic.reach.receivers_per_event / nodes, abs=error)
+        assert found[2] == pytest.approx(topic.reach.messages_per_event, abs=error * nodes * overlay.degrees.mean())
+
+
+MUTANTS = {
+    "sends back": ("(holds[other] | coins[i]) & (other != parent)", "holds[other] | coins[i]"),
+    "a hop too far": ("if hops[node] >= ttl", "if hops[node] > ttl"),
+    "blind to subscribers": ("(holds[other] | coins[i])", "coins[i]"),
+    "one coin for all events": ("U64(publisher) * NAMES + U64(sequence)", "U64(publisher) * NAMES"),
+    "one coin for all nodes": ("draw_base(seed, U64(node)", "draw_base(seed, U64(publisher)"),
+}
+
+
+def test_the_kernel_as_plain_python_agrees_too():
+    assert differing(interpreted([kernel]), range(16)) == []
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_a_wrong_kernel_is_caught(name):
+    assert differing(interpreted([kernel], *MUTANTS[name]), range(16))

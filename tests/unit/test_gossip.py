@@ -1,0 +1,302 @@
+"""Gossip's handlers (Algorithms 1 and 2), its buffer, and the overlay of given links below it."""
+
+import asyncio
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gossamer.live.driver import LiveDriver
+from gossamer.live.memory import MemoryTransport
+from gossamer.model.values.ids import Role
+from gossamer.protocols.gossip import (
+    STRANGERS_MAX,
+    TOPICS_MAX,
+    BufferFull,
+    Gossip,
+    GossipData,
+    GossipParameters,
+    HandleDue,
+    Subscriptions,
+)
+from gossamer.protocols.interface import (
+    Connect,
+    Deliver,
+    Disconnect,
+    MessageReceived,
+    NeighbourDown,
+    NeighbourUp,
+    Observe,
+    Peer,
+    PeerDown,
+    PeerMisbehaved,
+    PeerUp,
+    Publish,
+    Send,
+    SetTimer,
+    Started,
+    Subscribe,
+    TimerFired,
+    Unsubscribe,
+)
+from gossamer.protocols.systems import SYSTEMS, make_machine, read_parameters
+from gossamer.protocols.unstructured import RedialDue, Unstructured, UnstructuredParameters
+
+ME = 1
+
+
+def part(*neighbours, **settings):
+    made = Gossip(GossipParameters(**{"gamma": 0.0, **settings}), 7, ME)
+    for node in neighbours:
+        made.learn(NeighbourUp(node), 0, [])
+    return made
+
+
+def handle(made, event, now_us=5):
+    out = []
+    made.handle(event, now_us, out)
+    return out
+
+
+def says(made, sender, *topics, removed=()):
+    return handle(made, MessageReceived(sender, Subscriptions(topics, removed)))
+
+
+def event(sequence=1, ttl=9, topic=7, hops=0):
+    return GossipData(topic, 9, sequence, hops, 0, b"x", ttl)
+
+
+def receivers(actions):
+    return [node for action in actions if isinstance(action, Send) for node in action.to]
+
+
+# Algorithm 1.
+
+
+def test_a_subscription_and_its_end_are_told_to_all_neighbours():
+    made = part(3, 2)
+    assert handle(made, Subscribe(7, Role.FOLLOWS)) == [Send((2, 3), Subscriptions(added=(7,)))]
+    assert handle(made, Subscribe(7, Role.BOTH)) == []
+    assert handle(made, Unsubscribe(7)) == [Send((2, 3), Subscriptions(removed=(7,)))]
+
+
+def test_a_new_neighbour_is_told_everything_that_is_followed():
+    made = part()
+    for topic, role in ((7, Role.FOLLOWS), (8, Role.PUBLISHES), (9, Role.BOTH)):
+        handle(made, Subscribe(topic, role))
+    out = []
+    made.learn(NeighbourUp(2), 0, out)
+    assert out == [Send((2,), Subscriptions(added=(7, 9)))]
+
+
+def test_an_event_goes_to_those_who_said_that_they_subscribe_until_they_say_otherwise():
+    made = part(2, 3, 4)
+    says(made, 2, 7)
+    says(made, 3, 7, 8)
+    assert receivers(handle(made, MessageReceived(4, event(1)))) == [2, 3]
+    says(made, 2, removed=(7,))
+    assert receivers(handle(made, MessageReceived(4, event(2)))) == [3]
+
+
+def test_what_a_peer_said_before_its_link_stood_counts():
+    made = part()
+    says(made, 2, 7)
+    made.learn(NeighbourUp(2), 0, [])
+    assert receivers(handle(made, MessageReceived(4, event()))) == [2]
+
+
+def test_a_neighbour_that_is_gone_gets_nothing():
+    made = part(2)
+    says(made, 2, 7)
+    made.learn(NeighbourDown(2), 0, [])
+    assert handle(made, MessageReceived(4, event())) == []
+
+
+# Algorithm 2.
+
+
+def test_an_event_is_not_sent_back_and_not_handled_twice():
+    made = part(2, 3, gamma=1.0)
+    first = handle(made, MessageReceived(2, event()))
+    assert first == [Send((3,), event(ttl=8, hops=1))]
+    assert handle(made, MessageReceived(3, event())) == []
+
+
+def test_only_followers_deliver_though_everybody_relays():
+    relay, follower, publisher = part(3, gamma=1.0), part(3, gamma=1.0), part(3, gamma=1.0)
+    handle(follower, Subscribe(7, Role.FOLLOWS))
+    handle(publisher, Subscribe(7, Role.PUBLISHES))
+    kinds = [
+        [type(action) for action in handle(made, MessageReceived(2, event()))] for made in (relay, follower, publisher)
+    ]
+    assert kinds == [[Send], [Deliver, Send], [Send]]
+
+
+def test_an_event_with_no_time_left_is_delivered_and_stays():
+    made = part(3, gamma=1.0)
+    handle(made, Subscribe(7, Role.FOLLOWS))
+    assert [type(action) for action in handle(made, MessageReceived(2, event(ttl=0)))] == [Deliver]
+    assert handle(made, MessageReceived(4, event(ttl=5))) == []
+
+
+def test_nobodys_word_makes_an_event_live_longer():
+    (send,) = handle(part(3, gamma=1.0, ttl=4), MessageReceived(2, event(ttl=10**9)))
+    assert send.message.ttl == 3
+    assert handle(part(3, gamma=1.0), MessageReceived(2, event(ttl=-5))) == []
+
+
+def test_a_published_event_has_the_whole_time_and_is_not_taken_in_again():
+    made = part(3, gamma=1.0, ttl=4)
+    assert handle(made, Publish(7, b"x")) == []
+    handle(made, Subscribe(7, Role.BOTH))
+    (send,) = handle(made, Publish(7, b"x"))
+    assert (send.to, send.message.ttl, send.message.hops) == ((3,), 3, 0)
+    assert handle(made, MessageReceived(3, send.message)) == []
+
+
+def test_others_get_about_a_share_gamma_of_events_each_by_its_own_coin():
+    made = part(*range(2, 12), gamma=0.3)
+    sent = [receivers(handle(made, MessageReceived(99, event(number)))) for number in range(500)]
+    by_node = [sum(node in group for group in sent) / 500 for node in range(2, 12)]
+    assert all(0.2 < share < 0.4 for share in by_node)
+    assert len({tuple(group) for group in sent}) > 100
+
+
+# The buffer.
+
+
+def test_events_wait_their_turn_and_one_too_many_is_lost_and_said_to_be():
+    made = part(3, gamma=1.0, handle_us=10, buffer=2)
+    assert handle(made, MessageReceived(2, event(1)), 100) == [SetTimer(110, HandleDue())]
+    assert handle(made, MessageReceived(2, event(2)), 101) == []
+    assert handle(made, MessageReceived(2, event(3)), 102) == [Observe(BufferFull(7, 9, 3))]
+    send, timer = handle(made, TimerFired(HandleDue()), 110)
+    assert (send.message.sequence, timer) == (1, SetTimer(120, HandleDue()))
+    (send,) = handle(made, TimerFired(HandleDue()), 120)
+    assert send.message.sequence == 2
+    # What was lost was not handled: a later copy is new.
+    handle(made, MessageReceived(2, event(3)), 130)
+    assert receivers(handle(made, TimerFired(HandleDue()), 140)) == [3]
+    assert handle(made, TimerFired(HandleDue()), 150) == []
+
+
+def test_ones_own_event_waits_too_and_its_loss_is_said():
+    made = part(3, gamma=1.0, handle_us=10, buffer=1)
+    handle(made, Subscribe(7, Role.BOTH))
+    assert handle(made, Publish(7, b"x"), 100) == [SetTimer(110, HandleDue())]
+    assert handle(made, Publish(7, b"x"), 101) == [Observe(BufferFull(7, ME, 2))]
+    assert receivers(handle(made, TimerFired(HandleDue()), 110)) == [3]
+
+
+anything = st.one_of(
+    st.builds(
+        Subscriptions,
+        st.lists(st.integers(0, 30), max_size=20).map(tuple),
+        st.lists(st.integers(0, 30), max_size=20).map(tuple),
+    ),
+    st.builds(
+        GossipData,
+        st.integers(0, 9),
+        st.integers(0, 5),
+        st.integers(0, 50),
+        st.integers(-5, 5),
+        st.integers(-5, 5),
+        st.just(b""),
+        st.integers(-(2**40), 2**40),
+    ),
+)
+
+
+@given(st.lists(st.tuples(st.integers(0, 2**64 - 1), anything), max_size=60))
+def test_whatever_peers_send_nothing_raises_and_the_buffer_stays_bounded(messages):
+    made = part(2, 3, handle_us=10, buffer=4)
+    for sender, message in messages:
+        handle(made, MessageReceived(sender, message))
+    assert len(made._buffer) <= 4
+    assert all(len(topics) <= TOPICS_MAX for topics in made._neighbours.values())
+
+
+def test_strangers_and_topics_are_forgotten_or_refused_beyond_their_bounds():
+    made = part(2)
+    for stranger in range(10, 10 + 3 * STRANGERS_MAX):
+        says(made, stranger, 7)
+    assert len(made._strangers) == STRANGERS_MAX
+    for start in range(0, 3 * TOPICS_MAX, TOPICS_MAX):
+        says(made, 2, *range(start, start + TOPICS_MAX))
+    assert len(made._neighbours[2]) == TOPICS_MAX
+
+
+# The overlay of given links.
+
+
+def overlay(**settings):
+    return Unstructured(UnstructuredParameters(**settings), ME)
+
+
+def told(made, event, now_us=5):
+    out = []
+    return list(made.handle(event, now_us, out)), out
+
+
+def test_given_peers_are_dialled_and_are_neighbours_when_the_connection_stands():
+    made = overlay()
+    assert told(made, Started((Peer(2), Peer(ME), Peer(3)))) == ([], [Connect(Peer(2)), Connect(Peer(3))])
+    assert told(made, PeerUp(2)) == ([NeighbourUp(2)], [Observe(NeighbourUp(2))])
+    assert told(made, PeerUp(2)) == ([], [])
+    # Somebody whom the other end was given.
+    assert told(made, PeerUp(8))[0] == [NeighbourUp(8)]
+
+
+def test_a_given_peer_that_is_away_is_dialled_again_and_others_are_not():
+    made = overlay(redial_us=100)
+    told(made, Started((Peer(2, b"a"),)))
+    assert told(made, PeerDown(2)) == ([], [SetTimer(105, RedialDue(2))])
+    assert told(made, TimerFired(RedialDue(2))) == ([], [Connect(Peer(2, b"a"))])
+    told(made, PeerUp(2))
+    assert told(made, TimerFired(RedialDue(2))) == ([], [])
+    facts, out = told(made, PeerDown(2))
+    assert facts == [NeighbourDown(2)]
+    assert SetTimer(105, RedialDue(2)) in out
+    told(made, PeerUp(8))
+    assert told(made, PeerDown(8)) == ([NeighbourDown(8)], [Observe(NeighbourDown(8))])
+
+
+def test_a_full_node_turns_further_peers_away():
+    made = overlay(degree_max=1)
+    told(made, PeerUp(2))
+    facts, out = told(made, PeerUp(3))
+    assert facts == []
+    assert out[0] == Disconnect(3)
+    assert isinstance(out[1].fact, PeerMisbehaved)
+
+
+@pytest.mark.timeout(30)
+def test_gossip_runs_live():
+    async def main():
+        system = SYSTEMS["unstructured"]
+        transport = MemoryTransport()
+        delivered = []
+
+        class Watched(LiveDriver):
+            def _carry_out(self, actions):
+                delivered.extend((self.node, action.payload) for action in actions if isinstance(action, Deliver))
+                super()._carry_out(actions)
+
+        drivers = []
+        for node in range(4):
+            parameters = read_parameters(system, {"redial_us": 1000})
+            machine = make_machine(system, parameters, 1, node, None, "gossip", {"gamma": 1.0})
+            drivers.append(Watched(machine, node, bytes([node + 1]), transport))
+        # A line 0 - 1 - 2 - 3 in which 1 and 2 do not follow the topic.
+        for node, driver in enumerate(drivers):
+            driver.start(Started((Peer(node + 1, bytes([node + 2])),) if node < 3 else (), address=driver.address))
+        for node in (0, 3):
+            drivers[node].give(Subscribe(7, Role.BOTH))
+        while (3, b"hello") not in delivered:
+            drivers[0].give(Publish(7, b"hello"))
+            await asyncio.sleep(0.005)
+        for driver in drivers:
+            driver.stop()
+        assert {node for node, _ in delivered} == {3}
+
+    asyncio.run(main())

@@ -1,0 +1,69 @@
+"""What the gossip exhibits claim is computed: wrong numbers make them missed."""
+
+import numpy as np
+import pytest
+
+from gossamer.analysis.exhibits.catalogue import CATALOGUE
+from gossamer.analysis.exhibits.gossip.settings import gossip_run, theory
+from gossamer.analysis.exhibits.harness import judge, measured_at
+from gossamer.simulator.execute import execute
+from gossamer.simulator.pool import run_metrics
+
+
+def outcome_with(name, shift):
+    """An exhibit as if every run had given what theory says, times something."""
+    exhibit = CATALOGUE[name]
+    points = [point for point in exhibit.points(False) if point.expected is not None]
+    return judge(exhibit, False, [(point, point.expected * shift) for point in points])
+
+
+def holding(outcome):
+    return [verdict == "holds" for _, verdict in outcome.claims]
+
+
+@pytest.mark.parametrize("figure", [4, 5, 7, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18])
+def test_receivers_far_from_the_theory_are_missed(figure):
+    assert outcome_with(f"gossip/fig{figure}", 1.0).verdict == "met"
+    allowed = 0.03 if figure < 6 else 0.08
+    assert outcome_with(f"gossip/fig{figure}", 1 + allowed - 0.001).verdict == "met"
+    assert outcome_with(f"gossip/fig{figure}", 1 + allowed + 0.001).verdict == "missed"
+    assert outcome_with(f"gossip/fig{figure}", 1 - allowed - 0.001).verdict == "missed"
+
+
+def test_the_published_number_is_judged_over_all_events_and_over_those_that_take_off():
+    assert holding(outcome_with("gossip/fig8", 1.0)) == [True, True, False, True]
+    assert holding(outcome_with("gossip/fig8", 1.05)) == [True, True, True, True]
+    assert holding(outcome_with("gossip/fig8", 0.94)) == [True, True, False, False]
+
+
+def test_receivers_far_from_equation_17_are_missed():
+    assert holding(outcome_with("gossip/fig3", 1.049)) == [True, True]
+    assert holding(outcome_with("gossip/fig3", 1.051)) == [False, False]
+
+
+def test_losses_far_from_the_theory_are_missed():
+    assert holding(outcome_with("gossip/overflow", 1.0)) == [True, True]
+    assert holding(outcome_with("gossip/overflow", 1.2)) == [True, False]
+
+
+def test_the_points_of_a_figure_come_out_of_real_runs():
+    """One point of Figure 18, and the degrees of Figure 6, on fewer networks than the paper's."""
+    exhibit = CATALOGUE["gossip/fig18"]
+    points = [point for point in exhibit.points(True) if point.x == 0.6]
+    measured = [measured_at(exhibit, point, run_metrics(point.run)) for point in points]
+    assert np.mean(measured) == pytest.approx(points[0].expected, rel=0.08)
+    degrees = CATALOGUE["gossip/fig6"]
+    leaves = next(point for point in degrees.points(True) if point.x == 1)
+    assert measured_at(degrees, leaves, run_metrics(leaves.run)) == pytest.approx(403, abs=3)
+
+
+def test_a_gossip_run_without_an_end_is_carried_out_by_the_kernel():
+    metrics = execute(gossip_run("poisson:5", 2000, (1, 10), 0.6, 1)).metrics
+    expected = theory("poisson:5", 2000, 0.1, 0.6)
+    assert metrics["published"] == 400
+    assert metrics["receivers_per_event"] == pytest.approx(expected.receivers_per_event, rel=0.05)
+    assert metrics["messages_per_event"] == pytest.approx(expected.messages_per_event, rel=0.05)
+    assert metrics["subscribers_reached"] == pytest.approx(expected.subscribers_reached, rel=0.05)
+    short = execute(gossip_run("poisson:5", 2000, (1, 10), 0.6, 1, ttl=2)).metrics
+    assert short["hops_most_mean"] <= 2
+    assert short["receivers_per_event"] < 0.05 * metrics["receivers_per_event"]
