@@ -110,6 +110,19 @@ def test_every_subscriber_gets_every_message_whoever_publishes(seed, disseminati
         assert net.receivers(number) == expected
 
 
+def test_a_publisher_that_was_gone_is_heard_when_it_is_back():
+    net = Net(1, "flood")
+    (publisher,) = net.some_of(0, 1)
+    for number in range(2):
+        expected = net.publish(publisher, 0)
+        net.wait(3)
+        assert net.receivers(number) == expected, "its messages have new names"
+        net.population.crash(publisher)
+        net.wait(5)
+        net.population.join(publisher)
+        net.wait(10)
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_once_churn_stops_every_topic_is_connected_again(seed):
     net = Net(seed, "flood", Network(UniformLatency(5_000, 50_000), loss=0.01))

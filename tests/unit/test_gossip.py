@@ -184,7 +184,7 @@ def test_ones_own_event_waits_too_and_its_loss_is_said():
     made = part(3, gamma=1.0, handle_us=10, buffer=1)
     handle(made, Subscribe(7, Role.BOTH))
     assert handle(made, Publish(7, b"x"), 100) == [SetTimer(110, HandleDue())]
-    assert handle(made, Publish(7, b"x"), 101) == [Observe(BufferFull(7, ME, 2))]
+    assert handle(made, Publish(7, b"x"), 101) == [Observe(BufferFull(7, ME, 102))]
     assert receivers(handle(made, TimerFired(HandleDue()), 110)) == [3]
 
 

@@ -49,6 +49,9 @@ class Held:
         """A message of one's own, with the next number; none on a topic that one does not hold."""
         if event.topic not in self.roles:
             return None
+        if self._sequence == 0:
+            # See `interface.Publish`.
+            self._sequence = now_us
         self._sequence += 1
         self.add(self._node, self._sequence)
         return kind(event.topic, self._node, self._sequence, 0, now_us, event.payload)

@@ -87,7 +87,11 @@ class Unsubscribe(Value, frozen=True, array_like=True, gc=False, tag="unsubscrib
 
 
 class Publish(Value, frozen=True, array_like=True, gc=False, tag="publish"):
-    """The application publishes on a topic that it holds."""
+    """The application publishes on a topic that it holds.
+
+    A node's first message after `Started` has the number now_us + 1, every further one the next: who was gone and is back
+    never takes a name of its life before, which others remember.
+    """
 
     topic: TopicId
     payload: bytes

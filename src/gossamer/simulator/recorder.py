@@ -76,7 +76,8 @@ class DeliveryLog:
 
     def __init__(self) -> None:
         self._names: dict[tuple[int, int], int] = {}
-        self._count = 0
+        # The last number that each node present gave to a message of its own (`interface.Publish`).
+        self._sequences: dict[int, int] = {}
         self._rows: dict[tuple[int, int], list[int]] = {}
         self._copies: dict[tuple[int, int], int] = {}
         self._latencies_us: list[int] = []
@@ -88,7 +89,9 @@ class DeliveryLog:
         if type(event) is MessageReceived and isinstance(event.message, Data):
             self._count_copy(node, event.message)
         elif type(event) is Publish:
-            self._note_publication(node, actions)
+            # It has its number now, even where it waits in a buffer or there is nobody to send it to.
+            self._sequences[node] = self._sequences.get(node, at_us) + 1
+            self._number(node, self._sequences[node])
         for action in actions:
             if type(action) is Deliver:
                 number = self._number(action.publisher, action.sequence)
@@ -102,6 +105,7 @@ class DeliveryLog:
 
     def gone(self, at_us: int, node: int) -> None:
         """See `engine.Watcher`."""
+        self._sequences.pop(node, None)
 
     def columns(self) -> dict[str, list[int]]:
         """The columns of the `deliveries` table; `event` numbers messages in the order in which they were published."""
@@ -132,23 +136,8 @@ class DeliveryLog:
             "latency_us_most": max(self._latencies_us, default=0),
         }
 
-    def _note_publication(self, node: int, actions: Sequence[Action]) -> None:
-        """The message gets its number even where there is nobody to send it to."""
-        names = [
-            (action.message.publisher, action.message.sequence)
-            for action in actions
-            if type(action) is Send and isinstance(action.message, Data) and action.message.publisher == node
-        ]
-        if names:
-            self._number(*names[0])
-        else:
-            self._count += 1
-
     def _number(self, publisher: int, sequence: int) -> int:
-        if (publisher, sequence) not in self._names:
-            self._names[publisher, sequence] = self._count
-            self._count += 1
-        return self._names[publisher, sequence]
+        return self._names.setdefault((publisher, sequence), len(self._names))
 
     def _count_copy(self, node: int, data: Data) -> None:
         key = (self._number(data.publisher, data.sequence), node)
