@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from gossamer.model.arrays.churn import CRASH, JOIN
 from gossamer.model.values.errors import InputError
+from gossamer.model.values.run import GridLaw
 from gossamer.workloads.churn import make_churn
 from gossamer.workloads.interests import (
     DOUBAN,
@@ -120,7 +121,7 @@ def test_a_nodes_topics_do_not_depend_on_how_many_other_nodes_there_are():
 
 
 def test_neighbours_on_the_grid_share_topics_more_than_strangers():
-    interest = make_grid_interests(1000, 100, seed=2)
+    interest = make_grid_interests(GridLaw(nodes=1000, topics=100), seed=2)
     popular = np.sort(interest.popularity)[::-1]
     assert popular[0] > 5 * np.median(popular)
     assert np.median(interest.sizes) < interest.sizes.mean()

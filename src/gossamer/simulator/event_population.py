@@ -4,6 +4,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from gossamer.model.arrays.interest import Interest
 from gossamer.protocols.interface import InterestView, Machine, Peer, Subscribe
 from gossamer.protocols.systems import make_machine
@@ -11,6 +13,7 @@ from gossamer.simulator.engine import EventEngine, Watcher
 from gossamer.simulator.network import Network
 from gossamer.simulator.population import newcomer, together_among
 from gossamer.simulator.systems import SimulatedSystem
+from gossamer.simulator.topic_peers import TopicPeers
 from gossamer.simulator.views import InterestOracle
 
 
@@ -36,6 +39,9 @@ class EventPopulation:
         self._answers = answers
         self._dissemination = dissemination
         self._oracle = InterestOracle(interest.node_count)
+        self._topic_peers: TopicPeers | None = None
+        if simulated.system.takes_topic_peers(parameters):
+            self._topic_peers = TopicPeers(parameters.view_factor, seed, self._oracle)
         self.engine = EventEngine(self._machine, network, seed, watchers)
 
     def start_together(self, nodes: Sequence[int]) -> None:
@@ -43,9 +49,13 @@ class EventPopulation:
         contacts = self._simulated.contact_count(self._parameters)
         for node in nodes:
             self._oracle.put(node, self._interest.topics_of(node).tolist())
+        if self._topic_peers is not None:
+            up = np.zeros(self._interest.node_count, np.bool_)
+            up[list(nodes)] = True
+            self._topic_peers.start_together(self._interest.among(up))
         for place, node in enumerate(nodes):
             self.engine.start(node, together_among(self._seed, place, nodes, contacts))
-            self._subscribe(node)
+            self._subscribe(node, together=True)
 
     def join(self, node: int) -> None:
         """A node comes (back), introduced by one that is up."""
@@ -74,11 +84,16 @@ class EventPopulation:
                 view = RecordingView(view, self._answers)
         return make_machine(system, self._parameters, self._seed, node, view, self._dissemination)
 
-    def _subscribe(self, node: int) -> None:
+    def _subscribe(self, node: int, together: bool = False) -> None:
         interest = self._interest
         row = slice(interest.node_starts[node], interest.node_starts[node + 1])
         for topic, role in zip(interest.node_topics[row].tolist(), interest.roles[row].tolist(), strict=True):
-            self.engine.give(node, Subscribe(topic, role))
+            event = Subscribe(topic, role)
+            if self._topic_peers is not None and together:
+                event = self._topic_peers.together(node, topic, role)
+            elif self._topic_peers is not None:
+                event = self._topic_peers.joining(node, topic, role, self.engine.now_us)
+            self.engine.give(node, event)
 
 
 class RecordingView:

@@ -133,6 +133,19 @@ def interest_correlation(interest: Interest, confidence: float) -> float:
     return int(kernel.correlated_pairs(*arrays, critical, 0, node_count)) / (node_count * (node_count - 1) / 2)
 
 
+# Paper: the confidence levels of StAN's Table 1.
+CONFIDENCES = (0.90, 0.95, 0.98, 0.99)
+
+
+def interest_shape(interest: Interest) -> dict[str, Any]:
+    """Sizes of topics and of interests, largest first, and how many pairs of nodes have like interests."""
+    return {
+        "topic_sizes": np.sort(interest.popularity)[::-1].tolist(),
+        "interest_sizes": np.sort(interest.sizes)[::-1].tolist(),
+        "correlated_pairs": {f"{level:g}": interest_correlation(interest, level) for level in CONFIDENCES},
+    }
+
+
 def _ranges(topic_starts: NDArray[np.int64], topic_count: int) -> Iterator[tuple[int, int]]:
     """Topics in up to 50 runs of about as many subscriptions each: few calls, yet progress moves."""
     wanted = np.linspace(0, topic_starts[-1], 51)[1:-1]

@@ -61,6 +61,17 @@ class Purpose(IntEnum):
     SPIDERCAST_BRIDGE = 55
     PARTS = 56
     SAMPLE = 57
+    STAN_TOPIC = 70
+    STAN_WEIGHT = 71
+    STAN_WALK = 72
+    STAN_NAME = 73
+    STAN_PHASE = 74
+    STAN_RAISE = 75
+    STAN_SHRINK = 76
+    STAN_FIRST = 77
+    STAN_CONTACT = 78
+    STAN_PROBE = 79
+    STAN_NONCE = 80
 
 
 def finish(total: int) -> int:
