@@ -3,7 +3,7 @@
 import platform
 import sys
 
-from bench import cyclon, engine, measures, planners, setup, spidercast
+from bench import cyclon, engine, measures, planners, setup, spidercast, stan
 
 BENCHMARKS = {
     "setup": setup.run,
@@ -12,6 +12,7 @@ BENCHMARKS = {
     "measures": measures.run,
     "spidercast": spidercast.run,
     "million": spidercast.run_million,
+    "stan": stan.run,
     "planners": planners.run,
     "planners-large": planners.run_large,
 }

@@ -64,7 +64,9 @@ def reproduce(
         metrics = execute_all(runs, out / "runs", jobs or os.cpu_count() or 1, progress)
     outcomes = []
     for exhibit in exhibits:
-        measured = [(point, exhibit.measure(metrics[run_key(point.run)])) for point in points[exhibit.name]]
+        measured = [
+            (point, (point.measure or exhibit.measure)(metrics[run_key(point.run)])) for point in points[exhibit.name]
+        ]
         outcome = judge(exhibit, quick, measured)
         _write(out / exhibit.name, outcome, runs=[point.run for point in points[exhibit.name]], started=started)
         outcomes.append(outcome)

@@ -97,6 +97,42 @@ def draw_first_views(topic_seed: U64, members: Ids, probability: float, owners: 
 
 
 @kernel
+def is_strong(count: int, owners: Ids, peers: Ids) -> bool:
+    """Whether every place reaches every other: all are found from the first, and it from all."""
+    starts = np.zeros((2, count + 1), np.int64)
+    ends = np.empty((2, len(owners)), np.int32)
+    for way in range(2):
+        sources = owners if way == 0 else peers
+        targets = peers if way == 0 else owners
+        for i in range(len(sources)):
+            starts[way, sources[i] + 1] += 1
+        for place in range(count):
+            starts[way, place + 1] += starts[way, place]
+        filled = starts[way, :count].copy()
+        for i in range(len(sources)):
+            ends[way, filled[sources[i]]] = targets[i]
+            filled[sources[i]] += 1
+        seen = np.zeros(count, np.bool_)
+        queue = np.empty(count, np.int32)
+        queue[0] = 0
+        seen[0] = True
+        found = 1
+        head = 0
+        while head < found:
+            place = queue[head]
+            head += 1
+            for j in range(starts[way, place], starts[way, place + 1]):
+                other = ends[way, j]
+                if not seen[other]:
+                    seen[other] = True
+                    queue[found] = other
+                    found += 1
+        if found < count:
+            return False
+    return True
+
+
+@kernel
 def _add(topic: Topic, place: int, key: U64, node: int) -> bool:
     """Offer a node to a view: kept if it is among the lightest; `key` is what the owner's weights have in common."""
     if node == topic.members[place]:
@@ -129,9 +165,17 @@ def _weigh(topic: Topic, seed: U64, place: int, offered: Ids, count: int, counte
     before = topic.counts[place]
     old = topic.weights[place, :before].copy()
     key = draw_base(seed, U64(topic.members[place]), WEIGHT, NOBODY)
+    size = topic.sizes[place]
+    weights = topic.weights[place]
+    held = before
     changed = False
     for i in range(count):
-        changed |= _add(topic, place, key, offered[i])
+        # Nearly all that a walk brings are too heavy: not worth a call.
+        if held >= size and finish(key + U64(offered[i]) * ITEM_FACTOR) > weights[held - 1]:
+            continue
+        if _add(topic, place, key, offered[i]):
+            changed = True
+            held = topic.counts[place]
     if not changed:
         return
     after = topic.counts[place]

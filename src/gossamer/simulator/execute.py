@@ -40,7 +40,7 @@ from gossamer.simulator.network import Network, Partition, read_latency
 from gossamer.simulator.publications import Publications
 from gossamer.simulator.recorder import ControlCounter, DeliveryLog, Recorder
 from gossamer.simulator.systems import SimulatedSystem, find_simulated
-from gossamer.simulator.view_measures import measure_views, view_degree_columns, view_facts
+from gossamer.simulator.view_measures import directed_shape, measure_views, view_degree_columns, view_facts
 from gossamer.workloads.interests import make_grid_interests, make_interests
 from gossamer.workloads.social import read_friends
 
@@ -127,17 +127,24 @@ def _build_by_cycles(
     first_views = population.views()
     quiet = cycles = 0
     before = population.fingerprint()
+    history: list[float] = []
     while quiet < QUIET_CYCLES and cycles < run.cycle_limit:
         population.cycle()
         now = population.fingerprint()
         quiet, before = (0 if now != before else quiet + 1), now
         cycles += 1
+        if run.view_history and (views := population.views()) is not None:
+            history.append(float(measure_views(views, workload.interest).unique.mean()))
         progress(f"{run.system}, cycles", cycles, run.cycle_limit)
     facts = {**_ending(cycles, quiet), "messages": population.messages()}
+    if run.view_history:
+        facts["view_unique_by_cycle"] = history
     views = population.views()
     if first_views is None or views is None:
         return population.overlay(), facts, {}
     more, tables = _measured_views(first_views, views, workload, workload.interest)
+    if run.overlay_diameter:
+        more |= directed_shape(views, workload.interest.node_count)
     return population.overlay(), {**facts, **more}, tables
 
 
@@ -148,7 +155,11 @@ def _build_by_events(
     links, views = LinkBook(), ViewBook()
     control = ControlCounter(window_us=run.cycle_limit * cycle_us + 1)
     network = Network(read_latency(run.latency, run.seed))
-    watchers = (links, control, views) if simulated.system.keeps_views else (links, control)
+    watchers: list[Watcher] = [links, control]
+    if simulated.system.keeps_views:
+        watchers.append(views)
+    if not simulated.system.discloses:
+        watchers += all_checkers(discloses=False)
     population = EventPopulation(simulated, parameters, run.seed, workload.interest, network, watchers)
     population.start_together(range(workload.interest.node_count))
     first_views = views.views()

@@ -12,7 +12,7 @@ from scipy.sparse.csgraph import connected_components
 
 from gossamer.kernels.draw import U64
 from gossamer.kernels.sampling import draw_items
-from gossamer.kernels.stan import draw_first_views
+from gossamer.kernels.stan import draw_first_views, is_strong
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.values.draw import Purpose
 from gossamer.protocols.interface import Peer, Subscribe
@@ -42,10 +42,10 @@ def first_view(factor: float, seed: int, topic: int, members: Ids) -> tuple[Ids,
         found = draw_first_views(own_seed, members, probability, owners, peers)
         room = count * count
     owners, peers = owners[:found], peers[:found]
+    if is_strong(count, owners, peers):
+        return owners, peers
     graph = coo_array((np.ones(found, np.int8), (owners, peers)), shape=(count, count))
     parts, labels = connected_components(graph, directed=True, connection="strong")
-    if parts == 1:
-        return owners, peers
     ring = np.unique(labels, return_index=True)[1]
     links = owners * np.int64(count) + peers
     wanted = np.sort(ring * np.int64(count) + np.roll(ring, 1))

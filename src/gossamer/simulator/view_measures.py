@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import shortest_path
 
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import TopicViews
@@ -50,6 +52,27 @@ def view_degree_columns(measured: Mapping[str, ViewMeasures]) -> dict[str, Any]:
             rows += [(moment, direction, int(a), int(b)) for a, b in zip(degrees, nodes, strict=True)]
     names = ("moment", "direction", "degree", "nodes")
     return {name: [row[place] for row in rows] for place, name in enumerate(names)}
+
+
+def directed_shape(views: TopicViews, node_count: int) -> dict[str, Any]:
+    """Clustering and diameter of the graph of all views as a directed one. Cost and memory: n squared.
+
+    A node's clustering is the share of ordered pairs of its peers of which the first has the second in a view; the
+    diameter the largest finite distance along views.
+    """
+    linked = np.zeros((node_count, node_count), np.bool_)
+    linked[views.nodes, views.peers] = True
+    distances = shortest_path(csr_array(linked.astype(np.int8)), unweighted=True)
+    shares = np.zeros(node_count)
+    for node in range(node_count):
+        peers = np.flatnonzero(linked[node])
+        if len(peers) > 1:
+            shares[node] = linked[np.ix_(peers, peers)].sum() / (len(peers) * (len(peers) - 1))
+    holding = linked.any(axis=1)
+    return {
+        "view_clustering": float(shares[holding].mean()) if holding.any() else 0.0,
+        "view_diameter": int(distances[np.isfinite(distances)].max(initial=0)),
+    }
 
 
 def _mean(counts: NDArray[np.int64]) -> float:

@@ -2,11 +2,13 @@
 
 from difflib import get_close_matches
 
-from gossamer.analysis.exhibits import planners, spidercast
+from gossamer.analysis.exhibits import planners, spidercast, stan
 from gossamer.analysis.exhibits.harness import Exhibit
 from gossamer.model.values.errors import InputError
 
-CATALOGUE: dict[str, Exhibit] = {exhibit.name: exhibit for exhibit in (*spidercast.EXHIBITS, *planners.EXHIBITS)}
+CATALOGUE: dict[str, Exhibit] = {
+    exhibit.name: exhibit for exhibit in (*spidercast.EXHIBITS, *stan.EXHIBITS, *planners.EXHIBITS)
+}
 
 
 def find_exhibits(name: str) -> list[Exhibit]:

@@ -31,6 +31,8 @@ class Point:
     series: str
     x: float
     run: Run
+    # Where one run gives several points: what is measured of it here, in place of the exhibit's measure.
+    measure: Callable[[Metrics], float] | None = None
 
 
 @dataclass(frozen=True)

@@ -26,16 +26,16 @@ class GridLaw(msgspec.Struct, frozen=True, kw_only=True, tag="grid"):
     id in its circle. Its seed is the run's too.
 
     A topic has 1 to `ids_most` ids and a node's circle an area from `area_low` to `area_high`, both by power laws. The
-    paper names no numbers.
+    paper names no numbers: these fit its Table 2 best (studies/stan_fit.py).
     """
 
     nodes: int
     topics: int
-    ids_most: int = 30
-    ids_exponent: float = 1.5
-    area_low: float = 0.003
-    area_high: float = 0.5
-    area_exponent: float = 1.7
+    ids_most: int = 2
+    ids_exponent: float = 3.25421
+    area_low: float = 0.0356023
+    area_high: float = 0.766361
+    area_exponent: float = 2.50438
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,5 +62,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     tdi_depth: int = 0
     # Also give the sizes of topics and interests, and the share of pairs of nodes whose interests correlate.
     interest_shape: bool = False
+    # Also measure views after every cycle of a build, where the system keeps any.
+    view_history: bool = False
     # Also measure the diameter of the whole overlay, exactly: a cost that grows with n squared.
     overlay_diameter: bool = False
