@@ -13,6 +13,7 @@ BENCHMARKS = {
     "spidercast": spidercast.run,
     "million": spidercast.run_million,
     "stan": stan.run,
+    "stan-large": stan.run_large,
     "planners": planners.run,
     "planners-large": planners.run_large,
 }
