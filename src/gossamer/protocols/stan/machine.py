@@ -51,6 +51,7 @@ from gossamer.protocols.stan.messages import (
     HOLDERS_MAX,
     VIEW_MAX,
     VIEW_MIN,
+    VIEW_MIN_PROBED,
     Collect,
     Collected,
     Enter,
@@ -110,6 +111,7 @@ class Stan:
         "_prober",
         "_seed",
         "_ties",
+        "_view_min",
         "_weights",
         "topics",
     )
@@ -122,6 +124,7 @@ class Stan:
         self._seed = seed
         self._node = node
         self._prober = prober
+        self._view_min = VIEW_MIN if prober is None else VIEW_MIN_PROBED
         self._weights = weight_key(seed, node)
         self._address = b""
         self._due_us = 0
@@ -183,7 +186,7 @@ class Stan:
         if event.topic in self.topics:
             return
         key = topic_key(event.topic, event.secret)
-        size = VIEW_MIN if event.joining else max(1, min(len(event.peers), VIEW_MAX))
+        size = self._view_min if event.joining else max(1, min(len(event.peers), VIEW_MAX))
         view = TopicView(self._node, self._weights, size)
         state = TopicState(event.topic, key, topic_seed(self._seed, event.topic), view, event.peers)
         self.topics[event.topic] = state
@@ -231,7 +234,7 @@ class Stan:
         if sender != state.entering:
             return
         state.entering = None
-        state.view.size = max(VIEW_MIN, min(message.view_size, VIEW_MAX))
+        state.view.size = max(self._view_min, min(message.view_size, VIEW_MAX))
         self._weigh(state, message.peers, out)
 
     def _on_gone(self, state: TopicState, node: NodeId, now_us: int, out: list[Action]) -> None:
@@ -241,7 +244,7 @@ class Stan:
             self._untie(node, out)
             bits = draw(state.seed, self._node, Purpose.STAN_SHRINK, now_us, item=node)
             size = state.view.size
-            if size > VIEW_MIN and unit(bits) * size < self._parameters.view_factor:
+            if size > self._view_min and unit(bits) * size < self._parameters.view_factor:
                 state.view.size = size - 1
         self._release(state, node, out)
 
