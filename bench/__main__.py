@@ -3,7 +3,7 @@
 import platform
 import sys
 
-from bench import cyclon, engine, gossip, measures, pipeline, planners, setup, spidercast
+from bench import cyclon, engine, gossip, measures, pipeline, planners, setup, spidercast, stan
 
 BENCHMARKS = {
     "setup": setup.run,
@@ -14,6 +14,8 @@ BENCHMARKS = {
     "spidercast": spidercast.run,
     "million": spidercast.run_million,
     "pipeline": pipeline.run,
+    "stan": stan.run,
+    "stan-large": stan.run_large,
     "planners": planners.run,
     "planners-large": planners.run_large,
 }

@@ -1,21 +1,34 @@
 """Checkers see what must never happen."""
 
+from hashlib import md5, sha256
+
 import pytest
 
 from gossamer.model.values.errors import CheckFailed
-from gossamer.model.values.ids import Role
+from gossamer.model.values.ids import Role, identity
+from gossamer.protocols.cyclon import Entry, ShuffleReply
 from gossamer.protocols.interface import (
     Data,
     Deliver,
+    Message,
+    MessageReceived,
     NeighbourDown,
     NeighbourUp,
     Observe,
+    Peer,
     Send,
     Started,
     Subscribe,
     Unsubscribe,
 )
-from gossamer.simulator.checkers import ClockChecker, DeliveryChecker, NeighbourChecker
+from gossamer.protocols.stan.messages import Probe, prove, topic_key
+from gossamer.simulator.checkers import (
+    ClockChecker,
+    DeliveryChecker,
+    NeighbourChecker,
+    NonDisclosureChecker,
+    all_checkers,
+)
 
 HEARD = Deliver(5, b"", 9, 1, 1, 0)
 RELAY = Send((3,), Data(5, 9, 1, 1, 0, b""))
@@ -82,3 +95,68 @@ def test_time_that_runs_backwards_is_caught():
     checker.handled(5, 1, Started(), ())
     with pytest.raises(CheckFailed, match="4 us after 5 us"):
         checker.handled(4, 2, Started(), ())
+
+
+class Word(Message, frozen=True, array_like=True, tag="test_word"):
+    """A message in which a topic may be hidden."""
+
+    number: int = 0
+    content: bytes = b""
+    peers: tuple = ()
+
+
+LARGE = 2**60 + 12345  # as ids of live topics are
+
+
+def tell(message, holds=()):
+    checker = NonDisclosureChecker()
+    checker.handled(0, 1, Subscribe(LARGE, Role.FOLLOWS), ())
+    for topic in holds:
+        checker.handled(0, 2, Subscribe(topic, Role.FOLLOWS), ())
+    checker.handled(1, 2, MessageReceived(1, message), ())
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        Data(LARGE, 1, 1, 0, 0, b""),
+        Data(7, 1, 1, 0, 0, b""),
+        Word(number=LARGE),
+        Word(content=b"..." + LARGE.to_bytes(8, "big")),
+        Word(number=identity(LARGE.to_bytes(8, "big"))),
+        Word(content=sha256(str(LARGE).encode()).digest()),
+        Word(content=b"x" + md5(LARGE.to_bytes(8, "little")).digest()[:10]),
+        ShuffleReply((Entry(3, 0, b"", (LARGE,)),)),
+        Word(peers=(Peer(3, LARGE.to_bytes(8, "big")),)),
+    ],
+    ids=str,
+)
+def test_a_topic_that_reaches_a_node_without_it_is_caught_in_whatever_shape(message):
+    with pytest.raises(CheckFailed, match="told 2, which does not hold it, of topic"):
+        tell(message)
+    tell(message, holds=(LARGE, 7))
+
+
+def test_keyed_hashes_counts_and_the_applications_own_bytes_pass():
+    key = topic_key(LARGE, b"")
+    for message in (
+        Probe(5, prove(key, b"probe", 1, 2, 5), b""),
+        Word(number=7),
+        ShuffleReply((Entry(3, 0, b"there"),)),
+    ):
+        tell(message)
+    tell(Data(3, 1, 1, 0, 0, LARGE.to_bytes(8, "big")), holds=(3,))
+
+
+def test_a_node_that_let_go_of_a_topic_may_still_be_told_of_it():
+    checker = NonDisclosureChecker()
+    checker.handled(0, 2, Subscribe(5, Role.FOLLOWS), ())
+    checker.handled(1, 2, Unsubscribe(5), ())
+    checker.handled(2, 2, MessageReceived(1, Data(5, 1, 1, 0, 0, b"")), ())
+
+
+def test_only_systems_that_must_not_tell_are_watched_for_telling():
+    watched = [
+        any(isinstance(each, NonDisclosureChecker) for each in all_checkers(discloses=tells)) for tells in (True, False)
+    ]
+    assert watched == [False, True]

@@ -12,12 +12,13 @@ many = [k.py_func.__qualname__ for k in COMPILED if len(k.signatures) > 2]
 assert not many, f"too many signatures: {many}"
 before = {k: list(k.signatures) for k in COMPILED}
 from gossamer.workloads.interests import make_interests, make_grid_interests
+from gossamer.model.values.run import GridLaw
 from gossamer.workloads.social import SocialLaw, make_social_graph
 from gossamer.simulator.measure import measure_topics, summarise, top_intersection, interest_correlation
 from gossamer.simulator.systems import SIMULATED
 from gossamer.protocols.systems import read_parameters
 interest = make_interests(30, 6, "2", "rss", 1)
-make_grid_interests(30, 6, 1)
+make_grid_interests(GridLaw(nodes=30, topics=6), 1)
 make_social_graph(100, SocialLaw(mean_degree=4), True, 1)
 for simulated in SIMULATED.values():
     if simulated.population is not None:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from gossamer.model.arrays.churn import CRASH, JOIN
 from gossamer.model.values.errors import InputError
+from gossamer.model.values.run import GridLaw
 from gossamer.workloads.churn import fail_at_once, make_churn
 from gossamer.workloads.interests import (
     DOUBAN,
@@ -119,15 +120,24 @@ def test_a_nodes_topics_do_not_depend_on_how_many_other_nodes_there_are():
     assert (few.node_topics == many.node_topics[:50]).all()
 
 
+MANY_IDS = GridLaw(
+    nodes=1000, topics=100, ids_most=30, ids_exponent=1.5, area_low=0.003, area_high=0.5, area_exponent=1.7
+)
+
+
 def test_neighbours_on_the_grid_share_topics_more_than_strangers():
-    interest = make_grid_interests(1000, 100, seed=2)
-    popular = np.sort(interest.popularity)[::-1]
-    assert popular[0] > 5 * np.median(popular)
-    assert np.median(interest.sizes) < interest.sizes.mean()
     from gossamer.simulator.measure import interest_correlation
 
     shuffled = make_interests(1000, 100, "7", "rss", seed=2)
-    assert interest_correlation(interest, 0.99) > 2 * interest_correlation(shuffled, 0.99)
+    for law in (GridLaw(nodes=1000, topics=100), MANY_IDS):
+        interest = make_grid_interests(law, seed=2)
+        assert np.median(interest.sizes) < interest.sizes.mean()
+        assert interest_correlation(interest, 0.99) > 2 * interest_correlation(shuffled, 0.99)
+
+
+def test_topics_with_many_ids_on_the_grid_are_popular():
+    popular = np.sort(make_grid_interests(MANY_IDS, seed=2).popularity)[::-1]
+    assert popular[0] > 5 * np.median(popular)
 
 
 def test_the_douban_generator_meets_its_four_figures():

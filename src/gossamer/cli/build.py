@@ -35,7 +35,8 @@ def build(
 ) -> None:
     """Build an overlay until no link has changed for ten cycles, or up to a limit, and measure it.
 
-    Writes OUT/overlay.parquet (u, v with u < v), topics.parquet, degrees.parquet, metrics.json, manifest.json.
+    Writes OUT/overlay.parquet (u, v with u < v), topics.parquet, degrees.parquet, metrics.json, manifest.json; for stan also
+    views.parquet (topic, node, peer) and view_degrees.parquet.
 
     Example: gossamer build cyclon out/w out/cyclon --seed 1 --set view_size=30
     """

@@ -116,13 +116,15 @@ def _make(
 ) -> "tuple[Interest, dict[str, Any]]":
     import msgspec
 
+    from gossamer.model.values.run import GridLaw
     from gossamer.workloads import interests, social
 
     if kind is Kind.popularity:
         made = interests.make_interests(flags["nodes"], flags["topics"], flags["subscriptions"], popularity, seed)
         return made, {}
     if kind is Kind.grid:
-        return interests.make_grid_interests(flags["nodes"], flags["topics"], seed), {}
+        grid = GridLaw(nodes=flags["nodes"], topics=flags["topics"])
+        return interests.make_grid_interests(grid, seed), {"law": msgspec.to_builtins(grid)}
     if kind is Kind.douban:
         default = interests.DOUBAN
         wanted = interests.Figures(

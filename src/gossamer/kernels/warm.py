@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from gossamer.kernels import cyclon, draw, flood, gossip, graphs, measures, sampling
+from gossamer.kernels import cyclon, draw, flood, gossip, graphs, measures, sampling, stan
 from gossamer.kernels.jit import COMPILED
 from gossamer.kernels.planning import attach, bounds, cover, graph, greedy, shorten, trim
 from gossamer.kernels.planning import state as plan_state
@@ -124,6 +124,28 @@ def _warm_spidercast() -> None:
         spidercast.depart(world, task, 0, True, counters)
 
 
+def _warm_stan() -> None:
+    members, places = np.arange(3, dtype=np.int32), np.full(3, -1, np.int32)
+    links = np.zeros(9, np.int32), np.zeros(9, np.int32)
+    stan.draw_first_views(U64(1), members, 1.0, *links)
+    stan.is_strong(3, *links)
+    topic = stan.Topic(
+        members,
+        np.zeros(3, np.int32),
+        np.zeros(3, np.int32),
+        np.zeros(3, np.int32),
+        np.zeros((3, 4), np.int32),
+        np.zeros((3, 4), np.uint64),
+    )
+    rules = stan.Rules(U64(1), U64(2), 1, 1.0, True, 1, 4)
+    counters = np.zeros(stan.COUNTERS, np.int64)
+    stan.begin_views(topic, U64(1), links[0][:2] + np.int32(1), links[1][:2], counters)
+    stan.enter(topic, rules, U64(1), 0, 1, counters)
+    stan.walk_topic(topic, rules, U64(1), places, counters)
+    stan.topic_fingerprint(topic)
+    stan.leave(topic, rules, U64(1), 0, True, counters)
+
+
 def _warm_flood() -> None:
     overlay = Overlay.from_links(np.array([0, 1]), np.array([1, 2]), 3)
     columns = np.zeros(3, np.int32), np.zeros(3, np.int32)
@@ -206,5 +228,5 @@ Group = tuple[Callable[[], None], ...]
 # Groups of about the same cost: a set-up with two cores compiles them side by side.
 GROUPS: dict[str, Group] = {
     "spidercast": (_warm_draws, _warm_spidercast),
-    "others": (_warm_draws, _warm_cyclon, _warm_flood, _warm_gossip, _warm_measures, _warm_planning),
+    "others": (_warm_draws, _warm_cyclon, _warm_stan, _warm_flood, _warm_gossip, _warm_measures, _warm_planning),
 }

@@ -74,10 +74,17 @@ class Started(Value, frozen=True, array_like=True, gc=False, tag="started"):
 
 
 class Subscribe(Value, frozen=True, array_like=True, gc=False, tag="subscribe"):
-    """The application wants a topic, in a role (`model.values.ids.Role`)."""
+    """The application wants a topic, in a role (`model.values.ids.Role`).
+
+    It may know somebody who holds it (`peers`) and a secret that all who hold it share; StAN asks for both. `joining`: the
+    peers introduce the node; otherwise they already are its view.
+    """
 
     topic: TopicId
     role: int
+    peers: tuple[Peer, ...] = ()
+    joining: bool = True
+    secret: bytes = b""
 
 
 class Unsubscribe(Value, frozen=True, array_like=True, gc=False, tag="unsubscribe"):

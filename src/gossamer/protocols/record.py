@@ -27,6 +27,8 @@ from gossamer.protocols.interface import (
     TimerFired,
 )
 from gossamer.protocols.spidercast.machine import SpiderCast
+from gossamer.protocols.stan.machine import Stan
+from gossamer.protocols.stan.probe import Prober
 from gossamer.protocols.tree import Tree
 from gossamer.protocols.unstructured import Unstructured
 
@@ -36,7 +38,7 @@ VERSION = 2
 FRAME_BYTES_MAX = 16 * 1024 * 1024
 
 # Every part there is: their messages and timers are what a record or a wire may hold.
-PARTS: tuple[type[Part], ...] = (Cyclon, SpiderCast, Flood, Tree, Unstructured, Gossip)
+PARTS: tuple[type[Part], ...] = (Cyclon, SpiderCast, Prober, Stan, Flood, Tree, Unstructured, Gossip)
 
 # Typed as Any: the unions are built at run time from the table above.
 AnyMessage: Any = None

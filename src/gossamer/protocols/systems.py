@@ -35,6 +35,9 @@ from gossamer.protocols.spidercast.messages import (
     SpiderCastParameters,
 )
 from gossamer.protocols.spidercast.task import Rule
+from gossamer.protocols.stan.machine import Stan
+from gossamer.protocols.stan.messages import StanParameters, WalkDue
+from gossamer.protocols.stan.probe import Prober
 from gossamer.protocols.tree import Tree
 from gossamer.protocols.unstructured import Unstructured, UnstructuredParameters
 from gossamer.protocols.view_overlay import ViewOverlay
@@ -64,6 +67,12 @@ class System:
     cycle_us: Callable[[Any], int] = lambda parameters: 1
     # Whether a simulation gives its nodes an interest view, by their parameters.
     takes_view: Callable[[Any], bool] = lambda parameters: False
+    # Whether a simulation tells its nodes whom they know in a topic at first, by their parameters.
+    takes_topic_peers: Callable[[Any], bool] = lambda parameters: False
+    # Whether its nodes keep a directed view for each topic.
+    keeps_views: bool = False
+    # Whether nodes tell others what they hold; where they must not, a checker sees to it.
+    discloses: bool = True
     # Which disseminations may stand on this overlay: the table of allowed combinations.
     disseminations: tuple[str, ...] = ()
 
@@ -126,6 +135,14 @@ def _similarity(
 def _random(parameters: RandomParameters, seed: int, node: NodeId, view: InterestView | None) -> tuple[Part, ...]:
     tasks = ((Rule.COUNT_SIMILAR, 0), (Rule.COUNT_RANDOM, parameters.links))
     return (SpiderCast(tasks, parameters.margin, parameters, _needed(view), seed, node),)
+
+
+def _stan(parameters: StanParameters, seed: int, node: NodeId, view: InterestView | None) -> tuple[Part, ...]:
+    if parameters.membership == "oracle":
+        return (Stan(parameters, seed, node),)
+    membership = Cyclon(CyclonParameters(period_us=parameters.period_us), seed, node)
+    prober = Prober(parameters, seed, node, membership)
+    return (membership, prober, Stan(parameters, seed, node, prober))
 
 
 def _needed(view: InterestView | None) -> InterestView:
@@ -202,6 +219,19 @@ SYSTEMS: Mapping[str, System] = {
             disseminations=_OVER_INTERESTS,
             cycle_us=lambda parameters: int(parameters.heartbeat_us),
             takes_view=lambda parameters: getattr(parameters, "membership", "oracle") == "oracle",
+        ),
+        System(
+            name="stan",
+            summary="A random view for each topic, aligned by weights so that topics share links; tells nobody what else.",
+            paper="Matos, Nunes, Oliveira, Pereira: StAN (IPTPS 2010)",
+            parameters=StanParameters,
+            parts=_stan,
+            maintenance=WalkDue(),
+            disseminations=_OVER_INTERESTS,
+            cycle_us=lambda parameters: int(parameters.period_us),
+            takes_topic_peers=lambda parameters: bool(parameters.membership == "oracle"),
+            keeps_views=True,
+            discloses=False,
         ),
         System(
             name="ring-per-topic",

@@ -3,7 +3,11 @@
 They know only what machines were told and answered, never a protocol's inside.
 """
 
+import hashlib
 from collections.abc import Sequence
+from typing import Any
+
+import msgspec
 
 from gossamer.model.values.errors import CheckFailed
 from gossamer.model.values.ids import Role
@@ -12,6 +16,7 @@ from gossamer.protocols.interface import (
     Data,
     Deliver,
     Event,
+    MessageReceived,
     NeighbourDown,
     NeighbourUp,
     Observe,
@@ -20,6 +25,7 @@ from gossamer.protocols.interface import (
     Unsubscribe,
 )
 from gossamer.protocols.systems import DISSEMINATIONS
+from gossamer.simulator.engine import Watcher
 
 
 class DeliveryChecker:
@@ -105,7 +111,89 @@ class ClockChecker:
         """See `engine.Watcher`."""
 
 
-def all_checkers(dissemination: str | None = None) -> tuple[DeliveryChecker, NeighbourChecker, ClockChecker]:
-    """One of each; whether a dissemination may relay through nodes without the topic stands in the table of systems."""
+# Fields of messages that name topics.
+_TOPIC_FIELDS = ("topic", "topics", "interest", "claims", "added", "removed")
+# Smaller numbers are counts and ids of simulated nodes: only a field's name can tell that they are topics.
+_TELLING = 2**32
+# Bytes of an id, and of a hash that is looked for.
+_WORD = 8
+
+
+class NonDisclosureChecker:
+    """No topic's id or unkeyed hash reaches a node that does not hold the topic and never did (StAN).
+
+    One that has let go of a topic knows it: word may still be under way to it, and tells it only who sent it.
+    Looks at everything in a message: at fields that name topics, at every number that is too large for anything else,
+    and at every string of bytes but the application's own.
+    """
+
+    def __init__(self) -> None:
+        self._held: dict[int, set[int]] = {}
+        # Ids and hashes of topics -> the topic.
+        self._telling: dict[int | bytes, int] = {}
+
+    def handled(self, at_us: int, node: int, event: Event, actions: Sequence[Action]) -> None:
+        """See `engine.Watcher`."""
+        if type(event) is Subscribe:
+            self._held.setdefault(node, set()).add(event.topic)
+            self._note(event.topic)
+        elif type(event) is MessageReceived:
+            strange = self._topics_in(event.message) - self._held.get(node, set())
+            if strange:
+                raise CheckFailed(
+                    f"at {at_us} us node {event.sender} told {node}, which does not hold it, of topic {min(strange)} "
+                    f"in {type(event.message).__name__}"
+                )
+
+    def gone(self, at_us: int, node: int) -> None:
+        """See `engine.Watcher`: who comes back knows what it knew."""
+
+    def _note(self, topic: int) -> None:
+        word = topic.to_bytes(_WORD, "big")
+        if topic >= _TELLING:
+            self._telling |= dict.fromkeys((topic, word, word[::-1]), topic)
+        for content in (word, word[::-1], str(topic).encode()):
+            for algorithm in ("sha256", "sha1", "md5", "blake2b"):
+                digest = hashlib.new(algorithm, content).digest()
+                self._telling[digest[:_WORD]] = topic
+                self._telling[int.from_bytes(digest[:_WORD], "big")] = topic
+                self._telling[int.from_bytes(digest[:_WORD], "little")] = topic
+
+    def _topics_in(self, message: Any) -> set[int]:
+        """Every topic that a reader of the message learns of."""
+        found: set[int] = set()
+        for name in message.__struct_fields__:
+            self._look(getattr(message, name), name, found)
+        return found
+
+    def _look(self, value: Any, name: str, found: set[int]) -> None:
+        # By class, as this sees every peer in every message.
+        kind = type(value)
+        if kind is int:
+            if name in _TOPIC_FIELDS:
+                found.add(value)
+            elif value in self._telling:
+                found.add(self._telling[value])
+        elif kind is bytes:
+            if len(value) >= _WORD and name != "payload":
+                found.update(self._telling[part] for part in _words(value) if part in self._telling)
+        elif kind is tuple or kind is list:
+            for item in value:
+                self._look(item, name, found)
+        elif isinstance(value, msgspec.Struct):
+            found |= self._topics_in(value)
+
+
+def _words(content: bytes) -> set[bytes]:
+    """Every eight bytes in a row."""
+    return {content[place : place + _WORD] for place in range(len(content) - _WORD + 1)}
+
+
+def all_checkers(dissemination: str | None = None, discloses: bool = True) -> tuple[Watcher, ...]:
+    """One of each; where nodes must not tell what they hold, also the one that sees to it.
+
+    Whether a dissemination may relay through nodes without the topic stands in the table of systems.
+    """
     exempt = dissemination is not None and DISSEMINATIONS[dissemination].relays_without_topic
-    return DeliveryChecker(relay_by_others=exempt), NeighbourChecker(), ClockChecker()
+    checkers: tuple[Watcher, ...] = (DeliveryChecker(relay_by_others=exempt), NeighbourChecker(), ClockChecker())
+    return checkers if discloses else (*checkers, NonDisclosureChecker())

@@ -6,7 +6,7 @@ from typing import Protocol
 import numpy as np
 
 from gossamer.kernels import cyclon as kernel
-from gossamer.model.arrays.overlay import Overlay
+from gossamer.model.arrays.overlay import Overlay, TopicViews
 from gossamer.protocols.cyclon import CyclonParameters
 from gossamer.simulator.population import CycleChanges, introducer
 
@@ -26,6 +26,10 @@ class Population(Protocol):
 
     def overlay(self) -> Overlay:
         """The links among those present."""
+        ...
+
+    def views(self) -> TopicViews | None:
+        """Directed views by topic, where the system keeps any."""
         ...
 
     def messages(self) -> dict[str, int]:
@@ -70,6 +74,9 @@ class CyclonPopulation:
         peers = state.nodes[owners, columns]
         both = state.present[peers]
         return Overlay.from_links(owners[both], peers[both], node_count)
+
+    def views(self) -> None:
+        """See `Population`: it keeps none by topic."""
 
     def messages(self) -> dict[str, int]:
         """See `Population`."""

@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay
 from gossamer.protocols.interface import InterestView, Machine, Peer, Started, Subscribe
@@ -13,6 +15,7 @@ from gossamer.simulator.measure import silent
 from gossamer.simulator.network import Network
 from gossamer.simulator.population import newcomer, together_among
 from gossamer.simulator.systems import SimulatedSystem
+from gossamer.simulator.topic_peers import TopicPeers
 from gossamer.simulator.views import InterestOracle
 
 
@@ -40,6 +43,9 @@ class EventPopulation:
         self._dissemination = dissemination
         self._settings = settings
         self._oracle = InterestOracle(interest.node_count)
+        self._topic_peers: TopicPeers | None = None
+        if simulated.system.takes_topic_peers(parameters):
+            self._topic_peers = TopicPeers(parameters.view_factor, seed, self._oracle)
         self.engine = EventEngine(self._machine, network, seed, watchers)
 
     def start_together(self, nodes: Sequence[int]) -> None:
@@ -48,13 +54,17 @@ class EventPopulation:
         planned = self._planned()
         for node in nodes:
             self._oracle.put(node, self._interest.topics_of(node).tolist())
+        if self._topic_peers is not None:
+            up = np.zeros(self._interest.node_count, np.bool_)
+            up[list(nodes)] = True
+            self._topic_peers.start_together(self._interest.among(up))
         for place, node in enumerate(nodes):
             if planned is None:
                 started = together_among(self._seed, place, nodes, contacts)
             else:
                 started = Started(tuple(map(Peer, planned.neighbours_of(node).tolist())), joining=False)
             self.engine.start(node, started)
-            self._subscribe(node)
+            self._subscribe(node, together=True)
 
     def _planned(self) -> Overlay | None:
         planner = self._simulated.planner
@@ -89,11 +99,16 @@ class EventPopulation:
                 view = RecordingView(view, self._answers)
         return make_machine(system, self._parameters, self._seed, node, view, self._dissemination, self._settings)
 
-    def _subscribe(self, node: int) -> None:
+    def _subscribe(self, node: int, together: bool = False) -> None:
         interest = self._interest
         row = slice(interest.node_starts[node], interest.node_starts[node + 1])
         for topic, role in zip(interest.node_topics[row].tolist(), interest.roles[row].tolist(), strict=True):
-            self.engine.give(node, Subscribe(topic, role))
+            event = Subscribe(topic, role)
+            if self._topic_peers is not None and together:
+                event = self._topic_peers.together(node, topic, role)
+            elif self._topic_peers is not None:
+                event = self._topic_peers.joining(node, topic, role, self.engine.now_us)
+            self.engine.give(node, event)
 
 
 class RecordingView:

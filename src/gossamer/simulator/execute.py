@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gossamer.model.arrays.churn import CRASH, JOIN, LEAVE, Churn
-from gossamer.model.arrays.overlay import Overlay
+from gossamer.model.arrays.interest import Interest
+from gossamer.model.arrays.overlay import Overlay, TopicViews
 from gossamer.model.tables.workload import Workload, read_churn, read_workload
 from gossamer.model.values.draw import Purpose, draw, unit
 from gossamer.model.values.errors import InputError
-from gossamer.model.values.run import FRIENDS, QUIET_CYCLES, Run
+from gossamer.model.values.run import FRIENDS, QUIET_CYCLES, GridLaw, Run
 from gossamer.model.values.time import SECOND_US, duration_us
 from gossamer.protocols.interface import Peer
 from gossamer.protocols.record import Header
@@ -25,11 +26,12 @@ from gossamer.simulator.churn_study import churn_by_cycles
 from gossamer.simulator.engine import Watcher
 from gossamer.simulator.event_population import EventPopulation
 from gossamer.simulator.gossip import gossip_events
-from gossamer.simulator.links import LinkBook
+from gossamer.simulator.links import LinkBook, ViewBook
 from gossamer.simulator.measure import (
     Progress,
     TopicMeasures,
     after_failure,
+    interest_shape,
     measure_topics,
     overlay_diameter,
     silent,
@@ -40,7 +42,8 @@ from gossamer.simulator.network import Network, Partition, read_latency
 from gossamer.simulator.publications import Publications
 from gossamer.simulator.recorder import ControlCounter, DeliveryLog, Recorder
 from gossamer.simulator.systems import SimulatedSystem, find_simulated
-from gossamer.workloads.interests import make_interests
+from gossamer.simulator.view_measures import directed_shape, measure_views, view_degree_columns, view_facts
+from gossamer.workloads.interests import make_grid_interests, make_interests
 from gossamer.workloads.social import read_friends
 
 
@@ -93,6 +96,8 @@ def execute(run: Run, progress: Progress = silent, exact: bool = True, record: B
         **summarise(overlay, interest, topics, present),
         **facts,
     }
+    if run.interest_shape:
+        metrics |= interest_shape(interest)
     if run.tdi_depth:
         metrics["tdi_percent"] = top_intersection(interest, run.tdi_depth)
     if run.failed_share:
@@ -111,7 +116,10 @@ def find_workload(run: Run) -> Workload:
             return read_workload(Path(law))
         interest = read_friends(Path(law.removeprefix(FRIENDS)))
         return Workload(interest, np.arange(interest.node_count), np.arange(interest.topic_count))
-    interest = make_interests(law.nodes, law.topics, law.subscriptions, law.popularity, run.seed)
+    if isinstance(law, GridLaw):
+        interest = make_grid_interests(law, run.seed)
+    else:
+        interest = make_interests(law.nodes, law.topics, law.subscriptions, law.popularity, run.seed)
     return Workload(interest, np.arange(law.nodes), np.arange(law.topics))
 
 
@@ -127,27 +135,45 @@ def _build_by_cycles(
     if simulated.population is None:
         raise InputError(f"{run.system} has no compiled kernel; use --engine event")
     population = simulated.population(parameters, run.seed, workload.interest, (), 0)
+    first_views = population.views()
     quiet = cycles = 0
     before = population.fingerprint()
+    history: list[float] = []
     while quiet < QUIET_CYCLES and cycles < run.cycle_limit:
         population.cycle()
         now = population.fingerprint()
         quiet, before = (0 if now != before else quiet + 1), now
         cycles += 1
+        if run.view_history and (views := population.views()) is not None:
+            history.append(float(measure_views(views, workload.interest).unique.mean()))
         progress(f"{run.system}, cycles", cycles, run.cycle_limit)
     facts = {**_ending(cycles, quiet), "messages": population.messages()}
-    return population.overlay(), facts, {}
+    if run.view_history:
+        facts["view_unique_by_cycle"] = history
+    views = population.views()
+    if first_views is None or views is None:
+        return population.overlay(), facts, {}
+    more, tables = _measured_views(first_views, views, workload, workload.interest)
+    if run.overlay_diameter:
+        more |= directed_shape(views, workload.interest.node_count)
+    return population.overlay(), {**facts, **more}, tables
 
 
 def _build_by_events(
     run: Run, simulated: SimulatedSystem, parameters: Any, workload: Workload, progress: Progress
 ) -> Outcome:
     cycle_us = simulated.system.cycle_us(parameters)
-    links = LinkBook()
+    links, views = LinkBook(), ViewBook()
     control = ControlCounter(window_us=run.cycle_limit * cycle_us + 1)
     network = Network(read_latency(run.latency, run.seed))
-    population = EventPopulation(simulated, parameters, run.seed, workload.interest, network, (links, control))
+    watchers: list[Watcher] = [links, control]
+    if simulated.system.keeps_views:
+        watchers.append(views)
+    if not simulated.system.discloses:
+        watchers += all_checkers(discloses=False)
+    population = EventPopulation(simulated, parameters, run.seed, workload.interest, network, watchers)
     population.start_together(range(workload.interest.node_count))
+    first_views = views.views()
     quiet = cycles = 0
     while quiet < QUIET_CYCLES and cycles < run.cycle_limit:
         before = links.fingerprint
@@ -156,7 +182,10 @@ def _build_by_events(
         quiet = 0 if links.fingerprint != before else quiet + 1
         progress(f"{run.system}, cycles", cycles, run.cycle_limit)
     facts = {**_ending(cycles, quiet), "messages": control.totals()}
-    return links.overlay(workload.interest.node_count), facts, {}
+    if not simulated.system.keeps_views:
+        return links.overlay(workload.interest.node_count), facts, {}
+    more, tables = _measured_views(first_views, views.views(), workload, workload.interest)
+    return links.overlay(workload.interest.node_count), {**facts, **more}, tables
 
 
 def _ending(cycles: int, quiet: int) -> dict[str, Any]:
@@ -183,7 +212,10 @@ def _simulate(
         tuple(read_partition(text, node_count, run.seed) for text in run.partitions),
     )
     links, control, deliveries = LinkBook(keep_history=True), ControlCounter(SECOND_US), DeliveryLog()
-    watchers: list[Watcher] = [links, control, deliveries, *all_checkers(run.dissemination)]
+    watchers: list[Watcher] = [links, control, deliveries, *all_checkers(run.dissemination, simulated.system.discloses)]
+    views = ViewBook()
+    if simulated.system.keeps_views:
+        watchers.append(views)
     answers: list[Peer | None] | None = None
     if record is not None:
         answers = []
@@ -208,6 +240,7 @@ def _simulate(
     )
     engine = population.engine
     population.start_together(np.flatnonzero(churn.present_at_start(node_count)).tolist())
+    first_views = views.views()
     _schedule_churn(population, churn)
     publications = Publications(population, workload.interest, run.seed)
     publications.schedule(run.event_count, run.until_us)
@@ -231,6 +264,10 @@ def _simulate(
     }
     if run.dissemination is not None:
         facts |= {**publications.facts(), **deliveries.facts(publications.expected)}
+    if simulated.system.keeps_views:
+        interest = workload.interest.among(engine.present_flags(node_count))
+        more, view_tables = _measured_views(first_views, views.views(), workload, interest)
+        facts, tables = {**facts, **more}, {**tables, **view_tables}
     return links.overlay(node_count), facts, tables, engine.present
 
 
@@ -256,6 +293,19 @@ def _schedule_churn(population: EventPopulation, churn: Churn) -> None:
     for at_us, node, event in zip(churn.at_us.tolist(), churn.nodes.tolist(), churn.events.tolist(), strict=True):
         if event in calls:
             population.engine.call_at(at_us, partial(calls[event], node))
+
+
+def _measured_views(
+    first: TopicViews, last: TopicViews, workload: Workload, interest: Interest
+) -> tuple[dict[str, Any], dict[str, Mapping[str, Any]]]:
+    """Facts and tables of a system that keeps a view for each topic."""
+    measured = {"first": measure_views(first, interest), "last": measure_views(last, interest)}
+    columns = {
+        "topic": workload.topic_ids[last.topics],
+        "node": workload.node_ids[last.nodes],
+        "peer": workload.node_ids[last.peers],
+    }
+    return view_facts(measured), {"views": columns, "view_degrees": view_degree_columns(measured)}
 
 
 def _link_columns(links: LinkBook, ids: Any) -> dict[str, Any]:

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gossamer.model.arrays.overlay import Overlay
+from gossamer.model.arrays.overlay import Overlay, TopicViews
 from gossamer.model.values.draw import finish
 from gossamer.protocols.interface import Action, Event, NeighbourDown, NeighbourUp, Observe, Started
+from gossamer.protocols.stan.messages import TopicViewChanged
 
 
 class LinkBook:
@@ -70,3 +71,35 @@ class LinkBook:
         self.fingerprint ^= finish((pair[0] << 32) + pair[1])
         if self._keep_history:
             self.history.append((at_us, *pair, is_up))
+
+
+class ViewBook:
+    """A watcher that keeps every node's view of every topic, where machines state them (StAN)."""
+
+    def __init__(self) -> None:
+        self._views: dict[int, dict[int, dict[int, None]]] = {}
+
+    def handled(self, at_us: int, node: int, event: Event, actions: Sequence[Action]) -> None:
+        """See `engine.Watcher`."""
+        for action in actions:
+            if type(action) is Observe and type(action.fact) is TopicViewChanged:
+                fact = action.fact
+                view = self._views.setdefault(node, {}).setdefault(fact.topic, {})
+                for peer in fact.removed:
+                    del view[peer]
+                view.update(dict.fromkeys(fact.added))
+
+    def gone(self, at_us: int, node: int) -> None:
+        """See `engine.Watcher`."""
+        self._views.pop(node, None)
+
+    def views(self) -> TopicViews:
+        """The views as they stand, by topic and node."""
+        rows = [
+            (topic, node, peer)
+            for node, topics in self._views.items()
+            for topic, view in topics.items()
+            for peer in view
+        ]
+        columns = np.array(sorted(rows), dtype=np.int32).reshape(-1, 3)
+        return TopicViews(columns[:, 0], columns[:, 1], columns[:, 2])

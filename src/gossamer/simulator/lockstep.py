@@ -7,6 +7,8 @@ from collections import Counter, deque
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.values.draw import Purpose, draw
 from gossamer.model.values.ids import Role
@@ -25,6 +27,7 @@ from gossamer.protocols.interface import (
 from gossamer.protocols.systems import System, make_machine
 from gossamer.simulator.links import LinkBook
 from gossamer.simulator.population import CycleChanges, newcomer, together
+from gossamer.simulator.topic_peers import TopicPeers
 from gossamer.simulator.views import InterestOracle
 
 
@@ -53,6 +56,10 @@ class Lockstep:
         self._interests: list[tuple[int, ...]] = [()] * node_count
         if interest is not None:
             self._interests = [tuple(interest.topics_of(node).tolist()) for node in range(node_count)]
+        self._topic_peers: TopicPeers | None = None
+        if system.takes_topic_peers(parameters):
+            self._topic_peers = TopicPeers(parameters.view_factor, seed, self._oracle)
+        self._interest = interest
         self._queue: deque[tuple[int, int, Any]] = deque()
 
     def start(self, nodes: Sequence[int] | None = None) -> None:
@@ -60,8 +67,21 @@ class Lockstep:
         starting = range(self._node_count) if nodes is None else nodes
         for node in starting:
             self._oracle.put(node, self._interests[node])
+        if self._topic_peers is not None and self._interest is not None:
+            up = np.zeros(self._node_count, np.bool_)
+            up[list(starting)] = True
+            self._topic_peers.start_together(self._interest.among(up))
         for node in starting:
-            self._start(node, together(self._seed, node, self._node_count, self._contact_count), 0)
+            self._begin(node, together(self._seed, node, self._node_count, self._contact_count), 0)
+        # What they say is delivered when all of them hold their topics.
+        for node in starting:
+            for topic in self._interests[node]:
+                if self._topic_peers is None:
+                    event = Subscribe(topic, Role.FOLLOWS)
+                else:
+                    event = self._topic_peers.together(node, topic, Role.FOLLOWS)
+                self._handle(node, event, 0)
+        self._deliver(0)
 
     def cycle(self, changes: CycleChanges | None = None) -> None:
         """Churn first, then every node's maintenance turn."""
@@ -109,20 +129,28 @@ class Lockstep:
         self._interests[node] = interest
         self._oracle.put(node, interest)
         events: list[Event] = [Unsubscribe(topic) for topic in before if topic not in interest]
-        events += [Subscribe(topic, Role.FOLLOWS) for topic in interest if topic not in before]
+        events += [self._subscribe(node, topic, now_us) for topic in interest if topic not in before]
         for event in events:
             self._handle(node, event, now_us)
             self._deliver(now_us)
 
+    def _subscribe(self, node: int, topic: int, now_us: int) -> Subscribe:
+        if self._topic_peers is None:
+            return Subscribe(topic, Role.FOLLOWS)
+        return self._topic_peers.joining(node, topic, Role.FOLLOWS, now_us)
+
     def _start(self, node: int, event: Started, now_us: int) -> None:
+        self._begin(node, event, now_us)
+        for topic in self._interests[node]:
+            self._handle(node, self._subscribe(node, topic, now_us), now_us)
+            self._deliver(now_us)
+
+    def _begin(self, node: int, event: Started, now_us: int) -> None:
         takes_view = self._system.takes_view(self._parameters)
         view = self._oracle.view_for(self._parameters, self._seed, node) if takes_view else None
         self.machines[node] = make_machine(self._system, self._parameters, self._seed, node, view)
-        first: list[Event] = [event]
-        first += [Subscribe(topic, Role.FOLLOWS) for topic in self._interests[node]]
-        for each in first:
-            self._handle(node, each, now_us)
-            self._deliver(now_us)
+        self._handle(node, event, now_us)
+        self._deliver(now_us)
 
     def _handle(self, node: int, event: Event, now_us: int) -> None:
         actions = self.machines[node].handle(event, now_us)

@@ -147,6 +147,35 @@ def interest_correlation(interest: Interest, confidence: float) -> float:
     return int(kernel.correlated_pairs(*arrays, critical, 0, node_count)) / (node_count * (node_count - 1) / 2)
 
 
+# Paper: the confidence levels of StAN's Table 1.
+CONFIDENCES = (0.90, 0.95, 0.98, 0.99)
+
+
+def interest_shape(interest: Interest) -> dict[str, Any]:
+    """Sizes of topics and of interests, largest first, and how alike interests are. Cost and memory: n squared."""
+    likest = _highest_correlations(interest)
+    return {
+        "topic_sizes": np.sort(interest.popularity)[::-1].tolist(),
+        "interest_sizes": np.sort(interest.sizes)[::-1].tolist(),
+        "correlated_pairs": {f"{level:g}": interest_correlation(interest, level) for level in CONFIDENCES},
+        "nodes_with_a_like_one": {f"{level:g}": float((likest >= level).mean()) for level in CONFIDENCES},
+    }
+
+
+def _highest_correlations(interest: Interest) -> NDArray[np.float64]:
+    """For each node, the highest correlation of its row of zeros and ones with another's; -1 where there is none."""
+    highest = np.full(interest.node_count, -1.0)
+    varied = np.flatnonzero((interest.sizes > 0) & (interest.sizes < interest.topic_count))
+    if len(varied) > 1:
+        rows = np.zeros((interest.node_count, interest.topic_count))
+        rows[interest.owners, interest.node_topics] = 1.0
+        correlations = np.atleast_2d(np.corrcoef(rows[varied]))
+        np.fill_diagonal(correlations, -1.0)
+        # Equal rows may come out a rounding below 1.
+        highest[varied] = correlations.max(axis=1) + 1e-9
+    return highest
+
+
 def _ranges(topic_starts: NDArray[np.int64], topic_count: int) -> Iterator[tuple[int, int]]:
     """Topics in up to 50 runs of about as many subscriptions each: few calls, yet progress moves."""
     wanted = np.linspace(0, topic_starts[-1], 51)[1:-1]

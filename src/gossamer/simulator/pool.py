@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 
 import gossamer
 from gossamer.model.values.run import Run
@@ -56,8 +57,12 @@ def run_key(run: Run) -> bytes:
 def run_metrics(run: Run) -> dict[str, Any]:
     """What is kept of a run: its figures and its degrees."""
     result = execute(run)
-    degrees = {name: list(map(int, column)) for name, column in result.tables["degrees"].items()}
-    return {**result.metrics, "degrees": degrees}
+    kept = {
+        table: {name: np.asarray(column).tolist() for name, column in result.tables[table].items()}
+        for table in ("degrees", "view_degrees")
+        if table in result.tables
+    }
+    return {**result.metrics, **kept}
 
 
 def _size(run: Run) -> int:

@@ -119,6 +119,9 @@ class SpiderCastPopulation:
         owners, peers = (np.concatenate([end[side] for end in ends]) for side in range(2))
         return Overlay.from_links(owners, peers, len(self.world.sizes))
 
+    def views(self) -> None:
+        """See `cycle.Population`: it keeps none by topic."""
+
     def messages(self) -> dict[str, int]:
         """See `cycle.Population`."""
         return {kind: int(count) for kind, count in zip(state.KINDS, self._counters, strict=False)}

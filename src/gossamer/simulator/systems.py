@@ -21,9 +21,11 @@ from gossamer.protocols.spidercast.messages import (
     Timing,
 )
 from gossamer.protocols.spidercast.task import Rule
+from gossamer.protocols.stan.messages import StanParameters
 from gossamer.protocols.systems import SYSTEMS, System, check_dissemination, find_system, read_parameters
 from gossamer.simulator.cycle import CyclonPopulation, Population
 from gossamer.simulator.spidercast import SpiderCastNumbers, SpiderCastPopulation
+from gossamer.simulator.stan import StanPopulation
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,14 @@ def _spidercast_kernel(
     )
 
 
+def _stan_kernel(
+    parameters: StanParameters, seed: int, interest: Interest, absent: Sequence[int], room: int
+) -> Population:
+    if parameters.membership != "oracle":
+        raise InputError("stan with membership=cyclon has no kernel; use --engine event")
+    return StanPopulation(parameters, seed, interest, absent)
+
+
 SIMULATED: Mapping[str, SimulatedSystem] = {
     "spidercast": SimulatedSystem(
         SYSTEMS["spidercast"],
@@ -104,6 +114,11 @@ SIMULATED: Mapping[str, SimulatedSystem] = {
     ),
     "similarity": SimulatedSystem(SYSTEMS["similarity"], _spidercast_kernel(similarity_numbers)),
     "random": SimulatedSystem(SYSTEMS["random"], _spidercast_kernel(random_numbers)),
+    "stan": SimulatedSystem(
+        SYSTEMS["stan"],
+        _stan_kernel,
+        contact_count=lambda parameters: CyclonParameters().view_size if parameters.membership == "cyclon" else 0,
+    ),
     "ring-per-topic": SimulatedSystem(
         SYSTEMS["ring-per-topic"], planner=lambda parameters, seed, interest, progress: ring_per_topic(interest)
     ),

@@ -180,14 +180,15 @@ def _bits_of(nodes: NDArray[np.int64]) -> int:
     return int.from_bytes(np.packbits(flags, bitorder="little").tobytes(), "little")
 
 
-def _id_array(bits: int) -> NDArray[np.uint64]:
+def node_ids(bits: int) -> NDArray[np.uint64]:
+    """The set bits, ascending."""
     content = np.frombuffer(bits.to_bytes((bits.bit_length() + 7) // 8, "little"), np.uint8)
     return np.flatnonzero(np.unpackbits(content, bitorder="little")).astype(np.uint64)
 
 
 def _smallest_draw(bits: int, key: int) -> int:
     """The candidate of smallest draw, all at once; ids ascend, so the first smallest is the lowest id."""
-    nodes = _id_array(bits)
+    nodes = node_ids(bits)
     total = np.uint64(key & MASK) + nodes * np.uint64(ITEM_FACTOR)
     total = (total ^ (total >> np.uint64(30))) * np.uint64(FIRST_MULTIPLIER)
     total = (total ^ (total >> np.uint64(27))) * np.uint64(SECOND_MULTIPLIER)

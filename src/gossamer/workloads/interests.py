@@ -1,7 +1,7 @@
 """Interests made from laws: by popularity, on a grid (StAN), and after four figures (Douban)."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,7 @@ from gossamer.model.arrays.interest import Interest
 from gossamer.model.values.draw import Purpose, below, draw
 from gossamer.model.values.errors import InputError
 from gossamer.model.values.ids import Role
+from gossamer.model.values.run import GridLaw
 from gossamer.workloads.laws import SizeLaw, popularity, size_law
 
 U64 = np.uint64
@@ -32,25 +33,12 @@ def check_sizes(node_count: int, topic_count: int) -> None:
             raise InputError(f"the number of {name} must lie between 1 and 2,147,483,647, got {count}")
 
 
-@dataclass(frozen=True)
-class GridLaw:
-    """StAN's plane: a square of side 1, ids of topics and nodes placed at random (READING, section 2).
-
-    The exponents are not published. Chosen: values under which a few topics are popular and most nodes
-    follow few topics, as in the paper's Figure 1; fitting them to Table 2 is a study of its own.
-    """
-
-    ids: SizeLaw = field(default_factory=lambda: SizeLaw(1, 30, 1.5))
-    area_low: float = 0.003
-    area_high: float = 0.5
-    area_exponent: float = 1.7
-
-
-def make_grid_interests(node_count: int, topic_count: int, seed: int, law: GridLaw | None = None) -> Interest:
-    """A node subscribes to every topic with an id inside its circle; both counts follow power laws."""
-    check_sizes(node_count, topic_count)
-    law = law or GridLaw()
-    counts = law.ids.sizes(units(U64(seed), U64(Purpose.WORKLOAD_COUNT), U64(0), topic_count))
+def make_grid_interests(law: GridLaw, seed: int) -> Interest:
+    """A node subscribes to every topic with an id inside its circle; both counts follow power laws (StAN, 3)."""
+    check_sizes(law.nodes, law.topics)
+    node_count, topic_count = law.nodes, law.topics
+    ids = SizeLaw(1, law.ids_most, law.ids_exponent)
+    counts = ids.sizes(units(U64(seed), U64(Purpose.WORKLOAD_COUNT), U64(0), topic_count))
     id_topics = np.repeat(np.arange(topic_count, dtype=np.int32), counts)
     id_x = units(U64(seed), U64(Purpose.WORKLOAD_PLACE), U64(0), len(id_topics))
     id_y = units(U64(seed), U64(Purpose.WORKLOAD_PLACE), U64(1), len(id_topics))

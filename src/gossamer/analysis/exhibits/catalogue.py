@@ -2,12 +2,12 @@
 
 from difflib import get_close_matches
 
-from gossamer.analysis.exhibits import gossip, planners, spidercast
+from gossamer.analysis.exhibits import gossip, planners, spidercast, stan
 from gossamer.analysis.exhibits.harness import Exhibit
 from gossamer.model.values.errors import InputError
 
 CATALOGUE: dict[str, Exhibit] = {
-    exhibit.name: exhibit for exhibit in (*spidercast.EXHIBITS, *gossip.EXHIBITS, *planners.EXHIBITS)
+    exhibit.name: exhibit for exhibit in (*spidercast.EXHIBITS, *stan.EXHIBITS, *gossip.EXHIBITS, *planners.EXHIBITS)
 }
 
 

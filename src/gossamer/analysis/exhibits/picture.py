@@ -97,7 +97,7 @@ def _add_legend(axes: Axes, published: bool, theory: bool) -> None:
 def _footer(outcome: Outcome) -> str:
     """What is drawn, what a quick picture leaves out, and where the paper shows it."""
     seeds = max(value.seeds for value in outcome.values)
-    mean = "one seed" if seeds == 1 else f"mean of {seeds} seeds"
+    mean = "one run" if seeds == 1 else f"mean of {seeds} runs"
     parts = [f"{mean} and its 95% interval" if seeds >= SEEDS_MIN else mean]
     if source := published_source(outcome.exhibit.name):
         parts.append(source)

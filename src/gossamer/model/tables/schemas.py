@@ -47,6 +47,11 @@ SCHEMAS = {
         _schema("churn", {"at_us": _TIME, "node": _ID, "event": _TEXT}, ("at_us", "node")),
         _schema("overlay", {"u": _ID, "v": _ID}, ("u", "v")),
         _schema("views", {"topic": _ID, "node": _ID, "peer": _ID}, ("topic", "node", "peer")),
+        _schema(
+            "view_degrees",
+            {"moment": _TEXT, "direction": _TEXT, "degree": _COUNT, "nodes": _COUNT},
+            ("degree", "nodes"),
+        ),
         _schema("edges", {"source": _ID, "target": _ID}, ("source", "target")),
         _schema(
             "latency",

@@ -63,6 +63,17 @@ class Purpose(IntEnum):
     SAMPLE = 57
     FAILED = 58  # whether a node is among those that fail at once
     GOSSIP = 60  # whether an event goes to a neighbour that does not follow its topic
+    STAN_TOPIC = 70
+    STAN_WEIGHT = 71
+    STAN_WALK = 72
+    STAN_NAME = 73
+    STAN_PHASE = 74
+    STAN_RAISE = 75
+    STAN_SHRINK = 76
+    STAN_FIRST = 77
+    STAN_CONTACT = 78
+    STAN_PROBE = 79
+    STAN_NONCE = 80
 
 
 def finish(total: int) -> int:

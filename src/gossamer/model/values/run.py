@@ -12,13 +12,30 @@ QUIET_CYCLES = 10
 FRIENDS = "friends:"
 
 
-class WorkloadLaw(msgspec.Struct, frozen=True, kw_only=True):
+class WorkloadLaw(msgspec.Struct, frozen=True, kw_only=True, tag="popularity"):
     """A workload to be made, in the words of `gossamer workload make`; the run's seed is its seed too."""
 
     nodes: int
     topics: int
     subscriptions: str
     popularity: str
+
+
+class GridLaw(msgspec.Struct, frozen=True, kw_only=True, tag="grid"):
+    """StAN's plane: a square of side 1, ids of topics and nodes placed at random; a node follows every topic with an
+    id in its circle. Its seed is the run's too.
+
+    A topic has 1 to `ids_most` ids and a node's circle an area from `area_low` to `area_high`, both by power laws. The
+    paper names no numbers: these fit its Table 2 best (studies/stan_fit.py).
+    """
+
+    nodes: int
+    topics: int
+    ids_most: int = 2
+    ids_exponent: float = 3.25421
+    area_low: float = 0.0356023
+    area_high: float = 0.766361
+    area_exponent: float = 2.50438
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,7 +45,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     parameters: dict[str, Any] = {}
     seed: int
     # A folder, `friends:` and a list of edges, or a law to make the workload by.
-    workload: str | WorkloadLaw
+    workload: str | WorkloadLaw | GridLaw
     engine: Literal["cycle", "event"] = "cycle"
     # Building: give up after this many cycles.
     cycle_limit: int = 100
@@ -46,5 +63,9 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     tdi_depth: int = 0
     # Also count the topics that are parted when this share of the nodes is gone and nothing has been mended.
     failed_share: float = 0.0
+    # Also give the sizes of topics and interests, and the share of pairs of nodes whose interests correlate.
+    interest_shape: bool = False
+    # Also measure views after every cycle of a build, where the system keeps any.
+    view_history: bool = False
     # Also measure the diameter of the whole overlay, exactly: a cost that grows with n squared.
     overlay_diameter: bool = False

@@ -1,0 +1,1 @@
+"""Searches whose results stand in the exhibits: each is a script that can be run again."""

@@ -1,0 +1,107 @@
+"""Probes: who recognises them, and what they do not show."""
+
+from gossamer.model.values.ids import Role
+from gossamer.protocols.interface import MessageReceived, Peer, Send, Started, Subscribe, TimerFired, Unsubscribe
+from gossamer.protocols.stan.messages import Enter, Probe, ProbeDue, ProbeReply, StanParameters, prove, topic_key
+from gossamer.protocols.systems import SYSTEMS, make_machine
+
+PARAMETERS = StanParameters(membership="cyclon", probes=3)
+PEERS = tuple(Peer(node, bytes([node])) for node in range(10, 20))
+
+
+def node_with(topics, node=1, secret=b""):
+    machine = make_machine(SYSTEMS["stan"], PARAMETERS, 5, node)
+    machine.handle(Started(PEERS, joining=False, address=b"me"), 0)
+    for topic in topics:
+        machine.handle(Subscribe(topic, Role.FOLLOWS, secret=secret), 0)
+    return machine
+
+
+def sent(actions, kind):
+    return [
+        (action.to[0], action.message) for action in actions if type(action) is Send and type(action.message) is kind
+    ]
+
+
+def turn(machine, number=1):
+    return sent(machine.handle(TimerFired(ProbeDue()), number * PARAMETERS.probe_us), Probe)
+
+
+def answer(machine, sender, probe):
+    ((to, reply),) = sent(machine.handle(MessageReceived(sender, probe), 9), ProbeReply)
+    assert to == sender
+    return reply
+
+
+def test_the_number_of_probes_does_not_show_the_number_of_topics():
+    for topics in ((), (4,), range(40)):
+        machine = node_with(topics)
+        for number in range(1, 6):
+            probes = turn(machine, number)
+            assert len(probes) == PARAMETERS.probes
+            assert {len(probe.tag) for _, probe in probes} == {16}
+
+
+def test_a_node_with_peers_in_every_topic_goes_on_probing():
+    machine = node_with([4])
+    machine._parts[1].seek(4, wanted=False)
+    assert len(turn(machine)) == PARAMETERS.probes
+
+
+def test_a_holder_recognises_the_probe_and_the_prober_its_answer():
+    machine, holder = node_with([4]), node_with([3, 4, 5], node=12)
+    number, probe = 0, None
+    while probe is None:
+        number += 1
+        probe = next((probe for to, probe in turn(machine, number) if to == 12), None)
+    reply = answer(holder, 1, probe)
+    entered = sent(machine.handle(MessageReceived(12, reply), number * PARAMETERS.probe_us + 1), Enter)
+    assert [(to, message.topic) for to, message in entered] == [(12, 4)]
+    # Once is enough.
+    assert not sent(machine.handle(MessageReceived(12, reply), number * PARAMETERS.probe_us + 2), Enter)
+
+
+def test_everybody_answers_every_probe_with_something_of_the_same_size():
+    probe = Probe(7, prove(topic_key(4, b""), b"probe", 1, 12, 7), b"")
+    replies = [answer(node_with(topics, node=12), 1, probe) for topics in ((), (3,), (4,))]
+    assert {len(reply.tag) for reply in replies} == {16}
+    proof = prove(topic_key(4, b""), b"reply", 12, 1, 7)
+    assert [reply.tag == proof for reply in replies] == [False, False, True]
+
+
+def test_a_probe_is_of_no_use_to_whoever_overhears_it():
+    """Sent by another, to another, or with another nonce, it is a random number."""
+    tag = prove(topic_key(4, b""), b"probe", 1, 12, 7)
+    for sender, receiver, nonce in ((2, 12, 7), (1, 13, 7), (1, 12, 8)):
+        reply = answer(node_with([4], node=receiver), sender, Probe(nonce, tag, b""))
+        assert reply.tag != prove(topic_key(4, b""), b"reply", receiver, sender, nonce)
+
+
+def test_a_listener_who_guesses_the_name_can_test_the_guess_and_one_without_the_secret_cannot():
+    """Said plainly in docs/privacy.md."""
+    for secret, guessed in ((b"", True), (b"between us", False)):
+        machine = node_with([4], secret=secret)
+        to, probe = turn(machine)[0]
+        assert (prove(topic_key(4, b""), b"probe", 1, to, probe.nonce) == probe.tag) is guessed
+
+
+def test_an_answer_from_somebody_else_a_wrong_one_or_a_late_one_is_dropped():
+    machine = node_with([4])
+    to, probe = turn(machine)[0]
+    right = prove(topic_key(4, b""), b"reply", to, 1, probe.nonce)
+    other = next(peer.node for peer in PEERS if peer.node != to)
+    assert not machine.handle(MessageReceived(other, ProbeReply(probe.nonce, right)), 10**6)
+    turn(machine, 2)
+    turn(machine, 3)
+    assert not machine.handle(MessageReceived(to, ProbeReply(probe.nonce, right)), 10**7)
+    to, probe = turn(machine, 4)[0]
+    assert not machine.handle(MessageReceived(to, ProbeReply(probe.nonce, b"x" * 16)), 10**7)
+
+
+def test_a_topic_that_was_let_go_of_is_neither_probed_for_nor_recognised():
+    machine = node_with([4], node=12)
+    machine.handle(Unsubscribe(4), 1)
+    probe = Probe(7, prove(topic_key(4, b""), b"probe", 1, 12, 7), b"")
+    assert answer(machine, 1, probe).tag != prove(topic_key(4, b""), b"reply", 12, 1, 7)
+    for to, probe in turn(machine):
+        assert probe.tag != prove(topic_key(4, b""), b"probe", 12, to, probe.nonce)
