@@ -68,7 +68,7 @@ def run_million() -> None:
     simulated = SIMULATED["spidercast"]
     assert simulated.population is not None
     rows = []
-    sizes = [(100_000, 0), (300_000, 0), (1_000_000, 0), (1_000_000, 5_000_000)]
+    sizes = [(100_000, 0), (300_000, 0), (1_000_000, 0), (1_000_000, 15_000_000)]
     for nodes, mend_us in sizes:
         interest = make_interests(nodes, 1_000, "10", "rss", seed=1)
         parameters = read_parameters(simulated.system, {"view": 1_000 / nodes, "mend_us": mend_us})

@@ -17,7 +17,7 @@ from gossamer.protocols.systems import SYSTEMS, make_machine, read_parameters
 from gossamer.simulator.views import InterestOracle
 
 ME, LOW, HIGH = 50, 3, 90
-LOOK_US = 5_000_000
+LOOK_US = 15_000_000
 
 
 class Lonely:
@@ -151,7 +151,7 @@ def test_of_what_a_neighbour_claims_only_shared_topics_are_kept():
     node = Lonely()
     node.hear(HIGH, Connect(Task.GREEDY, 0, 3, (*range(1_000),)))
     node.hear(HIGH, Claims(tuple((topic, LOW, 1) for topic in range(1_000))))
-    assert node.part.tasks[Task.GREEDY].neighbours[HIGH].roots == {7: (LOW, 1)}
+    assert node.part.tasks[Task.GREEDY].neighbours[HIGH].roots == {7: (7, LOW, 1)}
     node.hear(12, Claims(((7, 1, 1),)))
     node.look(2 * PATIENCE)
     assert node.bridge_requests() == [], "it has heard of a lower one"

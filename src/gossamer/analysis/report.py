@@ -336,8 +336,12 @@ def _settings_section(rows: Sequence[Row], stages: Mapping[str, Any]) -> str:
         seen.setdefault(row["label"], parameters or "none")
     seeds = sorted({int(row["seed"]) for row in rows})
     times = [[name, f"{stage['stage_seconds']:.1f}"] for name, stage in stages.items()]
+    results = stages["results"]
+    versions = ", ".join(
+        f"{name} {number}" for name, number in {"gossamer": results["gossamer"], **results["versions"]}.items()
+    )
     return (
-        f"<h2>Parameters, seeds, versions</h2><p>Seeds {', '.join(map(str, seeds))}.</p>"
+        f"<h2>Parameters, seeds, versions</h2><p>Seeds {', '.join(map(str, seeds))}. {html.escape(versions)}.</p>"
         + _table(["system", "parameters"], [[label, text] for label, text in seen.items()])
         + _table(["stage", "seconds"], times)
     )

@@ -88,12 +88,12 @@ def measure_topic(lengths: bool, exact_nodes: int, table: "pa.Table") -> "pa.Tab
 
 
 def analyse_nodes(interests: "DataFrame", links: "DataFrame") -> "DataFrame":
-    """(node, topics, degree), nodes without a link included."""
+    """(node, topics, degree), nodes without a link included; strangers to the workload have no `topics`."""
     from pyspark.sql import functions as f
 
     ends = links.select(f.col("u").alias("node")).union(links.select("v"))
     counted = ends.groupBy("node").agg(f.count(f.lit(1)).alias("degree"))
-    nodes = interests.groupBy("node").agg(f.count(f.lit(1)).alias("topics")).join(counted, "node", "left")
+    nodes = interests.groupBy("node").agg(f.count(f.lit(1)).alias("topics")).join(counted, "node", "full")
     return nodes.select("node", "topics", f.coalesce("degree", f.lit(0)).cast("bigint").alias("degree"))
 
 
@@ -137,15 +137,13 @@ def _by_shuffle(spark: "SparkSession", overlay: Path, workload: Path, folder: Pa
 
     interests = spark.read.parquet(spark_path(workload / INTERESTS)).select("node", "topic")
     links = spark.read.parquet(spark_path(overlay)).select("u", "v")
-    strangers = links.join(interests.select(f.col("node").alias("u")), "u", "left_anti").union(
-        links.select("v", "u").join(interests.select(f.col("node").alias("v")), "v", "left_anti")
-    )
-    stranger = strangers.first()
+    # Asked three things below; one row a node.
+    nodes = analyse_nodes(interests, links).localCheckpoint()
+    stranger = nodes.where("topics is null").orderBy("node").first()
     if stranger is not None:
-        raise InputError(f"{overlay} names node {stranger[0]}, which is not in the workload")
+        raise InputError(f"{overlay} names node {stranger['node']}, which is not in the workload")
     path = spark_path(folder / "topics.parquet")
     analyse_topics(interests, links, lengths).coalesce(1).write.parquet(path)
-    nodes = analyse_nodes(interests, links)
     by_degree = nodes.groupBy("degree").agg(f.count(f.lit(1)).alias("nodes"))
     by_degree.coalesce(1).write.parquet(spark_path(folder / "degrees.parquet"))
     topics = spark.read.parquet(path)

@@ -86,12 +86,10 @@ def measure_by_files(
     order = np.argsort(table.column("place").to_numpy())
     measured = TopicMeasures(interest.popularity, *(table.column(name).to_numpy()[order] for name in _COLUMNS))
     columns = topic_columns(found, measured)
-    figures = summarise(links, interest, measured)
+    figures = summarise(links, interest, measured, lengths=lengths)
     if not lengths:
         for name in ("diameter", "diameter_most", "clustering"):
             del columns[name]
-        for name in ("max_topic_diameter", "max_topic_diameter_is_exact", "clustering"):
-            del figures[name]
     write_table("topics", folder / "topics.parquet", columns)
     write_table("degrees", folder / "degrees.parquet", degree_columns(links))
     return figures

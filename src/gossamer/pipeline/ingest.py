@@ -116,7 +116,8 @@ def _read(
     aside = folder / "lines.aside"
     good = watched.where("reason = '' and not is_comment").select(*kind.columns, *kind.optional)
     try:
-        good.write.mode("overwrite").parquet(spark_path(aside))
+        # Read once and thrown away: what is quick to write is better than what is small.
+        good.write.mode("overwrite").option("compression", "lz4").parquet(spark_path(aside))
     except Exception as error:
         if "EOFException" in str(error) or "ZipException" in str(error) or "not in GZIP" in str(error):
             names = ", ".join(file.name for file in files if file.suffix == ".gz")

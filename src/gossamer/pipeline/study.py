@@ -5,9 +5,11 @@ manifest says. A stage is written under another name and renamed, so a study can
 """
 
 import hashlib
+import platform
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -38,6 +40,9 @@ class Candidate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     system: str
     parameters: dict[str, Any] = {}
     label: str = ""
+    # Under churn: what carries its messages, where that is not what the study says, and with which parameters.
+    disseminations: tuple[str, ...] = ()
+    dissemination_parameters: dict[str, Any] = {}
 
     def name(self) -> str:
         """What the report calls it."""
@@ -65,6 +70,7 @@ class Study(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         Candidate("spidercast", {"view": 0.05}, "spidercast, 5% views"),
         Candidate("similarity"),
         Candidate("random"),
+        Candidate("stan"),
         Candidate("ring-per-topic"),
         Candidate("mesh-per-topic"),
         Candidate("gm"),
@@ -75,7 +81,11 @@ class Study(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     churn_nodes: Count = 300
     churn_minutes: Annotated[float, Meta(gt=0, le=1440)] = 10.0
     churn_events: Count = 50
-    churn_systems: tuple[Candidate, ...] = (Candidate("spidercast"),)
+    churn_systems: tuple[Candidate, ...] = (
+        Candidate("spidercast"),
+        Candidate("stan"),
+        Candidate("unstructured", {"degree": "poisson:10"}, "random links", ("gossip",), {"gamma": 0.3}),
+    )
     disseminations: tuple[str, ...] = ("flood", "tree")
     # So many fail at once: of every overlay, with nothing mended, and of the network under churn, which mends itself.
     failed_share: Annotated[float, Meta(gt=0, lt=1)] = 0.2
@@ -87,8 +97,8 @@ class Study(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         for candidate in self.systems:
             check_wish(candidate.system, candidate.parameters)
         for candidate in self.churn_systems:
-            for dissemination in self.disseminations:
-                check_wish(candidate.system, candidate.parameters, dissemination)
+            for dissemination in candidate.disseminations or self.disseminations:
+                check_wish(candidate.system, candidate.parameters, dissemination, candidate.dissemination_parameters)
         if not self.seeds:
             raise InputError("a study needs at least one seed")
         if self.churn_nodes > self.nodes or (self.edges is None and self.nodes > self.users):
@@ -157,6 +167,7 @@ class Stages:
                 "key": key,
                 "inputs": inputs,
                 "rows": rows,
+                "versions": _versions(),
                 "stage_seconds": round(time.monotonic() - began, 1),
             }
             write_manifest(making, content)
@@ -291,7 +302,8 @@ def study_runs(study: Study, folder: Path) -> list[tuple[str, str, Run]]:
             )
             found.append((candidate.name(), "build", run))
     for candidate in study.churn_systems:
-        for dissemination, what, seed in product(study.disseminations, ("churn", "failure"), study.seeds):
+        carried_by = candidate.disseminations or study.disseminations
+        for dissemination, what, seed in product(carried_by, ("churn", "failure"), study.seeds):
             run = Run(
                 system=candidate.system,
                 parameters=candidate.parameters,
@@ -301,6 +313,7 @@ def study_runs(study: Study, folder: Path) -> list[tuple[str, str, Run]]:
                 until_us=int(study.churn_minutes * 60 * SECOND_US),
                 churn=str(folder / what),
                 dissemination=dissemination,
+                dissemination_parameters=candidate.dissemination_parameters,
                 event_count=study.churn_events,
             )
             found.append((f"{candidate.name()}, {dissemination}", what, run))
@@ -347,6 +360,12 @@ def _failure_columns(failures: Sequence[Failure]) -> dict[str, list[Any]]:
         "run": [run_key(failure.run).decode() for failure in failures],
         "reason": [failure.reason for failure in failures],
     }
+
+
+def _versions() -> dict[str, str]:
+    """What computed it."""
+    libraries = ("pyspark", "numpy", "numba", "scipy", "pyarrow", "msgspec")
+    return {"python": platform.python_version(), **{name: version(name) for name in libraries}}
 
 
 def _manifest(path: Path) -> dict[str, Any]:

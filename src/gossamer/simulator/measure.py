@@ -56,9 +56,16 @@ def measure_topics(
 
 
 def summarise(
-    overlay: Overlay, interest: Interest, topics: TopicMeasures, present: NDArray[np.bool_] | None = None
+    overlay: Overlay,
+    interest: Interest,
+    topics: TopicMeasures,
+    present: NDArray[np.bool_] | None = None,
+    lengths: bool = True,
 ) -> dict[str, Any]:
-    """The figures that `gossamer check` prints and `metrics.json` holds; of those present, where some are away."""
+    """The figures that `gossamer check` prints and `metrics.json` holds; of those present, where some are away.
+
+    Without `lengths` neither diameters nor clustering.
+    """
     degrees = overlay.degrees if present is None else overlay.degrees[present]
     exact = bool((topics.diameter == topics.diameter_most).all())
     summary: dict[str, Any] = {
@@ -70,12 +77,11 @@ def summarise(
         "subscriptions": interest.subscription_count,
         "partitioned_topics": int((topics.components > 1).sum()),
         "components": int(topics.components.sum()),
-        "max_topic_diameter": int(topics.diameter.max()),
-        "max_topic_diameter_is_exact": exact,
+        **({"max_topic_diameter": int(topics.diameter.max()), "max_topic_diameter_is_exact": exact} if lengths else {}),
         "links_per_subscription": links_per_subscription(overlay, interest),
-        "clustering": overlay_clustering(overlay, present),
+        **({"clustering": overlay_clustering(overlay, present)} if lengths else {}),
     }
-    if not exact:
+    if lengths and not exact:
         summary["max_topic_diameter_at_most"] = int(topics.diameter_most.max())
     return summary
 

@@ -156,10 +156,15 @@ def find_simulated(name: str) -> SimulatedSystem:
     return SIMULATED[find_system(name).name]
 
 
-def check_wish(name: str, parameters: Mapping[str, object], dissemination: str | None = None) -> SimulatedSystem:
+def check_wish(
+    name: str,
+    parameters: Mapping[str, object],
+    dissemination: str | None = None,
+    carried_with: Mapping[str, object] | None = None,
+) -> SimulatedSystem:
     """The system of this name, if it is known, its parameters are right and it carries the dissemination."""
     simulated = find_simulated(name)
     read_parameters(simulated.system, parameters)
     if dissemination is not None:
-        check_dissemination(simulated.system, dissemination)
+        check_dissemination(simulated.system, dissemination, carried_with or {})
     return simulated

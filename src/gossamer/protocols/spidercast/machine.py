@@ -42,6 +42,7 @@ from gossamer.protocols.interface import (
     Unsubscribe,
 )
 from gossamer.protocols.spidercast.messages import (
+    MESSAGES,
     Claims,
     Connect,
     ConnectOk,
@@ -77,6 +78,7 @@ class SpiderCast:
         "_asking",
         "_drop_when_stuck",
         "_interest",
+        "_is_quiet",
         "_mend_us",
         "_node",
         "_seed",
@@ -88,16 +90,7 @@ class SpiderCast:
         "tasks",
     )
 
-    MESSAGES: ClassVar[tuple[type[Message], ...]] = (
-        Connect,
-        ConnectOk,
-        Redirect,
-        Disconnect,
-        DisconnectOk,
-        Leave,
-        Heartbeat,
-        Claims,
-    )
+    MESSAGES: ClassVar[tuple[type[Message], ...]] = MESSAGES
     TIMERS: ClassVar[tuple[type[Timer], ...]] = (MaintenanceDue, HeartbeatDue, MendDue)
 
     def __init__(
@@ -128,6 +121,8 @@ class SpiderCast:
         self._addresses: dict[NodeId, bytes] = {}
         # At most one maintenance timer is under way, so none is ever stale.
         self._turn_is_set = False
+        # The last turn found nothing to do, and nothing has changed since: the next would find nothing either.
+        self._is_quiet = False
         self._sent_disconnect: list[NodeId | None] = [None, None]
 
     def neighbours_on(self, topic: TopicId) -> Sequence[NodeId]:
@@ -198,6 +193,7 @@ class SpiderCast:
         if tuple(held) == self._interest:
             return
         self._interest = tuple(held)
+        self._is_quiet = False
         self.roots.set_interest(held)
         for kind, task in enumerate(self.tasks):
             task.set_interest(held)
@@ -210,6 +206,9 @@ class SpiderCast:
 
     def _on_maintenance_due(self, now_us: int, out: list[Action]) -> None:
         self._turn_is_set = False
+        if self._is_quiet:
+            return
+        before, coverage = len(out), self.tasks[Task.RANDOM].coverage
         busy = self._maintain(Task.GREEDY, now_us, out)
         self._adapt()
         busy = self._maintain(Task.RANDOM, now_us, out) or busy
@@ -219,6 +218,8 @@ class SpiderCast:
             if untold:
                 self._tell(kind, untold, out)
         self._sent_disconnect = [None, None]
+        waiting = any(task.coverage and task.under_covered for task in self.tasks)
+        self._is_quiet = not (busy or waiting or len(out) > before or self.tasks[Task.RANDOM].coverage != coverage)
         if busy:
             self._wake(now_us, out)
 
@@ -310,6 +311,7 @@ class SpiderCast:
             if not self.roots.hear(self.tasks, sender, message.claims):
                 out.append(Observe(interface.PeerMisbehaved(sender, "claims what cannot be")))
             return
+        self._is_quiet = False
         kind: int = message.task  # type: ignore[attr-defined]
         if kind not in (Task.GREEDY, Task.RANDOM) or sender == self._node:
             out.append(Observe(interface.PeerMisbehaved(sender, "names no task of SpiderCast")))
@@ -466,6 +468,7 @@ class SpiderCast:
         """REMOVECONNECTION, lines 34-38."""
         self.tasks[kind].remove(node)
         self.roots.moved()
+        self._is_quiet = False
         if all(node not in task.neighbours for task in self.tasks):
             out.append(interface.Disconnect(node))
             out.append(Observe(NeighbourDown(node)))

@@ -95,9 +95,9 @@ class SpiderCastParameters(Timing, frozen=True, kw_only=True):
         Meta(
             ge=0,
             le=PERIOD_US_MAX,
-            description="Chosen: 5 s. Between looks for topics in two parts, which get a bridge; 0: never, as in the paper",
+            description="Chosen: 15 s. Between looks for topics in two parts, which get a bridge; 0: never, as in the paper",
         ),
-    ] = 5 * SECOND_US
+    ] = 15 * SECOND_US
     drop_when_stuck: Annotated[
         bool,
         Meta(description="Chosen: yes. A node at L_max that is under-covered may drop a redundant neighbour"),
@@ -197,6 +197,9 @@ class Claims(Message, frozen=True, array_like=True, gc=False, tag="spidercast_cl
     """For each of my topics, the lowest node that I have heard of and how many links away it is (`roots.py`)."""
 
     claims: tuple[tuple[TopicId, NodeId, Count], ...]
+
+
+MESSAGES = (Connect, ConnectOk, Redirect, Disconnect, DisconnectOk, Leave, Heartbeat, Claims)
 
 
 class MaintenanceDue(Timer, frozen=True, array_like=True, gc=False, tag="spidercast_maintenance"):

@@ -67,9 +67,10 @@ class Roots:
                 for node, neighbour in task.neighbours.items():
                     for topic in neighbour.shared:
                         # One that has said nothing yet is itself there, at least.
-                        root, links = neighbour.roots.get(topic, (node, 0))
-                        if (root, links + 1) < roots[topic] and links < DEPTH_MAX:
-                            roots[topic] = (root, links + 1)
+                        claim = neighbour.roots.get(topic)
+                        root, links = (node, 1) if claim is None else (claim[1], claim[2] + 1)
+                        if root <= roots[topic][0] and (root, links) < roots[topic] and links <= DEPTH_MAX:
+                            roots[topic] = (root, links)
             self._roots = roots
             changed = [topic for topic, root in roots.items() if root != before[topic]]
         for topic, (root, _) in self._roots.items():
@@ -100,17 +101,18 @@ class Roots:
         Nobody but a node itself is no link away from it, and no id is negative. A lower id than there is would be
         believed all the same: a liar can keep its part of a topic from being bridged.
         """
-        for _, root, links in claims:
-            if root < 0 or (links == 0) != (root == sender):
+        for claim in claims:
+            if claim[1] < 0 or (claim[2] == 0) != (claim[1] == sender):
                 return False
         for task in tasks:
             neighbour = task.neighbours.get(sender)
             if neighbour is None:
                 continue
             roots, interest = neighbour.roots, neighbour.interest
-            for topic, root, links in claims:
-                if topic in self._roots and topic in interest and roots.get(topic) != (root, links):
-                    roots[topic] = (root, links)
+            for claim in claims:
+                topic = claim[0]
+                if roots.get(topic) != claim and topic in self._roots and topic in interest:
+                    roots[topic] = claim
                     self.is_stale = True
         return True
 

@@ -51,7 +51,7 @@ class Neighbour:
         self.heard_us = 0
         # What it last claimed of its topics (`roots.py`), whether it has heard what this node claims now, and whether
         # the link holds two parts of a topic together.
-        self.roots: dict[TopicId, tuple[NodeId, int]] = {}
+        self.roots: dict[TopicId, tuple[TopicId, NodeId, int]] = {}
         self.heard_claims = False
         self.is_bridge = False
 
