@@ -83,7 +83,7 @@ class Study(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     churn_events: Count = 50
     churn_systems: tuple[Candidate, ...] = (
         Candidate("spidercast"),
-        Candidate("stan"),
+        # StAN walks in every topic each second: minutes for each run here, so it is left to those who ask for it.
         Candidate("unstructured", {"degree": "poisson:10"}, "random links", ("gossip",), {"gamma": 0.3}),
     )
     disseminations: tuple[str, ...] = ("flood", "tree")
