@@ -5,8 +5,47 @@ package loads the standard library and nothing heavy; each job brings its own ex
 (`gossamer[sim]`, `gossamer[spark]`, `gossamer[report]`).
 """
 
+from typing import TYPE_CHECKING, Any
+
 from gossamer.model.values.errors import GossamerError, InputError
+
+if TYPE_CHECKING:
+    from gossamer.live.limits import Limits
+    from gossamer.live.messages import Gap, Message, Receipt
+    from gossamer.live.node import Node
+    from gossamer.live.sync import SyncNode
+    from gossamer.protocols.interface import Outcome
 
 __version__ = "0.1.0"
 
-__all__ = ["GossamerError", "InputError", "__version__"]
+__all__ = [
+    "Gap",
+    "GossamerError",
+    "InputError",
+    "Limits",
+    "Message",
+    "Node",
+    "Outcome",
+    "Receipt",
+    "SyncNode",
+    "__version__",
+]
+
+# Loaded when first asked for: a study or a plan needs none of it.
+_LATER = {
+    "Gap": "gossamer.live.messages",
+    "Limits": "gossamer.live.limits",
+    "Message": "gossamer.live.messages",
+    "Node": "gossamer.live.node",
+    "Outcome": "gossamer.protocols.interface",
+    "Receipt": "gossamer.live.messages",
+    "SyncNode": "gossamer.live.sync",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module 'gossamer' has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_LATER[name]), name)

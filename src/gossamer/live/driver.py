@@ -1,40 +1,50 @@
 """The live driver: carries a machine's actions out on an asyncio loop, over any transport.
 
-The machine is told of one thing at a time, with the loop's clock in microseconds since the driver started.
+The machine is told of one thing at a time, with the time in microseconds since 1970 (so that the numbers of a node that
+was away and is back go on growing). It never goes back: the clock is read once at the start, and the loop's own from then on.
 Nothing that a peer sends raises past here: what cannot be read is counted and dropped.
 """
 
 import asyncio
+import logging
+import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import BinaryIO, Protocol
+from typing import Any, BinaryIO, Protocol
 
-import msgspec
-
+from gossamer.live import wire
 from gossamer.model.values.errors import MachineMisuse
 from gossamer.model.values.ids import NodeId
 from gossamer.protocols.interface import (
     Action,
     Connect,
+    Data,
+    Deliver,
     Disconnect,
     Event,
+    Fact,
     Machine,
-    Message,
     MessageReceived,
     Observe,
     PeerDown,
+    PeerMisbehaved,
     PeerUp,
+    Publish,
+    Refused,
     Send,
     SetTimer,
     Started,
     Stopping,
     TimerFired,
+    Validate,
 )
-from gossamer.protocols.record import AnyMessage, Header, encode_header, encode_step
+from gossamer.protocols.record import Header, encode_header, encode_step
+
+log = logging.getLogger("gossamer.live")
 
 
 class Transport(Protocol):
-    """Moves frames between addresses. It calls the driver's `receive`, `peer_up` and `peer_down`."""
+    """Moves frames between nodes. It calls the driver's `receive`, `peer_up` and `peer_down`."""
 
     def open(self, driver: "LiveDriver") -> None:
         """Begin to take frames for the driver's address."""
@@ -44,8 +54,11 @@ class Transport(Protocol):
         """Take no more; kept connections break."""
         ...
 
-    def send(self, sender: NodeId, node: NodeId, address: bytes, frame: bytes) -> None:
-        """Move one frame; an empty address means a kept connection."""
+    def send(self, sender: NodeId, node: NodeId, address: bytes, frame: bytes, patient: bool = True) -> str | None:
+        """Queue one frame, or say why not. Without a link to the node the address is dialled.
+
+        Not patient: a slow link does not get it.
+        """
         ...
 
     def connect(self, driver: "LiveDriver", node: NodeId, address: bytes) -> None:
@@ -57,6 +70,30 @@ class Transport(Protocol):
         ...
 
 
+class Guard(Protocol):
+    """What may come in and go out, beyond what the machine says: access rules and signatures."""
+
+    def admits(self, link_name: str, sender: NodeId, message: Any) -> str | None:
+        """None, or why a message must not be handed to the machine."""
+        ...
+
+    def lets_out(self, node: NodeId, message: Any) -> bool:
+        """Whether a message may go to this node."""
+        ...
+
+
+class Tally:
+    """What became of the frames of one publication."""
+
+    __slots__ = ("patient", "queued", "refused", "sequence")
+
+    def __init__(self, patient: bool) -> None:
+        self.patient = patient
+        self.sequence = 0
+        self.queued: list[NodeId] = []
+        self.refused: list[tuple[NodeId, str]] = []
+
+
 class LiveDriver:
     """One live node: a machine, a transport, a clock."""
 
@@ -66,31 +103,46 @@ class LiveDriver:
         node: NodeId,
         address: bytes,
         transport: Transport,
-        watch: Callable[[Action], None] | None = None,
+        watch: Callable[[Fact], None] | None = None,
         record: tuple[BinaryIO, Header] | None = None,
+        deliver: Callable[[Deliver], None] | None = None,
+        validate: Callable[[Validate], None] | None = None,
+        guard: Guard | None = None,
     ) -> None:
         self.node = node
         self.address = address
-        # Frames dropped because they could not be read, and actions by kind.
+        # Frames dropped, by reason.
         self.counts: Counter[str] = Counter()
         self._machine = machine
         self._transport = transport
         self._watch = watch
-        self._record = record[0] if record else None
+        self._guard = guard
+        self._record: BinaryIO | None = None
         if record:
-            record[0].write(encode_header(record[1]))
-        self._encoder = msgspec.msgpack.Encoder()
-        self._decoder = msgspec.msgpack.Decoder(AnyMessage)
+            self._record = record[0]
+            self._write_record(encode_header(record[1]))
         self._running = False
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._zero = 0.0
+        # From the loop's clock to microseconds since 1970.
+        self._offset_us = 0
         self._now_us = 0
+        self._sequence = 0
         self._timers: set[asyncio.TimerHandle] = set()
+        self._tally: Tally | None = None
+        self._carry: dict[type, Callable[[Any], None]] = {
+            Send: self._send,
+            Deliver: deliver or _ignore,
+            SetTimer: self._set_timer,
+            Connect: lambda action: transport.connect(self, action.peer.node, action.peer.address),
+            Disconnect: lambda action: transport.disconnect(self, action.node),
+            Observe: self._observe,
+            Validate: validate or _ignore,
+        }
 
     def start(self, started: Started) -> None:
         """Begin on the running loop; `started` is the machine's first event."""
         self._loop = asyncio.get_running_loop()
-        self._zero = self._loop.time()
+        self._offset_us = int((time.time() - self._loop.time()) * 1_000_000)
         self._running = True
         self._transport.open(self)
         self.give(started)
@@ -105,6 +157,8 @@ class LiveDriver:
             timer.cancel()
         self._timers.clear()
         self._transport.close(self)
+        if self._record is not None:
+            self._record.flush()
 
     def give(self, event: Event, earliest_us: int = 0) -> None:
         """Hand an event to the machine and carry out its answer."""
@@ -112,49 +166,93 @@ class LiveDriver:
             raise MachineMisuse("a driver must be started before it is given events")
         if not self._running:
             return
-        self._now_us = max(int((self._loop.time() - self._zero) * 1_000_000), earliest_us, self._now_us)
-        now_us = self._now_us
+        now_us = int(self._loop.time() * 1_000_000) + self._offset_us
+        if now_us < earliest_us:
+            now_us = earliest_us
+        if now_us < self._now_us:
+            now_us = self._now_us
+        self._now_us = now_us
         actions = self._machine.handle(event, now_us)
         if self._record is not None:
-            self._record.write(encode_step(now_us, self.node, event, actions))
-        self._carry_out(actions)
+            self._write_record(encode_step(now_us, self.node, event, actions))
+        carry = self._carry
+        for action in actions:
+            carry[type(action)](action)
+
+    def publish(self, event: Publish, patient: bool = True) -> Tally:
+        """Hand a publication to the machine; answers what became of it. Not patient: slow links are left out."""
+        tally = self._tally = Tally(patient)
+        try:
+            self.give(event)
+        finally:
+            self._tally = None
+        return tally
+
+    def next_sequence(self) -> int:
+        """The number of the next publication, for a driver that signs it; never one of a life before."""
+        assert self._loop is not None
+        self._sequence = max(self._sequence, int(self._loop.time() * 1_000_000) + self._offset_us) + 1
+        return self._sequence
+
+    @property
+    def now_us(self) -> int:
+        """The time of the last event."""
+        return self._now_us
 
     # Called by the transport.
 
-    def receive(self, sender: NodeId, frame: bytes) -> None:
-        """A frame came over a link whose other end is `sender`."""
+    def receive(self, sender: NodeId, body: bytes, link_name: str = "") -> bool:
+        """A frame came over a link whose other end is `sender`; says whether it could be read and was allowed."""
         try:
-            message: Message = self._decoder.decode(frame)
+            message = wire.message_decoder.decode(body)
         except ValueError:  # msgspec's own errors, and UnicodeDecodeError where a tag is not text
             self.counts["unreadable frames"] += 1
-            return
+            return False
+        if type(message) is wire.Bye:
+            return False
+        if self._guard is not None:
+            reason = self._guard.admits(link_name, sender, message)
+            if reason is not None:
+                self.counts[f"not allowed: {reason}"] += 1
+                return False
         self.give(MessageReceived(sender, message))
+        return True
 
     def peer_up(self, node: NodeId) -> None:
         """A kept connection stands."""
         self.give(PeerUp(node))
 
     def peer_down(self, node: NodeId) -> None:
-        """A kept connection ended or could not be made."""
+        """A kept connection ended, or a node could not be reached."""
         self.give(PeerDown(node))
 
-    def _carry_out(self, actions: Sequence[Action]) -> None:
-        for action in actions:
-            self.counts[type(action).__name__] += 1
-            match action:
-                case Send():
-                    frame = self._encoder.encode(action.message)
-                    addresses = action.addresses or (b"",) * len(action.to)
-                    for node, address in zip(action.to, addresses, strict=True):
-                        self._transport.send(self.node, node, address, frame)
-                case SetTimer():
-                    self._set_timer(action)
-                case Connect():
-                    self._transport.connect(self, action.peer.node, action.peer.address)
-                case Disconnect():
-                    self._transport.disconnect(self, action.node)
-            if self._watch is not None and isinstance(action, Observe):
-                self._watch(action)
+    # Carrying actions out.
+
+    def _send(self, action: Send) -> None:
+        message = action.message
+        frame = wire.frame(message)
+        send, me, guard, tally = self._transport.send, self.node, self._guard, self._tally
+        addresses = action.addresses
+        patient = tally is None or tally.patient
+        for index, node in enumerate(action.to):
+            if guard is not None and not guard.lets_out(node, message):
+                reason: str | None = "may not subscribe"
+            else:
+                reason = send(me, node, addresses[index] if addresses else b"", frame, patient)
+            if reason is not None:
+                self._on_refused(node, message, reason)
+            if tally is not None and isinstance(message, Data):
+                tally.sequence = message.sequence
+                if reason is None:
+                    tally.queued.append(node)
+                else:
+                    tally.refused.append((node, reason))
+
+    def _on_refused(self, node: NodeId, message: Any, reason: str) -> None:
+        self.counts[f"refused: {reason}"] += 1
+        if isinstance(message, Data) and self._loop is not None:
+            # Later: the machine is answering another event just now.
+            self._loop.call_soon(self.give, Refused(node, message))
 
     def _set_timer(self, action: SetTimer) -> None:
         assert self._loop is not None
@@ -165,5 +263,25 @@ class LiveDriver:
             # A coarse clock may wake us a little early; to the machine a timer is never early.
             self.give(TimerFired(action.timer), action.at_us)
 
-        handles.append(self._loop.call_at(self._zero + action.at_us / 1_000_000, fire))
+        handles.append(self._loop.call_at((action.at_us - self._offset_us) / 1_000_000, fire))
         self._timers.add(handles[0])
+
+    def _observe(self, action: Observe) -> None:
+        if isinstance(action.fact, PeerMisbehaved):
+            self.counts[f"misbehaved: {action.fact.reason}"] += 1
+        if self._watch is not None:
+            self._watch(action.fact)
+
+    def _write_record(self, content: bytes) -> None:
+        assert self._record is not None
+        try:
+            self._record.write(content)
+        except OSError as error:
+            # A record is for looking at later; the node matters more. It is whole up to the last frame that was written.
+            log.error("recording stopped: %s", error.strerror or error)
+            self.counts["recording stopped"] += 1
+            self._record = None
+
+
+def _ignore(action: Action | Sequence[Action]) -> None:
+    """Nobody of this driver's cares for this kind of action."""

@@ -3,6 +3,7 @@
 import asyncio
 
 from gossamer.live.driver import LiveDriver
+from gossamer.live.wire import PREFIX_BYTES
 from gossamer.model.values.ids import NodeId
 
 
@@ -25,13 +26,14 @@ class MemoryTransport:
         for node in list(self._kept.pop(driver.node)):
             self._break(driver.node, node)
 
-    def send(self, sender: NodeId, node: NodeId, address: bytes, frame: bytes) -> None:
+    def send(self, sender: NodeId, node: NodeId, address: bytes, frame: bytes, patient: bool = True) -> str | None:
         """See `driver.Transport`. A frame to nobody is lost, as on a network."""
         driver = self._drivers.get(address) if address else self._kept.get(sender, {}).get(node)
         if driver is None:
             self.lost_count += 1
-        else:
-            asyncio.get_running_loop().call_soon(driver.receive, sender, frame)
+            return "no link"
+        asyncio.get_running_loop().call_soon(driver.receive, sender, frame[PREFIX_BYTES:])
+        return None
 
     def connect(self, driver: LiveDriver, node: NodeId, address: bytes) -> None:
         """See `driver.Transport`."""

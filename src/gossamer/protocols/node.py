@@ -29,6 +29,10 @@ class NodeMachine:
         self._parts = tuple(parts)
         self._levels_by_class = _levels_by_class(tuple(type(part) for part in parts))
 
+    @property
+    def overlay(self):
+        return next(part for part in self._parts if hasattr(part, "neighbours_on"))
+
     def handle(self, event: Event, now_us: int) -> Sequence[Action]:
         """The machine contract (`interface.Machine`)."""
         out: list[Action] = []

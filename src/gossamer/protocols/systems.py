@@ -321,6 +321,7 @@ def make_machine(
     view: InterestView | None = None,
     dissemination: str | None = None,
     settings: Mapping[str, object] | None = None,
+    recovery: object = None,
 ) -> Machine:
     """A node's machine: the system's parts, and the dissemination above them with its settings."""
     if system.parts is None:

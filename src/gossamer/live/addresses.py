@@ -1,0 +1,30 @@
+"""Addresses as people write them: HOST:PORT, with brackets around an IPv6 host."""
+
+import ipaddress
+
+from gossamer.model.values.errors import InputError
+
+
+def split_address(text: str) -> tuple[str, int]:
+    """The host and the port; an InputError says what is wrong."""
+    host, colon, port = text.rpartition(":")
+    if host.startswith("[") and host.endswith("]"):
+        host = host[1:-1]
+    if not colon or not host or not port.isascii() or not port.isdigit() or int(port) > 65_535 or len(text) > 256:
+        raise InputError(f"an address must be HOST:PORT, such as 127.0.0.1:7400, got {text!r}")
+    return host, int(port)
+
+
+def join_address(host: str, port: int) -> str:
+    """HOST:PORT."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def is_loopback(host: str) -> bool:
+    """Whether nobody outside this machine can reach the host."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,281 @@
+"""One link: a socket, a greeting, frames in and out.
+
+Frames that are written in one turn of the event loop leave together: at once where the loop is idle, gathered under
+load. A link counts what it could not read and ends when that is too much; it never raises because of its peer.
+"""
+
+import asyncio
+from typing import TYPE_CHECKING, cast
+
+from gossamer.live import wire
+from gossamer.model.values.errors import PeerError
+from gossamer.model.values.ids import NodeId
+
+if TYPE_CHECKING:
+    from gossamer.live.sockets import Sockets
+
+# Chosen: what is written in one go; a system call for so many bytes costs little for each frame.
+GATHER_BYTES = 64 * 1024
+_PREFIX = wire.PREFIX_BYTES
+
+
+class Link(asyncio.Protocol):
+    """Both ends run this; `dialled` is whoever opened it."""
+
+    __slots__ = (
+        "_budget",
+        "_budget_at",
+        "_flush_is_due",
+        "_handshake",
+        "_holds",
+        "_loop",
+        "_pending",
+        "_pending_bytes",
+        "_rest",
+        "_sockets",
+        "_transport",
+        "_waiters",
+        "_written_bytes",
+        "address",
+        "dialled",
+        "expected",
+        "frames_in",
+        "frames_out",
+        "greeted",
+        "is_slow",
+        "is_stuck",
+        "is_up",
+        "name",
+        "node",
+        "offences",
+        "bytes_in",
+        "used_at",
+    )
+
+    def __init__(self, sockets: "Sockets", dialled: bool, expected: NodeId = 0) -> None:
+        self.dialled = dialled
+        # Whom the dialler means to reach; 0: whoever answers.
+        self.expected = expected
+        self.node: NodeId = 0
+        # The name in the other end's certificate; empty without TLS.
+        self.name = ""
+        self.address = b""
+        self.is_up = False
+        # More is queued than a publisher should add to; and nobody waits for it any more.
+        self.is_slow = False
+        self.is_stuck = False
+        self.used_at = 0.0
+        self.offences = 0
+        self.frames_in = self.frames_out = self.bytes_in = 0
+        self._sockets = sockets
+        self._loop = asyncio.get_running_loop()
+        self._transport: asyncio.Transport | None = None
+        self._handshake: asyncio.TimerHandle | None = None
+        # Done when the other end has greeted, or never will.
+        self.greeted: asyncio.Future[None] = self._loop.create_future()
+        self._rest = b""
+        self._pending: list[bytes] = []
+        self._pending_bytes = 0
+        self._written_bytes = 0
+        self._flush_is_due = False
+        self._holds: set[str] = set()
+        self._waiters: list[asyncio.Future[None]] = []
+        self._budget = float(sockets.limits.frames_per_second)
+        self._budget_at = self._loop.time()
+
+    # Called by asyncio.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """The socket stands (and TLS with it): greet."""
+        self._transport = cast(asyncio.Transport, transport)
+        limits = self._sockets.limits
+        self._transport.set_write_buffer_limits(high=limits.queue_bytes_slow)
+        self.used_at = self._loop.time()
+        self._sockets.made(self)
+        self._handshake = self._loop.call_later(limits.handshake_seconds, self._on_no_greeting)
+        self._transport.write(wire.frame(self._sockets.hello))
+
+    def data_received(self, data: bytes) -> None:
+        """Cut what came into frames."""
+        self.bytes_in += len(data)
+        if self._rest:
+            data = self._rest + data
+        position, size = 0, len(data)
+        frames = 0
+        frame_bytes_max = self._sockets.limits.frame_bytes
+        take = self._sockets.receive if self.is_up else self._on_first
+        while size - position >= _PREFIX:
+            start = position + _PREFIX
+            length = int.from_bytes(data[position:start], "big")
+            if length > frame_bytes_max:
+                what = "frame too long" if self.is_up else "speaks another protocol: its first bytes are no frame"
+                self.close(what, offence=True)
+                return
+            end = start + length
+            if end > size:
+                break
+            position = end
+            frames += 1
+            take(self, data[start:end])
+            if not self.is_up:
+                return
+            take = self._sockets.receive
+        self._rest = data[position:]
+        self.frames_in += frames
+        self.used_at = self._loop.time()
+        self._spend(frames)
+
+    def pause_writing(self) -> None:
+        """More is queued than a publisher should add to."""
+        self.is_slow = True
+        self._sockets.on_slow(self)
+
+    def resume_writing(self) -> None:
+        """The queue has drained."""
+        self.is_slow = self.is_stuck = False
+        self._sockets.on_drained(self)
+        self._release_waiters()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """The socket is gone."""
+        self._end()
+        self._sockets.on_lost(self)
+
+    # Called by the transport.
+
+    def write(self, frame: bytes) -> None:
+        """Queue a frame; it leaves in this turn of the loop."""
+        self._pending.append(frame)
+        self._pending_bytes += len(frame)
+        if self._pending_bytes >= GATHER_BYTES:
+            self.flush()
+        elif not self._flush_is_due:
+            self._flush_is_due = True
+            self._loop.call_soon(self._on_flush_due)
+
+    def flush(self) -> None:
+        """Hand all that is queued to the socket."""
+        if self._pending and self._transport is not None:
+            self._written_bytes += self._pending_bytes
+            self.frames_out += len(self._pending)
+            self._transport.write(b"".join(self._pending))
+            self._pending.clear()
+            self._pending_bytes = 0
+            self.used_at = self._loop.time()
+
+    @property
+    def queued_bytes(self) -> int:
+        """What has not yet left this process."""
+        return self._pending_bytes + (self._transport.get_write_buffer_size() if self._transport else 0)
+
+    @property
+    def sent_bytes(self) -> int:
+        """What has left this process."""
+        return self._written_bytes + self._pending_bytes - self.queued_bytes
+
+    def hold(self, why: str) -> None:
+        """Read no further for a while; several may ask for it."""
+        if not self._holds and self._transport is not None:
+            self._transport.pause_reading()
+        self._holds.add(why)
+
+    def release(self, why: str) -> None:
+        """Read on, unless somebody else still holds."""
+        if why in self._holds:
+            self._holds.discard(why)
+            if not self._holds and self._transport is not None and not self._transport.is_closing():
+                self._transport.resume_reading()
+
+    async def drained(self) -> None:
+        """Wait while the link is slow, as long as anybody should."""
+        while self.is_slow and not self.is_stuck and self._transport is not None:
+            waiter = self._loop.create_future()
+            self._waiters.append(waiter)
+            await waiter
+
+    async def emptied(self) -> bool:
+        """Wait until all that is queued now has left this process; says whether it has."""
+        self.flush()
+        mark = self._written_bytes
+        # Asyncio tells of a queue that gets short, not of one that is empty; a look a millisecond is enough.
+        while self._transport is not None and not self.is_stuck and self.sent_bytes < mark:
+            await asyncio.sleep(0.001)
+        return self.sent_bytes >= mark
+
+    def give_up_waiting(self) -> None:
+        """It takes too long: from now on frames to it are refused until it has drained."""
+        self.is_stuck = True
+        self._release_waiters()
+
+    def close(self, reason: str = "", offence: bool = False) -> None:
+        """End the link, saying why; what is queued still leaves."""
+        if self._transport is None or self._transport.is_closing():
+            return
+        if offence or not self.is_up:
+            self._sockets.on_refused(self, reason)
+        if reason:
+            self._pending.append(wire.frame(wire.Bye(reason[:500])))
+            self._pending_bytes += len(self._pending[-1])
+        self.flush()
+        self._transport.close()
+
+    def abort(self) -> None:
+        """End the link at once; what is queued is lost."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    # Within.
+
+    def _on_first(self, _link: "Link", body: bytes) -> None:
+        """The greeting: from here on the other end has an identity."""
+        try:
+            greeting = wire.read_hello(body, self._sockets.hello)
+            node, name = self._sockets.identity_of(cast(asyncio.Transport, self._transport), greeting)
+        except PeerError as error:
+            self.close(str(error))
+            return
+        if self._handshake is not None:
+            self._handshake.cancel()
+            self._handshake = None
+        self.node, self.name, self.address = node, name, greeting.address
+        self.is_up = True
+        self._sockets.on_up(self)
+        self._settle()
+
+    def _on_no_greeting(self) -> None:
+        self._handshake = None
+        self.close("no greeting came in time")
+
+    def _on_flush_due(self) -> None:
+        self._flush_is_due = False
+        self.flush()
+
+    def _spend(self, frames: int) -> None:
+        """Frames are paid for from a budget that refills with time."""
+        rate = self._sockets.limits.frames_per_second
+        now = self._loop.time()
+        self._budget = min(self._budget + (now - self._budget_at) * rate, rate) - frames
+        self._budget_at = now
+        if self._budget < 0:
+            self._sockets.on_too_fast(self)
+            self.hold("too fast")
+            self._loop.call_later(-self._budget / rate, self.release, "too fast")
+
+    def _release_waiters(self) -> None:
+        waiters, self._waiters = self._waiters, []
+        for waiter in waiters:
+            if not waiter.done():
+                waiter.set_result(None)
+
+    def _end(self) -> None:
+        self._transport = None
+        self._pending.clear()
+        self._pending_bytes = 0
+        if self._handshake is not None:
+            self._handshake.cancel()
+        self._release_waiters()
+        self._settle()
+
+    def _settle(self) -> None:
+        if not self.greeted.done():
+            self.greeted.set_result(None)

@@ -1,0 +1,85 @@
+"""What applications get back: messages, receipts, and how payloads become values."""
+
+import json
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import msgspec
+from msgspec import Struct
+
+from gossamer.model.values.errors import InputError
+
+
+class Message(Struct, frozen=True, gc=False):
+    """A message as a subscriber gets it."""
+
+    topic: str
+    payload: Any
+    # The publisher's id, as 16 hexadecimal digits; (publisher, sequence) names the message.
+    publisher: str
+    sequence: int
+    # Links it crossed; 0: this node published it.
+    hops: int
+    # Seconds since 1970, by the publisher's clock.
+    published_at: float
+
+
+class Receipt(Struct, frozen=True, gc=False):
+    """What became of a publication on its way out of this node."""
+
+    topic: str
+    sequence: int
+    # Neighbours that the message was queued for, and those whose copy has left this process.
+    queued: int
+    sent: int
+    # Neighbours that it was not queued for, each with the reason.
+    refused: tuple[tuple[str, str], ...] = ()
+
+
+class Gap(Struct, frozen=True, gc=False):
+    """Messages of a publisher that did not come and will not: those with after < sequence < before."""
+
+    topic: str
+    publisher: str
+    after: int
+    before: int
+
+
+class Codec(Protocol):
+    """Turns values into bytes and back; `decode` may raise ValueError."""
+
+    def encode(self, value: Any) -> bytes:
+        """The bytes of a value."""
+        ...
+
+    def decode(self, payload: bytes) -> Any:
+        """The value of the bytes."""
+        ...
+
+
+class _Functions:
+    def __init__(self, encode: Callable[[Any], bytes], decode: Callable[[bytes], Any]) -> None:
+        self.encode = encode
+        self.decode = decode
+
+
+def _same(payload: bytes) -> bytes:
+    if not isinstance(payload, bytes):
+        raise InputError(f"a payload must be bytes, got {type(payload).__name__}; give a codec, such as codec='json'")
+    return payload
+
+
+CODECS: dict[str, Codec] = {
+    "bytes": _Functions(_same, _same),
+    "json": _Functions(lambda value: json.dumps(value, separators=(",", ":")).encode(), json.loads),
+    "msgpack": _Functions(msgspec.msgpack.encode, msgspec.msgpack.decode),
+}
+
+
+def find_codec(codec: str | Codec) -> Codec:
+    """A codec by its name, or one of the application's own."""
+    if not isinstance(codec, str):
+        return codec
+    if codec not in CODECS:
+        raise InputError(f"there is no codec {codec!r}; there are: {', '.join(CODECS)}; or give one of your own")
+    return CODECS[codec]

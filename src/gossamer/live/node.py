@@ -1,0 +1,631 @@
+"""The public node: subscribe, publish, and be part of the overlay.
+
+async with gossamer.Node(listen="127.0.0.1:0", seeds=["127.0.0.1:7400"]) as node:
+    async with node.subscribe("prices/eur") as messages:
+        await node.ready("prices/eur")
+        await node.publish("prices/eur", b"1.07")
+        async for message in messages: ...
+"""
+
+import asyncio
+import hmac
+import logging
+import os
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO, Literal, Self
+
+import msgspec
+
+from gossamer.live.addresses import is_loopback, split_address
+from gossamer.live.driver import LiveDriver, Tally
+from gossamer.live.limits import Limits
+from gossamer.live.messages import Codec, Gap, Message, Receipt, find_codec
+from gossamer.live.security import Security
+from gossamer.live.sockets import Sockets
+from gossamer.live.stacks import Stack, find_stack
+from gossamer.live.status import Histogram, LinkStatus, NodeStatus, TopicStatus
+from gossamer.live.subscription import Slow, Subscription
+from gossamer.model.values.errors import InputError
+from gossamer.model.values.ids import NodeId, Role, TopicId, identity
+from gossamer.protocols.interface import (
+    Deliver,
+    Fact,
+    Lost,
+    Outcome,
+    Peer,
+    Publish,
+    Started,
+    Subscribe,
+    Unsubscribe,
+    Validate,
+    Validated,
+)
+from gossamer.protocols.record import Header
+from gossamer.protocols.systems import make_machine
+
+log = logging.getLogger("gossamer.live")
+
+# Chosen: names of topics are short; what is longer is a mistake.
+TOPIC_BYTES_MAX = 255
+# Chosen: a publisher that never waits lets the loop turn after so many messages, so that links are read.
+TURN_EVERY = 64
+# Chosen: topics whose latencies are kept apart; those of any further topic are not.
+HISTOGRAMS_MAX = 10_000
+
+Verdict = Outcome | bool | None
+Validator = Callable[[Message], Verdict | Awaitable[Verdict]]
+
+
+class _Topic:
+    """What this node does with a topic."""
+
+    __slots__ = ("id", "latencies", "name", "payload_bytes", "publishers", "secret", "subscriptions", "validator")
+
+    def __init__(self, name: str, topic: TopicId, secret: bytes, payload_bytes: int) -> None:
+        self.name = name
+        self.id = topic
+        self.secret = secret
+        self.payload_bytes = payload_bytes
+        self.subscriptions: list[Subscription] = []
+        self.publishers = 0
+        self.validator: Validator | None = None
+        self.latencies: Histogram | None = None
+
+    @property
+    def role(self) -> int:
+        return (Role.FOLLOWS if self.subscriptions else 0) | (Role.PUBLISHES if self.publishers else 0)
+
+
+class Publisher:
+    """What `node.publisher` gives: while it is entered, the topic is part of the node's interest."""
+
+    def __init__(self, node: "Node", topic: str, codec: str | Codec) -> None:
+        self._node = node
+        self._topic = topic
+        self._codec = codec
+
+    async def __aenter__(self) -> Self:
+        """Join the topic's overlay without following it."""
+        self._node.open_publisher(self._topic)
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        """Leave it."""
+        self._node.close_publisher(self._topic)
+
+    async def publish(self, payload: Any, **options: Any) -> Receipt:
+        """See `Node.publish`."""
+        return await self._node.publish(self._topic, payload, codec=self._codec, **options)
+
+
+class Node:
+    """A live node. Enter it to start it; leave it to stop it."""
+
+    def __init__(
+        self,
+        listen: str = "127.0.0.1:0",
+        seeds: Sequence[str] = (),
+        *,
+        system: str = "spidercast",
+        settings: Mapping[str, object] | None = None,
+        dissemination: str | None = None,
+        dissemination_settings: Mapping[str, object] | None = None,
+        advertise: str | None = None,
+        identity_file: str | os.PathLike[str] | None = None,
+        keys: str | os.PathLike[str] | None = None,
+        insecure: bool = False,
+        signatures: str = "off",
+        rules: str | os.PathLike[str] | None = None,
+        limits: Limits | None = None,
+        record: str | os.PathLike[str] | None = None,
+    ) -> None:
+        self._host, self._port = split_address(listen)
+        for seed in seeds:
+            split_address(seed)
+        if advertise is not None:
+            split_address(advertise)
+        if keys is None and not is_loopback(self._host) and not insecure:
+            raise InputError(
+                f"{self._host} can be reached from other machines: give keys (make them with `gossamer keys init` and "
+                "`gossamer keys issue`), or say insecure=True where the network is trusted"
+            )
+        self._seeds = tuple(seeds)
+        self._advertise = advertise
+        self._stack: Stack = find_stack(system, settings, dissemination, dissemination_settings)
+        self._limits = limits or Limits()
+        self._security = Security(keys, identity_file, signatures, rules, self._topic_name)
+        self.id: NodeId = self._security.node
+        self._record_path = None if record is None else Path(record)
+        self._record: BinaryIO | None = None
+        self._address = ""
+        self._topics: dict[TopicId, _Topic] = {}
+        self._by_name: dict[str, _Topic] = {}
+        # Topics that `publish` opened by itself.
+        self._opened: dict[str, None] = {}
+        self._waiters: list[tuple[_Topic, int, asyncio.Future[None]]] = []
+        self._validations: set[asyncio.Task[None]] = set()
+        self._drops: Counter[str] = Counter()
+        self._published = self._delivered = self._since_turn = 0
+        self._driver: LiveDriver | None = None
+        self._sockets: Sockets | None = None
+        self._overlay: Any = None
+
+    # Life.
+
+    async def __aenter__(self) -> Self:
+        """Start."""
+        await self.start()
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        """Stop."""
+        await self.stop()
+
+    async def start(self) -> None:
+        """Listen, and join through the seeds; seeds that do not answer are tried again for as long as it takes."""
+        if self._driver is not None:
+            raise InputError("this node has been started already; make a new one")
+        seed = int.from_bytes(os.urandom(8), "big")
+        stack = self._stack
+        sockets = Sockets(self.id, stack.names + self._security.names, self._limits, self._security.tls)
+        self._address = await sockets.listen(self._host, self._port, self._advertise)
+        machine = make_machine(
+            stack.system,
+            stack.parameters,
+            seed,
+            self.id,
+            None,
+            stack.dissemination,
+            stack.dissemination_settings,
+            {} if stack.recovers else None,
+        )
+        self._overlay = machine.overlay
+        self._sockets = sockets
+        self._security.attach(sockets)
+        self._driver = LiveDriver(
+            machine,
+            self.id,
+            self._address.encode(),
+            sockets,
+            self._on_fact,
+            self._open_record(seed),
+            self._on_deliver,
+            self._on_validate,
+            self._security.guard,
+        )
+        contacts = tuple(Peer(0, address.encode()) for address in self._seeds if address != self._address)
+        self._driver.start(Started(contacts, joining=bool(contacts), address=self._address.encode()))
+        log.info("listening on %s", self._address, extra={"facts": {"address": self._address, "node": self.hex_id}})
+
+    async def stop(self) -> None:
+        """Leave in good order: neighbours are told, readers end."""
+        if self._driver is None or self._sockets is None:
+            return
+        for topic in list(self._topics.values()):
+            for subscription in list(topic.subscriptions):
+                subscription.close()
+        self._driver.stop()
+        for task in self._validations:
+            task.cancel()
+        await self._sockets.closed()
+        if self._record is not None:
+            self._record.close()
+            self._record = None
+
+    @property
+    def address(self) -> str:
+        """HOST:PORT, which others can use as a seed."""
+        return self._address
+
+    @property
+    def hex_id(self) -> str:
+        """This node's id as messages show it."""
+        return f"{self.id:016x}"
+
+    # Topics.
+
+    def subscribe(
+        self,
+        topic: str,
+        *,
+        slow: Slow = "block",
+        own: bool = False,
+        codec: str | Codec = "bytes",
+        queue: int | None = None,
+        last: int = 0,
+        last_seconds: float = 0.0,
+        secret: bytes = b"",
+    ) -> Subscription:
+        """Follow a topic: enter the answer, then iterate over it.
+
+        `last` and `last_seconds` ask neighbours for what was published before; `own` also delivers what this node
+        publishes; `secret` is what those who hold the topic share (StAN).
+        """
+        self._check_topic(topic)
+        if slow not in ("block", "drop"):
+            raise InputError(f"slow must be 'block' or 'drop', got {slow!r}")
+        if last < 0 or last_seconds < 0 or (queue is not None and queue < 1):
+            raise InputError("last and last_seconds must not be negative, and queue must be at least 1")
+        most = queue or self._limits.reader_messages
+        unseal = self._security.unseal
+        return Subscription(
+            self,
+            topic,
+            find_codec(codec),
+            unseal,
+            slow=slow,
+            own=own,
+            queue=most,
+            last=last,
+            last_seconds=last_seconds,
+            secret=secret,
+        )
+
+    def publisher(self, topic: str, codec: str | Codec = "bytes") -> Publisher:
+        """Publish on a topic without following it: enter the answer."""
+        self._check_topic(topic)
+        find_codec(codec)
+        return Publisher(self, topic, codec)
+
+    def validate(self, topic: str, validator: Validator) -> None:
+        """Ask this function (or coroutine function) about each message of a topic before it is delivered or passed on.
+
+        It answers an Outcome, or True to accept and False to reject.
+        """
+        state = self._hold(topic)
+        state.validator = validator
+        self._tell(state)
+
+    def limit(self, topic: str, payload_bytes: int) -> None:
+        """Refuse messages of a topic with longer payloads, whoever publishes them."""
+        if not 0 < payload_bytes <= self._limits.payload_bytes:
+            raise InputError(f"payload_bytes must lie between 1 and {self._limits.payload_bytes}, got {payload_bytes}")
+        state = self._hold(topic)
+        state.payload_bytes = payload_bytes
+        self._tell(state)
+
+    async def ready(self, topic: str, peers: int = 1, timeout: float = 10.0) -> None:
+        """Wait until at least so many neighbours hold the topic too; TimeoutError if that takes too long."""
+        state = self._by_name.get(topic)
+        if state is None or not state.role:
+            raise InputError(f"{topic!r} is neither followed nor opened by this node; subscribe to it first")
+        if len(self._overlay.neighbours_on(state.id)) >= peers:
+            return
+        waiter = asyncio.get_running_loop().create_future()
+        self._waiters.append((state, peers, waiter))
+        try:
+            async with asyncio.timeout(timeout):
+                # Interests also come with messages that change no link; a look now and then sees those.
+                while not waiter.done():
+                    await asyncio.wait([waiter], timeout=0.02)
+                    self._look()
+        except TimeoutError:
+            found = len(self._overlay.neighbours_on(state.id))
+            raise TimeoutError(f"after {timeout:g} s {found} of {peers} wanted neighbours hold {topic!r}") from None
+        finally:
+            self._waiters = [entry for entry in self._waiters if entry[2] is not waiter]
+
+    def peers(self, topic: str) -> list[str]:
+        """The neighbours that hold a topic."""
+        state = self._by_name.get(topic)
+        return [] if state is None else [f"{node:016x}" for node in self._overlay.neighbours_on(state.id)]
+
+    # Publishing.
+
+    async def publish(
+        self,
+        topic: str | Sequence[str],
+        payload: Any,
+        *,
+        wait: Literal["queued", "sent"] = "queued",
+        slow: Slow = "block",
+        timeout: float = 10.0,
+        codec: str | Codec = "bytes",
+    ) -> Receipt:
+        """Publish on a topic, or on several at once: the message crosses each link once.
+
+        A topic that is neither followed nor opened is opened, and waited for. `slow="block"` waits for links that are
+        slow; `slow="drop"` leaves them out, as the receipt says.
+        """
+        if self._driver is None:
+            raise InputError("start the node before you publish: async with gossamer.Node(...) as node")
+        states = await self._ready_topics((topic,) if isinstance(topic, str) else tuple(topic), timeout)
+        content = payload if type(payload) is bytes and codec == "bytes" else find_codec(codec).encode(payload)
+        for state in states:
+            if len(content) > state.payload_bytes:
+                raise InputError(
+                    f"the payload has {len(content):,} bytes; {state.name!r} takes {state.payload_bytes:,}"
+                )
+        groups = [states] if self._stack.discloses or len(states) == 1 else [[state] for state in states]
+        patient = slow == "block"
+        tallies = [self._publish(group, content, patient) for group in groups]
+        self._since_turn += 1
+        if self._since_turn >= TURN_EVERY:
+            self._since_turn = 0
+            await asyncio.sleep(0)
+        return await self._receipt(states[0], tallies, wait, patient)
+
+    def _publish(self, states: Sequence[_Topic], content: bytes, patient: bool) -> Tally:
+        driver = self._driver
+        assert driver is not None
+        first = states[0]
+        also = tuple(state.id for state in states[1:]) if len(states) > 1 else ()
+        sealed, sequence = content, 0
+        if self._security.signer is not None:
+            sequence = driver.next_sequence()
+            sealed = self._security.signer.seal((first.id, *also), sequence, content)
+        tally = driver.publish(Publish(first.id, sealed, also, sequence), patient)
+        self._published += 1
+        for state in states:
+            for subscription in state.subscriptions:
+                if subscription.own:
+                    subscription.put(Deliver(state.id, sealed, self.id, tally.sequence, 0, driver.now_us))
+        return tally
+
+    async def _receipt(self, state: _Topic, tallies: Sequence[Tally], wait: str, patient: bool) -> Receipt:
+        assert self._sockets is not None
+        queued = tallies[0].queued if len(tallies) == 1 else [node for tally in tallies for node in tally.queued]
+        refused: tuple[tuple[str, str], ...] = ()
+        for tally in tallies:
+            refused += tuple((f"{node:016x}", reason) for node, reason in tally.refused)
+        sent = 0
+        if patient or wait == "sent":
+            for node in queued:
+                link = self._sockets.link(node)
+                if link is not None and link.is_slow and patient:
+                    await link.drained()
+                if wait == "sent" and link is not None:
+                    sent += await link.emptied()
+        return Receipt(state.name, tallies[0].sequence, len(queued), sent, refused)
+
+    async def _ready_topics(self, names: tuple[str, ...], timeout: float) -> list[_Topic]:
+        if not names:
+            raise InputError("publish needs at least one topic")
+        found = []
+        for name in dict.fromkeys(names):
+            state = self._by_name.get(name)
+            if state is None or not state.role:
+                self.open_publisher(name)
+                self._opened[name] = None
+                await self.ready(name, 1, timeout)
+                state = self._by_name[name]
+            found.append(state)
+        return found
+
+    # Called by subscriptions and publishers.
+
+    def open_subscription(self, subscription: Subscription) -> None:
+        """A reader begins."""
+        state = self._hold(subscription.topic, subscription.secret)
+        was_followed = bool(state.subscriptions)
+        state.subscriptions.append(subscription)
+        if not was_followed or subscription.last or subscription.last_seconds:
+            self._tell(state, subscription.last, int(subscription.last_seconds * 1_000_000))
+
+    def close_subscription(self, subscription: Subscription) -> None:
+        """A reader is done."""
+        state = self._by_name.get(subscription.topic)
+        if state is not None and subscription in state.subscriptions:
+            state.subscriptions.remove(subscription)
+            if not state.subscriptions:
+                self._tell(state)
+
+    def open_publisher(self, topic: str) -> None:
+        """A publisher begins."""
+        state = self._hold(topic)
+        state.publishers += 1
+        if state.publishers == 1:
+            self._tell(state)
+
+    def close_publisher(self, topic: str) -> None:
+        """A publisher is done."""
+        state = self._by_name[topic]
+        state.publishers -= 1
+        if not state.publishers:
+            self._tell(state)
+
+    def count_drop(self, reason: str) -> None:
+        """A message was lost to a reader."""
+        self._drops[reason] += 1
+
+    def hold(self, why: str) -> None:
+        """Read from no link for a while."""
+        if self._sockets is not None:
+            self._sockets.hold(why)
+
+    def release(self, why: str) -> None:
+        """Read on."""
+        if self._sockets is not None:
+            self._sockets.release(why)
+
+    # What is going on.
+
+    def status(self) -> NodeStatus:
+        """Links, topics, coverage, queues and drops, as they are now."""
+        if self._sockets is None or self._driver is None:
+            raise InputError("the node has not been started")
+        counts = self._drops + self._sockets.counts + self._driver.counts
+        links = [
+            LinkStatus(
+                node=f"{link.node:016x}",
+                name=link.name,
+                address=link.address.decode(errors="replace"),
+                kept=kept,
+                queued_bytes=link.queued_bytes,
+                slow=link.is_slow,
+                frames_in=link.frames_in,
+                frames_out=link.frames_out,
+                bytes_in=link.bytes_in,
+                bytes_out=link.sent_bytes,
+            )
+            for link, kept in self._sockets.links()
+        ]
+        topics = [
+            TopicStatus(
+                topic=state.name,
+                follows=bool(state.subscriptions),
+                publishes=bool(state.publishers),
+                peers=len(self._overlay.neighbours_on(state.id)),
+                waiting=sum(subscription.waiting for subscription in state.subscriptions),
+                dropped=sum(subscription.dropped for subscription in state.subscriptions),
+                latencies=state.latencies,
+            )
+            for state in self._topics.values()
+        ]
+        return NodeStatus(
+            node=self.hex_id,
+            address=self._address,
+            stack=list(self._stack.names),
+            links=links,
+            topics=topics,
+            published=self._published,
+            delivered=self._delivered,
+            counts=dict(sorted(counts.items())),
+        )
+
+    # Called by the driver.
+
+    def _on_deliver(self, action: Deliver) -> None:
+        self._delivered += 1
+        state = self._topics.get(action.topic)
+        if state is not None:
+            if state.latencies is not None and self._driver is not None:
+                state.latencies.add((self._driver.now_us - action.published_us) / 1e6)
+            for subscription in state.subscriptions:
+                subscription.put(action)
+        for topic in action.also:
+            for subscription in self._topics[topic].subscriptions if topic in self._topics else ():
+                subscription.put(action)
+
+    def _on_fact(self, fact: Fact) -> None:
+        if isinstance(fact, Lost):
+            self._drops["messages lost: gap not filled"] += 1
+            state = self._topics.get(fact.topic)
+            if state is not None:
+                gap = Gap(state.name, f"{fact.publisher:016x}", fact.after, fact.before)
+                for subscription in state.subscriptions:
+                    subscription.gaps.append(gap)
+        elif self._waiters:
+            self._look()
+
+    def _on_validate(self, action: Validate) -> None:
+        state = self._topics.get(action.topic)
+        assert self._driver is not None
+        # Later: the machine is answering another event just now.
+        asyncio.get_running_loop().call_soon(self._judge, state, action)
+
+    def _judge(self, state: _Topic | None, action: Validate) -> None:
+        if state is None or len(action.payload) > state.payload_bytes:
+            self._settle(action.ticket, Outcome.REJECT)
+            return
+        if state.validator is None:
+            self._settle(action.ticket, Outcome.ACCEPT)
+            return
+        publisher = f"{action.publisher:016x}"
+        message = Message(state.name, action.payload, publisher, action.sequence, 0, action.published_us / 1e6)
+        try:
+            verdict = state.validator(message)
+        except Exception:
+            log.exception("the validator of %s failed; the message is ignored", state.name)
+            verdict = Outcome.IGNORE
+        if isinstance(verdict, Awaitable):
+            task = asyncio.ensure_future(self._await_verdict(action.ticket, state.name, verdict))
+            self._validations.add(task)
+            task.add_done_callback(self._validations.discard)
+        else:
+            self._settle(action.ticket, _outcome(verdict))
+
+    async def _await_verdict(self, ticket: int, topic: str, verdict: Awaitable[Verdict]) -> None:
+        try:
+            outcome = _outcome(await verdict)
+        except Exception:
+            log.exception("the validator of %s failed; the message is ignored", topic)
+            outcome = Outcome.IGNORE
+        self._settle(ticket, outcome)
+
+    def _settle(self, ticket: int, outcome: Outcome) -> None:
+        if outcome is not Outcome.ACCEPT:
+            self._drops[f"validator: {outcome.name.lower()}"] += 1
+        if self._driver is not None:
+            self._driver.give(Validated(ticket, int(outcome)))
+
+    def _look(self) -> None:
+        """Whether somebody's topic is ready."""
+        for state, peers, waiter in self._waiters:
+            if not waiter.done() and len(self._overlay.neighbours_on(state.id)) >= peers:
+                waiter.set_result(None)
+
+    # Within.
+
+    def _topic_name(self, topic: TopicId) -> str | None:
+        state = self._topics.get(topic)
+        return None if state is None else state.name
+
+    def _check_topic(self, name: str) -> None:
+        if not isinstance(name, str) or not name:
+            raise InputError("a topic's name must be text, and not empty")
+        size = len(name.encode())
+        if size > TOPIC_BYTES_MAX:
+            raise InputError(f"a topic's name takes at most {TOPIC_BYTES_MAX} bytes, this one has {size}")
+
+    def _hold(self, name: str, secret: bytes = b"") -> _Topic:
+        self._check_topic(name)
+        state = self._by_name.get(name)
+        if state is not None:
+            if secret and secret != state.secret:
+                raise InputError(f"{name!r} is held with another secret")
+            return state
+        topic = self._topic_id(name, secret)
+        if topic in self._topics:
+            raise InputError(f"{name!r} and {self._topics[topic].name!r} have the same id; rename one of them")
+        state = _Topic(name, topic, secret, self._limits.payload_bytes)
+        if len(self._topics) < HISTOGRAMS_MAX:
+            state.latencies = Histogram()
+        self._by_name[name] = self._topics[topic] = state
+        return state
+
+    def _topic_id(self, name: str, secret: bytes) -> TopicId:
+        if self._stack.discloses:
+            return identity(name.encode())
+        # Nobody without the secret can tell the name from the token.
+        return identity(hmac.digest(secret or b"gossamer", name.encode(), "sha256"))
+
+    def _tell(self, state: _Topic, last: int = 0, last_us: int = 0) -> None:
+        """Tell the machine what this node does with a topic now."""
+        if self._driver is None:
+            if state.role:
+                raise InputError("start the node first: async with gossamer.Node(...) as node")
+            return
+        if not state.role:
+            self._driver.give(Unsubscribe(state.id))
+            if state.validator is None:
+                self._topics.pop(state.id, None)
+                self._by_name.pop(state.name, None)
+            return
+        validates = state.validator is not None or state.payload_bytes < self._limits.payload_bytes
+        self._driver.give(
+            Subscribe(state.id, state.role, secret=state.secret, validates=validates, last=last, last_us=last_us)
+        )
+
+    def _open_record(self, seed: int) -> tuple[BinaryIO, Header] | None:
+        if self._record_path is None:
+            return None
+        self._record = self._record_path.open("wb")
+        stack = self._stack
+        header = Header(
+            system=stack.system.name,
+            parameters=msgspec.to_builtins(stack.parameters),
+            seed=seed,
+            dissemination=stack.dissemination,
+            dissemination_parameters=dict(stack.dissemination_settings),
+            recovery={} if stack.recovers else None,
+        )
+        return self._record, header
+
+
+def _outcome(verdict: Verdict) -> Outcome:
+    if verdict is None or verdict is True:
+        return Outcome.ACCEPT
+    return Outcome.REJECT if verdict is False else Outcome(verdict)

@@ -1,0 +1,127 @@
+"""What a node says of itself: a value for programs, text for Prometheus."""
+
+from bisect import bisect_left
+from typing import Any
+
+from msgspec import Struct, field
+
+# Chosen: from a tenth of a millisecond to ten seconds, two steps a decade or so.
+BUCKETS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+
+
+class Histogram(Struct):
+    """How long messages took, in buckets of seconds; the last holds all that took longer."""
+
+    counts: list[int] = field(default_factory=lambda: [0] * (len(BUCKETS) + 1))
+    total_seconds: float = 0.0
+
+    def add(self, seconds: float) -> None:
+        """One message."""
+        self.counts[bisect_left(BUCKETS, seconds)] += 1
+        self.total_seconds += seconds
+
+
+class LinkStatus(Struct, frozen=True):
+    """One link."""
+
+    node: str
+    name: str
+    address: str
+    kept: bool
+    queued_bytes: int
+    slow: bool
+    frames_in: int
+    frames_out: int
+    bytes_in: int
+    bytes_out: int
+
+
+class TopicStatus(Struct, frozen=True):
+    """One topic; `peers` are the neighbours that hold it too."""
+
+    topic: str
+    follows: bool
+    publishes: bool
+    peers: int
+    waiting: int
+    dropped: int
+    latencies: Histogram | None
+
+
+class NodeStatus(Struct, frozen=True):
+    """A node as it is now."""
+
+    node: str
+    address: str
+    stack: list[str]
+    links: list[LinkStatus]
+    topics: list[TopicStatus]
+    published: int
+    delivered: int
+    # Whatever was dropped, refused or went wrong, by reason.
+    counts: dict[str, int]
+
+
+def prometheus(status: NodeStatus) -> str:
+    """The status in Prometheus' text format."""
+    lines: list[str] = []
+    kept = [link for link in status.links if link.kept]
+
+    def metric(name: str, kind: str, meaning: str, *samples: tuple[dict[str, str], Any]) -> None:
+        lines.append(f"# HELP gossamer_{name} {meaning}")
+        lines.append(f"# TYPE gossamer_{name} {kind}")
+        lines.extend(f"gossamer_{name}{_labels(labels)} {value}" for labels, value in samples)
+
+    metric("published_total", "counter", "Messages that this node published.", ({}, status.published))
+    metric("delivered_total", "counter", "Messages handed to readers of this node.", ({}, status.delivered))
+    metric("neighbours", "gauge", "Links that the overlay keeps.", ({}, len(kept)))
+    metric("links", "gauge", "Links that stand, kept or not.", ({}, len(status.links)))
+    metric("topics", "gauge", "Topics followed or published on.", ({}, len(status.topics)))
+    metric(
+        "queued_bytes", "gauge", "Bytes queued towards peers.", ({}, sum(link.queued_bytes for link in status.links))
+    )
+    metric("slow_links", "gauge", "Links whose queue is long.", ({}, sum(link.slow for link in status.links)))
+    metric(
+        "events_total",
+        "counter",
+        "What was dropped, refused or went wrong, by reason.",
+        *(({"reason": reason}, count) for reason, count in status.counts.items()),
+    )
+    metric(
+        "topic_peers",
+        "gauge",
+        "Neighbours that hold a topic.",
+        *(({"topic": topic.topic}, topic.peers) for topic in status.topics),
+    )
+    metric(
+        "reader_waiting",
+        "gauge",
+        "Messages that wait for readers of a topic.",
+        *(({"topic": topic.topic}, topic.waiting) for topic in status.topics),
+    )
+    _latencies(lines, status)
+    return "\n".join(lines) + "\n"
+
+
+def _latencies(lines: list[str], status: NodeStatus) -> None:
+    name = "gossamer_latency_seconds"
+    lines.append(f"# HELP {name} From publication to delivery, by the two clocks.")
+    lines.append(f"# TYPE {name} histogram")
+    for topic in status.topics:
+        if topic.latencies is None or not sum(topic.latencies.counts):
+            continue
+        below = 0
+        for bound, count in zip((*map(str, BUCKETS), "+Inf"), topic.latencies.counts, strict=True):
+            below += count
+            lines.append(f"{name}_bucket{_labels({'topic': topic.topic, 'le': bound})} {below}")
+        lines.append(f"{name}_sum{_labels({'topic': topic.topic})} {topic.latencies.total_seconds}")
+        lines.append(f"{name}_count{_labels({'topic': topic.topic})} {below}")
+
+
+def _labels(labels: dict[str, str]) -> str:
+    if not labels:
+        return ""
+    escaped = {
+        name: value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n") for name, value in labels.items()
+    }
+    return "{" + ",".join(f'{name}="{value}"' for name, value in escaped.items()) + "}"

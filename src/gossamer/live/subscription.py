@@ -1,0 +1,140 @@
+"""A reader's end of a topic: a bounded queue that is iterated over."""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+from gossamer.live.messages import Codec, Gap, Message
+from gossamer.protocols.interface import Deliver
+
+if TYPE_CHECKING:
+    from gossamer.live.node import Node
+
+# What happens to a message for a reader whose queue is full.
+Slow = Literal["block", "drop"]
+
+
+class Subscription:
+    """What `node.subscribe` gives: enter it, then iterate over it.
+
+    `slow="block"`: while the queue is full this node reads from no link, so that publishers wait. `slow="drop"`: the
+    oldest message gives way, and `dropped` counts it.
+    """
+
+    def __init__(
+        self,
+        node: "Node",
+        topic: str,
+        codec: Codec,
+        unseal: Callable[[Deliver], bytes] | None,
+        *,
+        slow: Slow,
+        own: bool,
+        queue: int,
+        last: int,
+        last_seconds: float,
+        secret: bytes,
+    ) -> None:
+        self.topic = topic
+        # Messages that this reader was too slow for, and those that its codec could not read.
+        self.dropped = 0
+        self.unreadable = 0
+        # Gaps that could not be filled, newest last; bounded.
+        self.gaps: deque[Gap] = deque(maxlen=1000)
+        self.own = own
+        self.last = last
+        self.last_seconds = last_seconds
+        self.secret = secret
+        self._node = node
+        self._decode = codec.decode
+        self._unseal = unseal
+        self._slow = slow
+        self._most = queue
+        self._queue: deque[Deliver] = deque()
+        self._waiter: asyncio.Future[None] | None = None
+        self._is_open = False
+        self._holds = False
+        self._key = f"reader {id(self)}"
+
+    async def __aenter__(self) -> Self:
+        """Follow the topic from now on."""
+        self._node.open_subscription(self)
+        self._is_open = True
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        """Follow it no longer."""
+        self.close()
+
+    def close(self) -> None:
+        """Follow the topic no longer; who iterates is done."""
+        if not self._is_open:
+            return
+        self._is_open = False
+        self._let_read()
+        self._node.close_subscription(self)
+        self._wake()
+
+    def __aiter__(self) -> Self:
+        """Iterate over what comes."""
+        return self
+
+    async def __anext__(self) -> Message:
+        """The next message; ends when the subscription or the node does."""
+        queue = self._queue
+        while True:
+            while not queue:
+                if not self._is_open:
+                    raise StopAsyncIteration
+                self._waiter = asyncio.get_running_loop().create_future()
+                await self._waiter
+            message = self._read(queue.popleft())
+            if self._holds and len(queue) <= self._most // 2:
+                self._let_read()
+            if message is not None:
+                return message
+
+    @property
+    def waiting(self) -> int:
+        """Messages that have come and were not read."""
+        return len(self._queue)
+
+    # Called by the node.
+
+    def put(self, action: Deliver) -> None:
+        """A message for this reader."""
+        queue = self._queue
+        queue.append(action)
+        if len(queue) > self._most:
+            if self._slow == "drop":
+                queue.popleft()
+                self.dropped += 1
+                self._node.count_drop("reader too slow")
+            elif not self._holds:
+                self._holds = True
+                self._node.hold(self._key)
+        if self._waiter is not None:
+            self._wake()
+
+    def _read(self, action: Deliver) -> Message | None:
+        try:
+            payload: Any = action.payload if self._unseal is None else self._unseal(action)
+            payload = self._decode(payload)
+        except ValueError:
+            self.unreadable += 1
+            self._node.count_drop("payload not readable by the codec")
+            return None
+        return Message(
+            self.topic, payload, f"{action.publisher:016x}", action.sequence, action.hops, action.published_us / 1e6
+        )
+
+    def _let_read(self) -> None:
+        if self._holds:
+            self._holds = False
+            self._node.release(self._key)
+
+    def _wake(self) -> None:
+        waiter, self._waiter = self._waiter, None
+        if waiter is not None and not waiter.done():
+            waiter.set_result(None)
