@@ -37,6 +37,7 @@ class Link(asyncio.Protocol):
         "_waiters",
         "_written_bytes",
         "address",
+        "bytes_in",
         "dialled",
         "expected",
         "frames_in",
@@ -48,7 +49,6 @@ class Link(asyncio.Protocol):
         "name",
         "node",
         "offences",
-        "bytes_in",
         "used_at",
     )
 

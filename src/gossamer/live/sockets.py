@@ -153,6 +153,11 @@ class Sockets:
         for node, link in self._by_node.items():
             yield link, node in self._kept
 
+    @property
+    def has_slow(self) -> bool:
+        """Whether any queue is long."""
+        return bool(self._slow)
+
     def hold(self, why: str) -> None:
         """Read from nobody for a while: a reader of this node is slow."""
         self._holds.add(why)
