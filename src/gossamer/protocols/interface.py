@@ -24,8 +24,17 @@ class Message(Value, frozen=True, array_like=True, gc=False):
     """What one machine sends to another. Each class has a tag that no other message has."""
 
 
+# Chosen: 63 further topics of one message. A message that names thousands is how one peer costs another dearly.
+ALSO_MAX = 63
+
+
 class Data(Message, frozen=True, array_like=True, gc=False, tag="data"):
-    """An application's message on its way; (publisher, sequence) names it. Every dissemination carries this."""
+    """An application's message on its way; (publisher, sequence) names it. Every dissemination carries this.
+
+    `previous` is the publisher's last sequence on the topic before this message, 0 where there was none since it started:
+    who has not got that one knows that it lacks something. `also` are further topics of the message, each with its own
+    `previous`.
+    """
 
     topic: TopicId
     publisher: NodeId
@@ -33,6 +42,8 @@ class Data(Message, frozen=True, array_like=True, gc=False, tag="data"):
     hops: int
     published_us: int
     payload: bytes
+    previous: int = 0
+    also: Annotated[tuple[tuple[TopicId, int], ...], msgspec.Meta(max_length=ALSO_MAX)] = ()
 
 
 class Timer(Value, frozen=True, array_like=True, gc=False):
@@ -77,7 +88,9 @@ class Subscribe(Value, frozen=True, array_like=True, gc=False, tag="subscribe"):
     """The application wants a topic, in a role (`model.values.ids.Role`).
 
     It may know somebody who holds it (`peers`) and a secret that all who hold it share; StAN asks for both. `joining`: the
-    peers introduce the node; otherwise they already are its view.
+    peers introduce the node; otherwise they already are its view. `validates`: ask `Validate` before a message is delivered
+    or relayed. `last` and `last_us`: begin with the last so many messages, and with those of the last so many microseconds,
+    from the neighbours' history (`protocols/recovery`).
     """
 
     topic: TopicId
@@ -85,6 +98,9 @@ class Subscribe(Value, frozen=True, array_like=True, gc=False, tag="subscribe"):
     peers: tuple[Peer, ...] = ()
     joining: bool = True
     secret: bytes = b""
+    validates: bool = False
+    last: int = 0
+    last_us: int = 0
 
 
 class Unsubscribe(Value, frozen=True, array_like=True, gc=False, tag="unsubscribe"):
@@ -97,11 +113,14 @@ class Publish(Value, frozen=True, array_like=True, gc=False, tag="publish"):
     """The application publishes on a topic that it holds.
 
     A node's first message after `Started` has the number now_us + 1, every further one the next: who was gone and is back
-    never takes a name of its life before, which others remember.
+    never takes a name of its life before, which others remember. A driver that must know the number beforehand, because it
+    signs it, gives `sequence`, greater than any before. `also` are further topics; those that the node does not hold are left out.
     """
 
     topic: TopicId
     payload: bytes
+    also: tuple[TopicId, ...] = ()
+    sequence: int = 0
 
 
 class MessageReceived(Value, frozen=True, array_like=True, gc=False, tag="message"):
@@ -198,7 +217,10 @@ class SetTimer(Value, frozen=True, array_like=True, gc=False, tag="set_timer"):
 
 
 class Deliver(Value, frozen=True, array_like=True, gc=False, tag="deliver"):
-    """Hand a message to the application."""
+    """Hand a message to the application: once, under the first of its topics that this node follows.
+
+    `also` are the others of its topics that this node follows.
+    """
 
     topic: TopicId
     payload: bytes
@@ -206,6 +228,7 @@ class Deliver(Value, frozen=True, array_like=True, gc=False, tag="deliver"):
     sequence: int
     hops: int
     published_us: int
+    also: tuple[TopicId, ...] = ()
 
 
 class Validate(Value, frozen=True, array_like=True, gc=False, tag="validate"):
@@ -214,6 +237,9 @@ class Validate(Value, frozen=True, array_like=True, gc=False, tag="validate"):
     ticket: int
     topic: TopicId
     payload: bytes
+    publisher: NodeId = 0
+    sequence: int = 0
+    published_us: int = 0
 
 
 class Observe(Value, frozen=True, array_like=True, gc=False, tag="observe"):
@@ -260,6 +286,26 @@ class PeerMisbehaved(Fact, frozen=True, array_like=True, gc=False, tag="peer_mis
 
     node: NodeId
     reason: str
+
+
+class Arrived(Fact, frozen=True, array_like=True, gc=False, tag="arrived"):
+    """A new message on a topic that this node holds, a hop further; `wanted`: the validator, if any, did not pass it over.
+
+    Where recovery stands above, a dissemination states this and leaves delivery to it.
+    """
+
+    data: Data
+    sender: NodeId
+    wanted: bool = True
+
+
+class Lost(Fact, frozen=True, array_like=True, gc=False, tag="lost"):
+    """Messages of this publisher on this topic with after < sequence < before are not coming; the rest goes on."""
+
+    topic: TopicId
+    publisher: NodeId
+    after: int
+    before: int
 
 
 NOTHING: tuple[Any, ...] = ()
