@@ -9,7 +9,7 @@ import pytest
 
 import gossamer
 from gossamer import InputError, Limits, Node, Outcome
-from tests.live.conftest import until
+from tests.live.conftest import QUICK, until
 
 
 async def take(messages, count, seconds=10):
@@ -209,7 +209,7 @@ def test_a_slow_reader_that_blocks_makes_the_publisher_wait_and_loses_nothing(ne
                     await one.publish("t", b"%d" % number + b"." * 5_000)
 
             publishing = asyncio.create_task(publish())
-            await until(lambda: one.status().links[0].slow)
+            await until(lambda: any(link.slow for link in one.status().links))
             assert not publishing.done()
             got = [int(message.payload.rstrip(b".")) for message in await take(messages, total, 30)]
             await publishing
@@ -359,3 +359,43 @@ heavy = {"numpy", "numba", "pyarrow", "pyspark", "pandas", "matplotlib", "crypto
 assert not heavy, heavy
 """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize(
+    ("system", "dissemination"),
+    [("spidercast", "tree"), ("spidercast", "flood"), ("stan", "tree"), ("stan", "flood"), ("gossip", None)],
+)
+def test_every_system_carries_messages_over_sockets(network, system, dissemination):
+    async def scenario():
+        settings = {"probe_us": 50_000, "period_us": 100_000} if system == "stan" else QUICK
+        options = {"system": system, "dissemination": dissemination, "settings": settings}
+        async with network(5, audited=system != "gossip", **options) as nodes:
+            readers = [await node.subscribe("t").__aenter__() for node in nodes]
+            for node in nodes:
+                await node.ready("t")
+            # Links may still be on their way; who is not reached yet is reached by a later message.
+            async with asyncio.timeout(20):
+                waiting = [asyncio.create_task(take(reader, 1, 20)) for reader in readers[1:]]
+                while not all(task.done() for task in waiting):
+                    await nodes[0].publish("t", b"x")
+                    await asyncio.sleep(0.05)
+            return [task.result()[0].payload for task in waiting]
+
+    assert asyncio.run(scenario()) == [b"x"] * 4
+
+
+def test_a_secret_topic_is_another_topic_to_those_without_the_secret(network):
+    async def scenario():
+        settings = {"probe_us": 50_000, "period_us": 100_000}
+        async with network(3, system="stan", settings=settings) as (one, other, outsider):
+            async with (
+                one.subscribe("t", secret=b"s"),
+                other.subscribe("t", secret=b"s") as inside,
+                outsider.subscribe("t") as outside,
+            ):
+                await one.ready("t")
+                await one.publish("t", b"for friends")
+                got = (await take(inside, 1))[0].payload
+                return got, outside.waiting, outsider.peers("t")
+
+    assert asyncio.run(scenario()) == (b"for friends", 0, [])

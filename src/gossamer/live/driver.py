@@ -237,26 +237,23 @@ class LiveDriver:
         send, me, guard, tally = self._transport.send, self.node, self._guard, self._tally
         addresses = action.addresses
         patient = tally is None or tally.patient
-        counts = tally is not None and isinstance(message, Data)
-        if counts:
-            tally.sequence = message.sequence
+        is_data = isinstance(message, Data)
         for index, node in enumerate(action.to):
             if guard is not None and not guard.lets_out(node, message):
                 reason: str | None = "may not subscribe"
             else:
                 reason = send(me, node, addresses[index] if addresses else b"", frame, patient)
             if reason is not None:
-                self._on_refused(node, message, reason)
-            if counts and reason is None:
-                tally.queued.append(node)
-            elif counts:
-                tally.refused.append((node, reason))
-
-    def _on_refused(self, node: NodeId, message: Any, reason: str) -> None:
-        self.counts[f"refused: {reason}"] += 1
-        if isinstance(message, Data) and self._loop is not None:
-            # Later: the machine is answering another event just now.
-            self._loop.call_soon(self.give, Refused(node, message))
+                self.counts[f"refused: {reason}"] += 1
+                if is_data and self._loop is not None:
+                    # Later: the machine is answering another event just now.
+                    self._loop.call_soon(self.give, Refused(node, message))
+            if tally is not None and is_data:
+                tally.sequence = message.sequence
+                if reason is None:
+                    tally.queued.append(node)
+                else:
+                    tally.refused.append((node, reason))
 
     def _set_timer(self, action: SetTimer) -> None:
         assert self._loop is not None

@@ -60,6 +60,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     seed: int
     dissemination: str | None = None
     dissemination_parameters: dict[str, Any] = {}
+    recovery: dict[str, Any] | None = None
 
 
 class Step(msgspec.Struct, frozen=True, array_like=True):
