@@ -17,6 +17,7 @@ from gossamer.cli import (
     check,
     churn,
     ingest,
+    keys,
     plan,
     profile,
     replay,
@@ -40,6 +41,7 @@ app = typer.Typer(
 app.add_typer(workload.app, name="workload")
 app.add_typer(churn.app, name="churn")
 app.add_typer(theory.app, name="theory")
+app.add_typer(keys.app, name="keys")
 app.command("ingest")(ingest.ingest)
 app.command("sample")(ingest.sample)
 app.command("profile")(profile.profile)
