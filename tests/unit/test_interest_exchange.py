@@ -69,6 +69,20 @@ def test_an_interest_is_told_in_bounded_parts_and_put_together_again():
     assert frames == 3
 
 
+def test_the_largest_interest_can_be_told_at_once_and_goes_on_where_a_part_was_lost():
+    asker, answerer, out = InterestExchange(), exchange_with(range(TOPICS_MAX)), []
+    found, frames = fetch(asker, answerer)
+    assert (len(found[0].topics), frames) == (TOPICS_MAX, 100)
+    asker.want(Peer(2), SECOND_US, out)
+    for _ in range(7):
+        (part,), _ = receive(answerer, 1, out[0].message, SECOND_US)
+        out, _ = receive(asker, 2, part.message, SECOND_US)
+    assert out[0].message.index == 7
+    again = []
+    asker.want(Peer(2, b"moved"), 5 * SECOND_US, again)
+    assert again == [Send((2,), out[0].message, (b"moved",))]
+
+
 def test_an_empty_interest_is_told_too():
     assert fetch(InterestExchange(), exchange_with(()))[0] == [InterestFetched(2, 1, ())]
 
@@ -158,8 +172,8 @@ def test_a_peer_that_begins_anew_for_ever_is_given_no_more_time():
     part.want(Peer(2), 0, out)
     for number in range(1, 1_000):
         receive(part, 2, InterestPart(number, 0, 2, (1,)), now_us=number * 1_000)
-    part.want(Peer(3), 3 * SECOND_US, [])
-    assert list(part._fetches) == [3]
+    assert part._fetches[2].until_us < 3 * SECOND_US
+    assert len(part._fetches[2].topics) == 1
 
 
 def test_few_are_asked_at_a_time_and_those_who_do_not_answer_make_room():
