@@ -1,4 +1,4 @@
-"""Nodes with 10,000 topics in a network that learns interests from Cyclon; loss; halves that were parted; rivals."""
+"""Networks that learn interests from Cyclon, as live ones do: 10,000 topics, loss, crashes, parted halves, rivals."""
 
 from collections import Counter
 
@@ -13,6 +13,7 @@ from gossamer.simulator.checkers import all_checkers
 from gossamer.simulator.engine import EventEngine
 from gossamer.simulator.links import LinkBook
 from gossamer.simulator.network import ConstantLatency, Network, Partition, UniformLatency
+from gossamer.workloads.interests import make_interests
 
 SECOND_US = 1_000_000
 
@@ -115,6 +116,25 @@ def test_nodes_with_ten_thousand_topics_join_in_frames_of_64_kib():
     holders = Counter(held for node in net.engine.present if node != 30 for held in net.held[node])
     missing = [own for own in greedy.uncovered_topics() if greedy._cover[own] < min(holders[own], 3)]
     assert missing == []
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_fifty_nodes_that_know_one_seed_are_connected_soon_with_few_links_and_again_after_a_crash(seed):
+    """As live nodes start: one after another within 2.5 s, 40 of 200 topics each, turns every 500 ms."""
+    net = Net(seed, network=Network(ConstantLatency(1_000)), period_us=500_000)
+    interest = make_interests(50, 200, "40", "rss", seed)
+    for node in range(50):
+        net.join(node, [topic(int(number)) for number in interest.topics_of(node)])
+        net.wait(0.05)
+    net.wait(15)
+    assert all(net.is_connected(topic(number)) for number in range(200))
+    degrees = [len(net.links.neighbours[node]) for node in range(50)]
+    assert sum(degrees) / 50 <= 24
+    assert max(degrees) <= 35
+    for node in sorted(range(1, 50), key=lambda node: draw(seed, node, 4, 0))[:10]:
+        net.engine.crash(node)
+    net.wait(10)
+    assert all(net.is_connected(topic(number)) for number in range(200))
 
 
 @pytest.mark.parametrize("seed", range(3))
