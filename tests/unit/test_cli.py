@@ -441,9 +441,13 @@ def test_every_input_of_a_simulation_is_hashed_in_its_manifest(gossamer, workloa
     assert set(json.loads((tmp_path / "c" / "manifest.json").read_text())["inputs"]) == {"interests"}
 
 
-@pytest.mark.parametrize("dissemination", ["flood", "tree", "gossip"])
-def test_messages_reach_everybody_and_the_record_replays(gossamer, workload, tmp_path, dissemination):
-    flags = ("--dissemination", dissemination, "--events", 20, "--until", "40s", "--record", "--json")
+@pytest.mark.parametrize(
+    ("dissemination", "membership"),
+    [("flood", "oracle"), ("tree", "oracle"), ("gossip", "oracle"), ("tree", "cyclon")],
+)
+def test_messages_reach_everybody_and_the_record_replays(gossamer, workload, tmp_path, dissemination, membership):
+    flags = ("--dissemination", dissemination, "--set", f"membership={membership}", "--events", 20, "--until", "40s")
+    flags = (*flags, "--record", "--json")
     code, out, err = gossamer("simulate", "spidercast", "w", "s", "--seed", 3, *flags)
     assert code == 0, err
     metrics = json.loads(out)

@@ -27,10 +27,17 @@ def replay(
         header, steps = records.read_record(source)
         system = find_system(header.system)
         parameters = read_parameters(system, header.parameters)
+        takes_view = system.takes_view(parameters)
         count, difference = records.replay(
             steps,
             lambda node, view: make_machine(
-                system, parameters, header.seed, node, view, header.dissemination, header.dissemination_parameters
+                system,
+                parameters,
+                header.seed,
+                node,
+                view if takes_view else None,
+                header.dissemination,
+                header.dissemination_parameters,
             ),
         )
     if json:

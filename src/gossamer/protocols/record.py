@@ -34,7 +34,7 @@ from gossamer.protocols.tree import Tree
 from gossamer.protocols.unstructured import Unstructured
 
 FORMAT = "gossamer-record"
-VERSION = 2
+VERSION = 3
 # Chosen: 16 MiB, far above any event we write; a longer frame is a damaged file.
 FRAME_BYTES_MAX = 16 * 1024 * 1024
 

@@ -109,7 +109,7 @@ def _interests(
         return exchange, (exchange,), view
     # Chosen: Cyclon shuffles twice a heartbeat here, so that a newcomer soon knows whom to ask, and with a first contact
     # every 30 s, so that halves of a network that were parted find each other.
-    membership = CyclonParameters(period_us=parameters.heartbeat_us // 2, rejoin_us=30 * SECOND_US)
+    membership = CyclonParameters(period_us=max(parameters.heartbeat_us // 2, 1), rejoin_us=30 * SECOND_US)
     table = InterestTable(node, exchange)
     return exchange, (exchange, Cyclon(membership, seed, node, exchange), table), table
 
