@@ -133,6 +133,7 @@ def _spidercast(
         adaptive=parameters.adaptive,
         drop_when_stuck=parameters.drop_when_stuck,
         mend_us=parameters.mend_us,
+        settle_us=parameters.settle_us,
     )
     return (*below, part)
 
