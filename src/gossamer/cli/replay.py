@@ -30,7 +30,14 @@ def replay(
         count, difference = records.replay(
             steps,
             lambda node, view: make_machine(
-                system, parameters, header.seed, node, view, header.dissemination, header.dissemination_parameters
+                system,
+                parameters,
+                header.seed,
+                node,
+                view,
+                header.dissemination,
+                header.dissemination_parameters,
+                header.recovery,
             ),
         )
     if json:
