@@ -80,13 +80,16 @@ def messages_in(message: Any) -> Sequence[Data]:
 
 
 class OrderChecker:
-    """With recovery, each publisher's messages on a topic are delivered in its order."""
+    """With recovery, each publisher's messages on a topic are delivered in its order, from one subscription to its end."""
 
     def __init__(self) -> None:
         self._last: dict[int, dict[tuple[int, int], int]] = {}
 
     def handled(self, at_us: int, node: int, event: Event, actions: Sequence[Action]) -> None:
         """See `engine.Watcher`."""
+        if type(event) is Unsubscribe:
+            last = self._last.get(node, {})
+            self._last[node] = {name: sequence for name, sequence in last.items() if name[0] != event.topic}
         for action in actions:
             if type(action) is Deliver:
                 last = self._last.setdefault(node, {})

@@ -53,7 +53,7 @@ from gossamer.protocols.recovery.messages import (
     RecoveryParameters,
     Tail,
 )
-from gossamer.protocols.recovery.stream import Followed, Load, Stream, previous_on
+from gossamer.protocols.recovery.stream import Followed, Gaps, Load, Stream, previous_on
 from gossamer.protocols.recovery.tails import Tails
 
 # Later than any message.
@@ -90,8 +90,7 @@ class Recovery:
         self._tails = Tails(overlay, parameters.have_every_us, parameters.have_rounds)
         self._answers = Answers(overlay, held, self._history, parameters.answer_bytes)
         self._load = Load(parameters.waiting_bytes)
-        # By neighbour: gaps that are open because of it.
-        self._gaps: dict[NodeId, int] = {}
+        self._gaps = Gaps(parameters.gaps)
 
     def handle(self, event: Event, now_us: int, out: list[Action]) -> Sequence[Fact]:
         """The part contract (`interface.Part`)."""
@@ -158,7 +157,7 @@ class Recovery:
 
     def _forget(self, stream: Stream) -> None:
         stream.untold = 0
-        self._close_gap(stream)
+        self._gaps.close(stream)
         for fact in stream.waiting.values():
             self._load.remove(fact)
         stream.waiting = {}
@@ -222,9 +221,13 @@ class Recovery:
         if stream is None:
             stream = self._new_stream(followed, topic, data.publisher, fact.sender, now_us, out)
         if stream.delivered == 0 and not stream.order:
-            # Unless something since this node subscribed came before it. Then it is a gap.
+            # Unless something since this node subscribed came before it, and not here. Then it is a gap.
             previous = previous_on(data, topic)
-            if data.published_us < followed.since_us or followed.floors.get(data.publisher) == previous:
+            if (
+                data.published_us < followed.since_us
+                or followed.floors.get(data.publisher) == previous
+                or self._held.knows(data.publisher, previous)
+            ):
                 stream.delivered = previous
         return stream
 
@@ -258,6 +261,12 @@ class Recovery:
                 continue
             data = fact.data
             streams = [stream] if not data.also else self._streams_of(data)
+            if any(one.delivered >= data.sequence for one in streams):
+                # A topic was let go of and taken up again meanwhile, and is further.
+                stream.take()
+                self._load.remove(fact)
+                out.append(Observe(Late(stream.topic, data.publisher, data.sequence)))
+                continue
             if any(
                 one.delivered < previous_on(data, one.topic) or (one.order and one.order[0] < data.sequence)
                 for one in streams
@@ -273,17 +282,28 @@ class Recovery:
                     todo.append(one)
                 if one.gap_us is not None:
                     one.gap_us = now_us
+            if data.also:
+                self._begin_missing(fact)
             if fact.wanted:
                 self._held.deliver(data, out)
+
+    def _begin_missing(self, fact: Arrived) -> None:
+        """A topic of a message that was delivered had been let go of while it waited: its order begins here anew."""
+        data = fact.data
+        for topic in self._held.topics_of(data):
+            streams = self._topics[topic].streams
+            if data.publisher not in streams and len(streams) < self._parameters.publishers:
+                stream = streams[data.publisher] = Stream(topic, data.publisher, fact.sender)
+                stream.delivered = data.sequence
 
     # Gaps.
 
     def _look_for_gap(self, stream: Stream, suspect: NodeId, now_us: int, out: list[Action]) -> None:
         """Begin to wait for what is missing, or end it."""
         if not stream.lacks():
-            self._close_gap(stream)
+            self._gaps.close(stream)
         elif stream.gap_us is None:
-            if self._gaps.get(suspect, 0) >= self._parameters.gaps:
+            if not self._gaps.room(suspect):
                 stream.told = 0
                 if stream.order:
                     self._give_up(stream, now_us, out)
@@ -291,17 +311,8 @@ class Recovery:
                 self._open_gap(stream, suspect, now_us, out)
 
     def _open_gap(self, stream: Stream, suspect: NodeId, now_us: int, out: list[Action]) -> None:
-        self._gaps[suspect] = self._gaps.get(suspect, 0) + 1
-        stream.gap_us, stream.suspect = now_us, suspect
+        self._gaps.open(stream, suspect, now_us)
         self._time_gap(stream, now_us + self._parameters.gap_after_us, out)
-
-    def _close_gap(self, stream: Stream) -> None:
-        if stream.gap_us is not None:
-            stream.gap_us = None
-            stream.turn, stream.asked = 0, {}
-            left = self._gaps.pop(stream.suspect) - 1
-            if left:
-                self._gaps[stream.suspect] = left
 
     def _time_gap(self, stream: Stream, at_us: int, out: list[Action]) -> None:
         stream.due_us = at_us
@@ -317,16 +328,15 @@ class Recovery:
         stream.timed = False
         self._advance(stream, now_us, out)
         if not stream.lacks():
-            self._close_gap(stream)
-        if stream.gap_us is None:
-            return
-        if now_us >= stream.due_us:
-            if now_us - stream.gap_us >= self._parameters.give_up_us:
-                self._give_up(stream, now_us, out)
-                return
-            self._ask_next(stream, out)
+            self._gaps.close(stream)
+        if stream.gap_us is not None and now_us >= stream.due_us:
             stream.due_us = now_us + self._parameters.ask_again_us
-        self._time_gap(stream, stream.due_us, out)
+            if now_us - stream.gap_us < self._parameters.give_up_us:
+                self._ask_next(stream, out)
+            else:
+                self._give_up(stream, now_us, out)
+        if stream.open:
+            self._time_gap(stream, stream.due_us, out)
 
     def _give_up(self, stream: Stream, now_us: int, out: list[Action]) -> None:
         """Say what is lost, and go on with what waits."""
@@ -334,7 +344,7 @@ class Recovery:
         if fact is None:
             # Only a neighbour's word; it may be wrong, or be too long ago.
             stream.told = 0
-            self._close_gap(stream)
+            self._gaps.close(stream)
             return
         streams = self._streams_of(fact.data)
         lower = next((one for one in streams if one.order and one.order[0] < fact.data.sequence), None)
@@ -348,7 +358,7 @@ class Recovery:
                 one.delivered = previous
         self._advance(stream, now_us, out)
         for one in streams:
-            self._close_gap(one)
+            self._gaps.close(one)
             if one.order:
                 self._open_gap(one, one.suspect, now_us, out)
 
@@ -376,7 +386,7 @@ class Recovery:
             return
         before = stream.delivered
         for data in message.messages:
-            if data.publisher != message.publisher or not self._belongs(sender, message.topic, data, out):
+            if not self._belongs(sender, message.topic, data, out, message.publisher):
                 return
             if data.sequence > stream.delivered and self._held.add(data.publisher, data.sequence):
                 if not self._held.judges(sender, data, False, out):
@@ -394,9 +404,11 @@ class Recovery:
                 self._ask(stream, sender, out)
                 self._time_gap(stream, now_us + self._parameters.ask_again_us, out)
 
-    def _belongs(self, sender: NodeId, topic: TopicId, data: Data, out: list[Action]) -> bool:
+    def _belongs(
+        self, sender: NodeId, topic: TopicId, data: Data, out: list[Action], publisher: NodeId | None = None
+    ) -> bool:
         """Whether a message that was asked for may be taken in."""
-        if topic not in self._held.topics_of(data):
+        if topic not in self._held.topics_of(data) or publisher not in (None, data.publisher):
             out.append(Observe(PeerMisbehaved(sender, "answered with what was not asked for")))
             return False
         return not self._held.refuses(sender, data, out)

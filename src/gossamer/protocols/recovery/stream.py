@@ -54,6 +54,11 @@ class Stream:
         self.turn = 0
         self.asked: dict[NodeId, None] = {}
 
+    @property
+    def open(self) -> bool:
+        """Whether a gap is being waited for."""
+        return self.gap_us is not None
+
     def lacks(self) -> bool:
         """Whether something is missing."""
         return bool(self.waiting) or self.told > max(self.delivered, self.last)
@@ -70,6 +75,34 @@ class Stream:
     def take(self) -> None:
         """The first message waits no longer."""
         del self.waiting[heappop(self.order)]
+
+
+class Gaps:
+    """The gaps that are open, counted by the neighbour because of which they are."""
+
+    __slots__ = ("_most", "counts")
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self.counts: dict[NodeId, int] = {}
+
+    def room(self, suspect: NodeId) -> bool:
+        """Whether one more may be waited for because of a neighbour."""
+        return self.counts.get(suspect, 0) < self._most
+
+    def open(self, stream: Stream, suspect: NodeId, now_us: int) -> None:
+        """Something is missing since now."""
+        self.counts[suspect] = self.counts.get(suspect, 0) + 1
+        stream.gap_us, stream.suspect = now_us, suspect
+
+    def close(self, stream: Stream) -> None:
+        """Nothing is missing, or it is waited for no longer."""
+        if stream.gap_us is not None:
+            stream.gap_us = None
+            stream.turn, stream.asked = 0, {}
+            left = self.counts.pop(stream.suspect) - 1
+            if left:
+                self.counts[stream.suspect] = left
 
 
 class Load:
