@@ -1,5 +1,6 @@
 """What every dissemination keeps: numbers, judgement, several topics, history."""
 
+import msgspec
 import pytest
 
 from gossamer.model.values.errors import MachineMisuse
@@ -24,6 +25,7 @@ from gossamer.protocols.interface import (
     Validate,
     Validated,
 )
+from gossamer.protocols.record import AnyMessage
 from gossamer.protocols.tree import Tree, TreeData
 
 ME, ONE, TWO = 1, 7, 8
@@ -95,6 +97,15 @@ def test_a_driver_that_signs_gives_the_number_and_it_must_grow():
     assert held.publish(Publish(ONE, b""), Data, 100).sequence == 51
     with pytest.raises(MachineMisuse, match="number 51 after number 51"):
         held.publish(Publish(ONE, b"", sequence=51), Data, 100)
+
+
+@pytest.mark.parametrize(
+    "field", [{"sequence": 2**64 - 1}, {"hops": 2**64 - 1}, {"hops": -1}, {"also": ((1, 0),) * 64}]
+)
+def test_numbers_that_cannot_go_a_step_further_and_too_many_topics_are_refused_where_they_are_decoded(field):
+    data = msgspec.structs.replace(TreeData(ONE, 9, 1, 0, 0, b""), **field)
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.msgpack.decode(msgspec.msgpack.encode(data), type=AnyMessage)
 
 
 # Several topics.

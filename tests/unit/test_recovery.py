@@ -316,12 +316,21 @@ def test_who_hears_of_a_message_that_it_lacks_asks_unless_it_comes():
     node = Node()
     node.get(data(1))
     node.get(Have((Tail(TOPIC, ANN, 3, 20 * SECOND),)), sender=4)
+    assert not asks(node.wait(900 * MS)), "a tree may mend itself"
     assert asks(node.wait(150 * MS)) == [(4, Ask(TOPIC, ANN, 1, 4))]
     node.get(Answer(TOPIC, ANN, (data(2, 1), data(3, 2))), sender=4)
     assert [sequence for _, sequence in node.delivered] == [1, 2, 3]
     node.get(Have((Tail(TOPIC, ANN, 4, 20 * SECOND),)), sender=4)
     node.get(data(4, 3))
     assert not asks(node.wait(10 * SECOND))
+
+
+def test_a_word_that_a_message_bears_out_is_acted_upon_sooner():
+    node = Node()
+    node.get(data(1))
+    node.get(Have((Tail(TOPIC, ANN, 3, 20 * SECOND),)), sender=4)
+    node.get(data(3, 2), sender=3)
+    assert asks(node.wait(150 * MS)) == [(4, Ask(TOPIC, ANN, 1, 3))]
 
 
 def test_who_has_just_come_asks_for_nothing_from_before():

@@ -103,6 +103,13 @@ def test_nothing_is_asked_for_once_it_has_come():
     assert give(tree, TimerFired(MissingDue()), MISSING_AFTER_US) == []
 
 
+def test_nothing_is_asked_for_once_recovery_has_brought_it():
+    tree = make()
+    give(tree, MessageReceived(3, Announce(TOPIC, ((9, 1),))))
+    tree._held.add(9, 1)
+    assert give(tree, TimerFired(MissingDue()), MISSING_AFTER_US) == []
+
+
 def test_a_graft_is_answered_with_the_messages_and_those_to_come():
     tree = make(3)
     for number in (1, 2, 3):

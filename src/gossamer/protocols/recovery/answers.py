@@ -1,4 +1,4 @@
-"""Answering neighbours out of the history, within what each is given in a second."""
+"""Answering neighbours out of the history, within what each is given in a second; and what an answer may hold."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ from gossamer.model.values.ids import NodeId, TopicId
 from gossamer.model.values.time import SECOND_US
 from gossamer.protocols.held import Held, recast
 from gossamer.protocols.history import EACH_BYTES, History
-from gossamer.protocols.interface import Action, Data, Overlay, Send
+from gossamer.protocols.interface import Action, Data, Observe, Overlay, PeerMisbehaved, Send
 from gossamer.protocols.recovery.messages import ANSWER_BYTES_MAX, ANSWER_MAX, Answer, Ask, AskHistory, Past
 
 # Chosen: what an ask counts for, even where nothing is found.
@@ -81,3 +81,13 @@ class Answers:
         began_us, spent = self._spent[sender]
         self._spent[sender] = (began_us, spent + size + count * EACH_BYTES)
         return tuple([recast(data, Data) for data in wanted[:count]])
+
+
+def belongs(
+    held: Held, sender: NodeId, topic: TopicId, data: Data, out: list[Action], publisher: NodeId | None = None
+) -> bool:
+    """Whether a message in an answer is of what was asked for, and may be taken in."""
+    if topic not in held.topics_of(data) or publisher not in (None, data.publisher):
+        out.append(Observe(PeerMisbehaved(sender, "answered with what was not asked for")))
+        return False
+    return not held.refuses(sender, data, out)

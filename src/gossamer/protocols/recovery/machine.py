@@ -29,7 +29,6 @@ from gossamer.protocols.interface import (
     NeighbourUp,
     Observe,
     Overlay,
-    PeerMisbehaved,
     Publish,
     Send,
     SetTimer,
@@ -38,7 +37,7 @@ from gossamer.protocols.interface import (
     TimerFired,
     Unsubscribe,
 )
-from gossamer.protocols.recovery.answers import Answers
+from gossamer.protocols.recovery.answers import Answers, belongs
 from gossamer.protocols.recovery.catch_up import ASKED_MAX, CatchUp
 from gossamer.protocols.recovery.messages import (
     Answer,
@@ -309,14 +308,19 @@ class Recovery:
                     self._give_up(stream, now_us, out)
             else:
                 self._open_gap(stream, suspect, now_us, out)
+        elif stream.order and stream.due_us > now_us + self._parameters.ask_again_us:
+            # A neighbour's word has been borne out by a message.
+            self._time_gap(stream, now_us + self._parameters.gap_after_us, out)
 
     def _open_gap(self, stream: Stream, suspect: NodeId, now_us: int, out: list[Action]) -> None:
         self._gaps.open(stream, suspect, now_us)
-        self._time_gap(stream, now_us + self._parameters.gap_after_us, out)
+        after_us = self._parameters.gap_after_us if stream.order else self._parameters.tail_after_us
+        self._time_gap(stream, now_us + after_us, out)
 
     def _time_gap(self, stream: Stream, at_us: int, out: list[Action]) -> None:
+        sooner = at_us < stream.due_us
         stream.due_us = at_us
-        if not stream.timed:
+        if sooner or not stream.timed:
             stream.timed = True
             out.append(SetTimer(at_us, GapDue(stream.topic, stream.publisher)))
 
@@ -386,7 +390,7 @@ class Recovery:
             return
         before = stream.delivered
         for data in message.messages:
-            if not self._belongs(sender, message.topic, data, out, message.publisher):
+            if not belongs(self._held, sender, message.topic, data, out, message.publisher):
                 return
             if data.sequence > stream.delivered and self._held.add(data.publisher, data.sequence):
                 if not self._held.judges(sender, data, False, out):
@@ -403,15 +407,6 @@ class Recovery:
             if message.more:
                 self._ask(stream, sender, out)
                 self._time_gap(stream, now_us + self._parameters.ask_again_us, out)
-
-    def _belongs(
-        self, sender: NodeId, topic: TopicId, data: Data, out: list[Action], publisher: NodeId | None = None
-    ) -> bool:
-        """Whether a message that was asked for may be taken in."""
-        if topic not in self._held.topics_of(data) or publisher not in (None, data.publisher):
-            out.append(Observe(PeerMisbehaved(sender, "answered with what was not asked for")))
-            return False
-        return not self._held.refuses(sender, data, out)
 
     # What neighbours say.
 
@@ -472,7 +467,7 @@ class Recovery:
             return
         room = True
         for data in message.messages:
-            if not self._belongs(sender, message.topic, data, out):
+            if not belongs(self._held, sender, message.topic, data, out):
                 catch_up.asked[sender] = True
                 break
             if data.publisher != self._node and self._held.add(data.publisher, data.sequence):

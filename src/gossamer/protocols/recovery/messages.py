@@ -7,7 +7,7 @@ from msgspec import Meta, Struct
 from gossamer.model.values.ids import NodeId, TopicId
 from gossamer.model.values.time import MILLISECOND_US, SECOND_US
 from gossamer.protocols.history import BYTES_MAX, PER_TOPIC
-from gossamer.protocols.interface import Data, Fact, Message, Timer, Value
+from gossamer.protocols.interface import Data, Fact, Message, Number, Timer, Value
 
 # Chosen: what one frame may hold. Payloads are cut by bytes as well, so that a frame stays far below any wire's limit; one
 # message always fits.
@@ -32,6 +32,13 @@ class RecoveryParameters(Struct, frozen=True, kw_only=True):
             description="Chosen: 100 ms. How long a gap may be messages that overtook each other, before it is asked for",
         ),
     ] = 100 * MILLISECOND_US
+    tail_after_us: Annotated[
+        int,
+        Meta(
+            ge=0,
+            description="Chosen: 1 s. The same where only a neighbour's word says so; a tree mends itself in less",
+        ),
+    ] = SECOND_US
     ask_again_us: Annotated[
         int,
         Meta(ge=1, description="Chosen: 300 ms, a round trip of a slow network. Before the next neighbour is asked"),
@@ -85,7 +92,7 @@ class Tail(Value, frozen=True, array_like=True, gc=False):
 
     topic: TopicId
     publisher: NodeId
-    sequence: int
+    sequence: Number
     published_us: int
 
 
