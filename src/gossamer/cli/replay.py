@@ -38,6 +38,7 @@ def replay(
                 view if takes_view else None,
                 header.dissemination,
                 header.dissemination_parameters,
+                header.recovery,
             ),
         )
     if json:
