@@ -1,7 +1,7 @@
 """Live nodes for tests: started together, recorded, and audited when the test is done."""
 
 import asyncio
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 
 import pytest
 
@@ -28,7 +28,7 @@ def network(tmp_path):
     async def start(count, audited=True, **settings):
         async with AsyncExitStack() as stack:
             nodes = []
-            for index in range(count):
+            for _ in range(count):
                 path = tmp_path / f"{len(records)}.record"
                 records.append((path, audited))
                 seeds = [nodes[0].address] if nodes else []
@@ -92,10 +92,8 @@ class RawPeer:
 
     async def close(self):
         self.writer.close()
-        try:
+        with suppress(ConnectionError):
             await self.writer.wait_closed()
-        except ConnectionError:
-            pass
 
 
 @pytest.fixture

@@ -234,7 +234,21 @@ BAD = {
         "give --recovery too",
     ),
     "a parameter that recovery has not": (
-        (*"simulate spidercast w o --seed 1 --dissemination tree --recovery --recovery-with histroy=5".split(),),
+        (
+            *[
+                "simulate",
+                "spidercast",
+                "w",
+                "o",
+                "--seed",
+                "1",
+                "--dissemination",
+                "tree",
+                "--recovery",
+                "--recovery-with",
+                "histroy=5",
+            ],
+        ),
         "did you mean history?",
     ),
     "events with nothing to carry them": (

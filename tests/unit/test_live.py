@@ -42,11 +42,11 @@ class Network:
         self.drivers = [self._driver(node) for node in range(count)]
 
     def _driver(self, node):
-        def watch(action):
-            if isinstance(action.fact, NeighbourUp):
-                self.neighbours[node].add(action.fact.node)
-            elif isinstance(action.fact, NeighbourDown):
-                self.neighbours[node].remove(action.fact.node)
+        def watch(fact):
+            if isinstance(fact, NeighbourUp):
+                self.neighbours[node].add(fact.node)
+            elif isinstance(fact, NeighbourDown):
+                self.neighbours[node].remove(fact.node)
 
         machine = make_machine(CYCLON, PARAMETERS, 1, node, None)
         return LiveDriver(machine, node, address(node), self.transport, watch, (self.logs[node], HEADER))

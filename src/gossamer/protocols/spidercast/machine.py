@@ -60,7 +60,7 @@ from gossamer.protocols.spidercast.messages import (
     Task,
     Timing,
 )
-from gossamer.protocols.spidercast.roots import REPEAT, Roots
+from gossamer.protocols.spidercast.roots import REPEAT, Roots, may_be_bridge
 from gossamer.protocols.spidercast.task import Asking, Neighbour, NeighbourTask, Rule, wants_more_links
 
 _CONNECT = (Purpose.SPIDERCAST_CONNECT_GREEDY, Purpose.SPIDERCAST_CONNECT_RANDOM)
@@ -91,6 +91,7 @@ class SpiderCast:
         "_turn_is_set",
         "_version",
         "_view",
+        "heard",
         "roots",
         "tasks",
     )
@@ -123,10 +124,11 @@ class SpiderCast:
         self._drop_when_stuck = drop_when_stuck
         self._mend_us = mend_us
         self._settle_us = settle_us
-        # K_g, once the node has settled.
         self._coverage = tasks[Task.GREEDY][1]
         if settle_us:
             self.tasks[Task.GREEDY].coverage = min(self._coverage, 1)
+        # When others last said anything; the node fills it, and a heartbeat empties it.
+        self.heard: dict[NodeId, int] = {}
         self.roots = Roots(node)
         # What the node holds is kept below; this is the version that neighbours were last told.
         self._exchange = exchange
@@ -293,19 +295,9 @@ class SpiderCast:
         out.append(self._links.to((peer.node,), Connect(kind, *told)))
 
     def _next_coverage_node(self, kind: Task, now_us: int) -> Peer | None:
-        """NEXTGREEDYCOVERAGENODE, NEXTRANDOMCOVERAGENODE (Figure 5), and those of the rivals (3.9.1)."""
-        task = self.tasks[kind]
-        exclude = {self._node, *task.neighbours, *self._asking[kind].quarantined}
+        exclude = {self._node, *self.tasks[kind].neighbours, *self._asking[kind].quarantined}
         key = draw_base(self._seed, self._node, _CONNECT[kind], now_us)
-        match task.rule:
-            case Rule.COVER_GREEDILY:
-                return self._view.best_cover(task.uncovered_topics(), exclude, key)
-            case Rule.COVER_AT_RANDOM:
-                return self._view.random_cover(task.uncovered_topics(), exclude, key)
-            case Rule.COUNT_SIMILAR:
-                return self._view.best_cover(tuple(self._interest), exclude, key)
-            case Rule.COUNT_RANDOM:
-                return self._view.random_peer(exclude, key)
+        return self.tasks[kind].next_coverage_node(self._view, tuple(self._interest), exclude, key)
 
     def _part(self, kind: Task, under_covered_most: int | None, now_us: int, out: list[Action]) -> bool:
         """Ask the least missed neighbour to part, if that leaves at most so many topics uncovered (None: any)."""
@@ -362,7 +354,7 @@ class SpiderCast:
         if sender in task.neighbours or task.has_room:
             told = (task.degree + (sender not in task.neighbours), task.target)
             neighbour = self._interests.new_neighbour(sender, message, told, now_us, out)
-            neighbour.is_bridge = self._may_be_bridge(message)
+            neighbour.is_bridge = may_be_bridge(message, self._interest)
             self._add(message.task, sender, neighbour, now_us, out)
             answer = ConnectOk(message.task, *told, self._exchange.first(), self._version, len(self._interest))
             out.append(self._links.to((sender,), answer))
@@ -445,11 +437,6 @@ class SpiderCast:
             if peer is not None:
                 self._ask(Task.RANDOM, peer, now_us, out, is_bridge=True)
 
-    def _may_be_bridge(self, message: Connect) -> bool:
-        """Only the random task has bridges, and only over a topic; any other would be a place that is never given up."""
-        shares = any(topic in self._interest for topic in message.interest) or message.count > len(message.interest)
-        return message.is_bridge and message.task == Task.RANDOM and shares
-
     # Failure detection.
 
     def _on_heartbeat_due(self, now_us: int, out: list[Action]) -> None:
@@ -457,12 +444,13 @@ class SpiderCast:
         silent_us = now_us - self._timing.suspect_after * self._timing.heartbeat_us
         for kind, task in enumerate(self.tasks):
             # Paper: FAILUREDETECTIONSUSPECT removes the connection (Figure 4, lines 29-30).
-            for node in [node for node, mine in task.neighbours.items() if mine.heard_us < silent_us]:
+            for node in task.silent(silent_us, self.heard):
                 self._remove(kind, node, now_us, out)
             if task.neighbours:
                 self._tell(kind, tuple(task.neighbours), out)
             if task.coverage and task.under_covered:
                 self._wake(now_us, out)
+        self.heard.clear()
 
     def _on_peer_down(self, event: PeerDown, now_us: int, out: list[Action]) -> None:
         for kind, task in enumerate(self.tasks):

@@ -3,12 +3,12 @@
 A task knows coverage, not messages or time. The machine asks it what to do and tells it what happened.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import IntEnum
 
 from gossamer.model.values.draw import ITEM_FACTOR, MASK, finish
 from gossamer.model.values.ids import NodeId, TopicId
-from gossamer.protocols.interface import Peer
+from gossamer.protocols.interface import InterestView, Peer
 
 # Paper: "If its degree is lower than its number of subscriptions and K_r <= 3" (3.3.1).
 ADAPTIVE_COVERAGE_MAX = 3
@@ -126,6 +126,29 @@ class NeighbourTask:
         Paper: Figure 5 counts over `cands`. Differs: over the current neighbours, as the text says (READING).
         """
         return [topic for topic in self._interest if self._cover[topic] < self.coverage]
+
+    def next_coverage_node(
+        self, view: InterestView, interest: Sequence[TopicId], exclude: Collection[NodeId], key: int
+    ) -> Peer | None:
+        """NEXTGREEDYCOVERAGENODE, NEXTRANDOMCOVERAGENODE (Figure 5), and those of the rivals (3.9.1)."""
+        match self.rule:
+            case Rule.COVER_GREEDILY:
+                return view.best_cover(self.uncovered_topics(), exclude, key)
+            case Rule.COVER_AT_RANDOM:
+                return view.random_cover(self.uncovered_topics(), exclude, key)
+            case Rule.COUNT_SIMILAR:
+                return view.best_cover(interest, exclude, key)
+            case Rule.COUNT_RANDOM:
+                return view.random_peer(exclude, key)
+
+    def silent(self, since_us: int, heard: Mapping[NodeId, int]) -> list[NodeId]:
+        """Neighbours who have said nothing since then.
+
+        Differs: whatever they say is a sign of life, not heartbeats alone, which come late behind many messages.
+        """
+        for node, neighbour in self.neighbours.items():
+            neighbour.heard_us = max(neighbour.heard_us, heard.get(node, 0))
+        return [node for node, neighbour in self.neighbours.items() if neighbour.heard_us < since_us]
 
     def raise_coverage(self, coverage: int) -> None:
         """K becomes this."""
