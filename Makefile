@@ -3,11 +3,12 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
+RIVALS := .venv-rivals
 RUN ?= out/study
 LOCK := uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes \
 	--no-header --no-annotate --no-emit-index-url --no-emit-find-links --quiet
 
-.PHONY: run test test-slow bench setup check lock clean
+.PHONY: run test test-slow bench bench-live setup check lock clean
 
 run: setup
 	@$(BIN)/gossamer study --out $(RUN)
@@ -20,6 +21,9 @@ test-slow: setup
 
 bench: setup
 	$(BIN)/python -m bench
+
+bench-live: $(RIVALS)/.installed
+	$(RIVALS)/bin/python -m bench live
 
 check: setup
 	$(BIN)/ruff check .
@@ -45,9 +49,20 @@ KERNELS := $(shell find src/gossamer/kernels -name '*.py') src/gossamer/model/va
 	$(BIN)/python -m gossamer.kernels
 	@touch $@
 
+# libp2p needs an older protobuf than our Spark has, so the rivals live in an environment of their own.
+$(RIVALS)/.installed: requirements-rivals.lock requirements-build.lock pyproject.toml
+	test -x $(RIVALS)/bin/python || $(PYTHON) -m venv $(RIVALS)
+	$(RIVALS)/bin/python -m pip install --quiet --require-hashes -r requirements-build.lock
+	$(RIVALS)/bin/python -m pip install --quiet --require-hashes --no-build-isolation -r requirements-rivals.lock
+	$(RIVALS)/bin/python -m pip install --quiet --no-deps --no-build-isolation -e .
+	@touch $@
+
+# The rivals' list takes every version that it shares from ours, but for protobuf's.
 lock:
 	$(BIN)/$(LOCK) --extra build -o requirements-build.lock
 	$(BIN)/$(LOCK) --extra all --extra dev -o requirements.lock
+	grep '==' requirements.lock | grep -v '^protobuf==' | tr -d '\\' \
+		| $(BIN)/$(LOCK) --extra rivals -c /dev/stdin -o requirements-rivals.lock
 
 clean:
-	rm -rf .venv out
+	rm -rf .venv $(RIVALS) out

@@ -91,7 +91,7 @@ def machine_state(driver: Lockstep):
     """For each node and task: neighbours as told, what they were told, L, K and redirect candidates."""
     found = {}
     for node, machine in driver.machines.items():
-        part = machine._parts[0]
+        part = machine._parts[-1]
         for kind, task in enumerate(part.tasks):
             neighbours = {
                 other: (mine.degree, mine.target, *mine.told, mine.is_bridge) for other, mine in task.neighbours.items()

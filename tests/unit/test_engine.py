@@ -116,7 +116,7 @@ def test_both_ends_learn_of_a_connection_and_of_its_end():
 
     _, log = run(script)
     assert told(log, PeerUp) == [(10, 0, PeerUp(1)), (10, 1, PeerUp(0))]
-    assert told(log, PeerDown) == [(10, 0, PeerDown(9)), (510, 1, PeerDown(0))]
+    assert told(log, PeerDown) == [(10, 0, PeerDown(9)), (510, 1, PeerDown(0, hung_up=True))]
 
 
 def test_a_crash_breaks_kept_connections():

@@ -63,7 +63,7 @@ def says(made, sender, *topics, removed=()):
 
 
 def event(sequence=1, ttl=9, topic=7, hops=0):
-    return GossipData(topic, 9, sequence, hops, 0, b"x", ttl)
+    return GossipData(topic, 9, sequence, hops, 0, b"x", ttl=ttl)
 
 
 def receivers(actions):

@@ -40,7 +40,7 @@ class Lonely:
 
     @property
     def part(self):
-        return self.machine._parts[0]
+        return self.machine._parts[-1]
 
     def give(self, event):
         for action in self.machine.handle(event, self.now_us):
@@ -117,7 +117,7 @@ def test_a_bridge_without_a_topic_is_let_go_and_makes_room():
 def test_a_bridge_goes_when_the_other_end_loses_the_topic():
     node = Lonely()
     node.hear(62, Connect(Task.RANDOM, 0, 3, (7,), b"", True))
-    node.hear(62, Heartbeat(Task.RANDOM, 1, 0, (9,)))
+    node.hear(62, Heartbeat(Task.RANDOM, 1, 0, version=1, since=0, added=(9,), removed=(7,)))
     node.look()
     assert not node.part.tasks[Task.RANDOM].neighbours
 
@@ -162,4 +162,4 @@ def test_addresses_of_those_who_sent_us_on_are_not_kept():
     for _ in range(20):
         node.look(PATIENCE)
         node.hear(LOW, Redirect(Task.RANDOM, None))
-    assert len(node.part._addresses) <= 1
+    assert len(node.part._links._addresses) <= 1

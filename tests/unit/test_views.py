@@ -5,8 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.model.values.draw import ITEM_FACTOR, MASK, finish
+from gossamer.protocols.interest_exchange import InterestExchange
 from gossamer.protocols.interest_table import InterestTable
-from gossamer.protocols.interface import Heard, Peer
+from gossamer.protocols.interface import Digest, Heard, Peer
 from gossamer.protocols.spidercast.messages import SpiderCastParameters
 from gossamer.simulator.views import InterestOracle, view_size, view_slots
 
@@ -82,9 +83,9 @@ def test_everybody_is_in_about_as_many_views():
 @given(interests, questions)
 def test_a_table_filled_by_hearsay_answers_as_the_oracle_does(held, question):
     topics, exclude, key = question
-    table = InterestTable(node=NODES)
+    table = InterestTable(NODES, InterestExchange())
     for node, topics_held in held.items():
-        table.learn(Heard(node, b"", tuple(topics_held)), 0, [])
+        table.learn(Heard(node, b"", Digest(1, len(topics_held), tuple(topics_held))), 0, [])
     oracle = oracle_of(held).view_for(SpiderCastParameters(), 1, 3)
     assert table.best_cover(topics, exclude, key) == oracle.best_cover(topics, exclude, key)
     assert table.random_cover(topics, exclude, key) == oracle.random_cover(topics, exclude, key)
@@ -94,9 +95,9 @@ def test_a_table_filled_by_hearsay_answers_as_the_oracle_does(held, question):
 
 
 def test_a_table_is_bounded_and_forgets_whom_it_has_not_heard_of_for_longest():
-    table = InterestTable(node=0, most=3)
+    table = InterestTable(0, InterestExchange(), most=3)
     for node in (1, 2, 3, 1, 4, 0):
-        table.learn(Heard(node, b"at", (7,)), 0, [])
+        table.learn(Heard(node, b"at", Digest(1, 1, (7,))), 0, [])
     known = set()
     while (found := table.random_peer(known, 5)) is not None:
         known.add(found.node)

@@ -17,6 +17,7 @@ from gossamer.cli import (
     check,
     churn,
     ingest,
+    keys,
     messages,
     node,
     plan,
@@ -44,6 +45,7 @@ app = typer.Typer(
 app.add_typer(workload.app, name="workload")
 app.add_typer(churn.app, name="churn")
 app.add_typer(theory.app, name="theory")
+app.add_typer(keys.app, name="keys")
 app.command("ingest")(ingest.ingest)
 app.command("sample")(ingest.sample)
 app.command("profile")(profile.profile)

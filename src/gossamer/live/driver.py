@@ -93,6 +93,11 @@ class Tally:
         self.queued: list[NodeId] = []
         self.refused: list[tuple[NodeId, str]] = []
 
+    def add(self, other: "Tally") -> None:
+        """Count another publication with this one."""
+        self.queued += other.queued
+        self.refused += other.refused
+
 
 class LiveDriver:
     """One live node: a machine, a transport, a clock."""
@@ -167,10 +172,8 @@ class LiveDriver:
         if not self._running:
             return
         now_us = int(self._loop.time() * 1_000_000) + self._offset_us
-        if now_us < earliest_us:
-            now_us = earliest_us
-        if now_us < self._now_us:
-            now_us = self._now_us
+        now_us = max(now_us, earliest_us)
+        now_us = max(now_us, self._now_us)
         self._now_us = now_us
         actions = self._machine.handle(event, now_us)
         if self._record is not None:
@@ -234,25 +237,23 @@ class LiveDriver:
         send, me, guard, tally = self._transport.send, self.node, self._guard, self._tally
         addresses = action.addresses
         patient = tally is None or tally.patient
+        is_data = isinstance(message, Data)
         for index, node in enumerate(action.to):
             if guard is not None and not guard.lets_out(node, message):
                 reason: str | None = "may not subscribe"
             else:
                 reason = send(me, node, addresses[index] if addresses else b"", frame, patient)
             if reason is not None:
-                self._on_refused(node, message, reason)
-            if tally is not None and isinstance(message, Data):
+                self.counts[f"refused: {reason}"] += 1
+                if is_data and self._loop is not None:
+                    # Later: the machine is answering another event just now.
+                    self._loop.call_soon(self.give, Refused(node, message))
+            if tally is not None and is_data:
                 tally.sequence = message.sequence
                 if reason is None:
                     tally.queued.append(node)
                 else:
                     tally.refused.append((node, reason))
-
-    def _on_refused(self, node: NodeId, message: Any, reason: str) -> None:
-        self.counts[f"refused: {reason}"] += 1
-        if isinstance(message, Data) and self._loop is not None:
-            # Later: the machine is answering another event just now.
-            self._loop.call_soon(self.give, Refused(node, message))
 
     def _set_timer(self, action: SetTimer) -> None:
         assert self._loop is not None

@@ -28,6 +28,7 @@ class Link(asyncio.Protocol):
         "_flush_is_due",
         "_handshake",
         "_holds",
+        "_is_ending",
         "_loop",
         "_pending",
         "_pending_bytes",
@@ -37,6 +38,7 @@ class Link(asyncio.Protocol):
         "_waiters",
         "_written_bytes",
         "address",
+        "bytes_in",
         "dialled",
         "expected",
         "frames_in",
@@ -48,7 +50,6 @@ class Link(asyncio.Protocol):
         "name",
         "node",
         "offences",
-        "bytes_in",
         "used_at",
     )
 
@@ -78,6 +79,8 @@ class Link(asyncio.Protocol):
         self._pending_bytes = 0
         self._written_bytes = 0
         self._flush_is_due = False
+        # The link is closing: what still comes is not read.
+        self._is_ending = False
         self._holds: set[str] = set()
         self._waiters: list[asyncio.Future[None]] = []
         self._budget = float(sockets.limits.frames_per_second)
@@ -117,7 +120,7 @@ class Link(asyncio.Protocol):
             position = end
             frames += 1
             take(self, data[start:end])
-            if not self.is_up:
+            if self._is_ending:
                 return
             take = self._sockets.receive
         self._rest = data[position:]
@@ -209,8 +212,9 @@ class Link(asyncio.Protocol):
 
     def close(self, reason: str = "", offence: bool = False) -> None:
         """End the link, saying why; what is queued still leaves."""
-        if self._transport is None or self._transport.is_closing():
+        if self._transport is None or self._is_ending:
             return
+        self._is_ending = True
         if offence or not self.is_up:
             self._sockets.on_refused(self, reason)
         if reason:
@@ -221,6 +225,7 @@ class Link(asyncio.Protocol):
 
     def abort(self) -> None:
         """End the link at once; what is queued is lost."""
+        self._is_ending = True
         if self._transport is not None:
             self._transport.abort()
 
@@ -268,6 +273,7 @@ class Link(asyncio.Protocol):
                 waiter.set_result(None)
 
     def _end(self) -> None:
+        self._is_ending = True
         self._transport = None
         self._pending.clear()
         self._pending_bytes = 0

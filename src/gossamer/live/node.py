@@ -61,7 +61,17 @@ Validator = Callable[[Message], Verdict | Awaitable[Verdict]]
 class _Topic:
     """What this node does with a topic."""
 
-    __slots__ = ("id", "latencies", "name", "payload_bytes", "publishers", "secret", "subscriptions", "validator")
+    __slots__ = (
+        "id",
+        "is_held",
+        "latencies",
+        "name",
+        "payload_bytes",
+        "publishers",
+        "secret",
+        "subscriptions",
+        "validator",
+    )
 
     def __init__(self, name: str, topic: TopicId, secret: bytes, payload_bytes: int) -> None:
         self.name = name
@@ -72,6 +82,8 @@ class _Topic:
         self.publishers = 0
         self.validator: Validator | None = None
         self.latencies: Histogram | None = None
+        # Whether the machine has been told of it.
+        self.is_held = False
 
     @property
     def role(self) -> int:
@@ -289,7 +301,7 @@ class Node:
     async def ready(self, topic: str, peers: int = 1, timeout: float = 10.0) -> None:
         """Wait until at least so many neighbours hold the topic too; TimeoutError if that takes too long."""
         state = self._by_name.get(topic)
-        if state is None or not state.role:
+        if state is None or not state.is_held:
             raise InputError(f"{topic!r} is neither followed nor opened by this node; subscribe to it first")
         if len(self._overlay.neighbours_on(state.id)) >= peers:
             return
@@ -329,23 +341,35 @@ class Node:
         A topic that is neither followed nor opened is opened, and waited for. `slow="block"` waits for links that are
         slow; `slow="drop"` leaves them out, as the receipt says.
         """
-        if self._driver is None:
+        if self._sockets is None:
             raise InputError("start the node before you publish: async with gossamer.Node(...) as node")
-        states = await self._ready_topics((topic,) if isinstance(topic, str) else tuple(topic), timeout)
+        state = self._by_name.get(topic) if type(topic) is str else None
+        if state is not None and state.is_held:
+            states: Sequence[_Topic] = (state,)
+        else:
+            states = await self._ready_topics((topic,) if isinstance(topic, str) else tuple(topic), timeout)
+            state = states[0]
         content = payload if type(payload) is bytes and codec == "bytes" else find_codec(codec).encode(payload)
-        for state in states:
-            if len(content) > state.payload_bytes:
-                raise InputError(
-                    f"the payload has {len(content):,} bytes; {state.name!r} takes {state.payload_bytes:,}"
-                )
-        groups = [states] if self._stack.discloses or len(states) == 1 else [[state] for state in states]
+        for each in states:
+            if len(content) > each.payload_bytes:
+                raise InputError(f"the payload has {len(content):,} bytes; {each.name!r} takes {each.payload_bytes:,}")
         patient = slow == "block"
-        tallies = [self._publish(group, content, patient) for group in groups]
+        if len(states) == 1 or self._stack.discloses:
+            tally = self._publish(states, content, patient)
+        else:
+            # Whoever holds one of the topics must not hear of the others.
+            tally = self._publish(states[:1], content, patient)
+            for each in states[1:]:
+                tally.add(self._publish((each,), content, patient))
         self._since_turn += 1
         if self._since_turn >= TURN_EVERY:
             self._since_turn = 0
             await asyncio.sleep(0)
-        return await self._receipt(states[0], tallies, wait, patient)
+        sent = 0
+        if wait == "sent" or (patient and self._sockets.has_slow):
+            sent = await self._wait_for(tally, wait, patient)
+        refused = tuple((f"{node:016x}", reason) for node, reason in tally.refused) if tally.refused else ()
+        return Receipt(state.name, tally.sequence, len(tally.queued), sent, refused)
 
     def _publish(self, states: Sequence[_Topic], content: bytes, patient: bool) -> Tally:
         driver = self._driver
@@ -364,21 +388,17 @@ class Node:
                     subscription.put(Deliver(state.id, sealed, self.id, tally.sequence, 0, driver.now_us))
         return tally
 
-    async def _receipt(self, state: _Topic, tallies: Sequence[Tally], wait: str, patient: bool) -> Receipt:
+    async def _wait_for(self, tally: Tally, wait: str, patient: bool) -> int:
+        """Wait for slow links, and until copies have left where that is wanted; answers how many have."""
         assert self._sockets is not None
-        queued = tallies[0].queued if len(tallies) == 1 else [node for tally in tallies for node in tally.queued]
-        refused: tuple[tuple[str, str], ...] = ()
-        for tally in tallies:
-            refused += tuple((f"{node:016x}", reason) for node, reason in tally.refused)
         sent = 0
-        if patient or wait == "sent":
-            for node in queued:
-                link = self._sockets.link(node)
-                if link is not None and link.is_slow and patient:
-                    await link.drained()
-                if wait == "sent" and link is not None:
-                    sent += await link.emptied()
-        return Receipt(state.name, tallies[0].sequence, len(queued), sent, refused)
+        for node in tally.queued:
+            link = self._sockets.link(node)
+            if link is not None and patient:
+                await link.drained()
+            if link is not None and wait == "sent":
+                sent += await link.emptied()
+        return sent
 
     async def _ready_topics(self, names: tuple[str, ...], timeout: float) -> list[_Topic]:
         if not names:
@@ -386,7 +406,7 @@ class Node:
         found = []
         for name in dict.fromkeys(names):
             state = self._by_name.get(name)
-            if state is None or not state.role:
+            if state is None or not state.is_held:
                 self.open_publisher(name)
                 self._opened[name] = None
                 await self.ready(name, 1, timeout)
@@ -598,7 +618,8 @@ class Node:
             if state.role:
                 raise InputError("start the node first: async with gossamer.Node(...) as node")
             return
-        if not state.role:
+        state.is_held = bool(state.role)
+        if not state.is_held:
             self._driver.give(Unsubscribe(state.id))
             if state.validator is None:
                 self._topics.pop(state.id, None)

@@ -8,6 +8,7 @@ longer, and what goes to it is refused and counted.
 
 import asyncio
 import logging
+import os
 import ssl
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -152,6 +153,11 @@ class Sockets:
         """Every link that stands, and whether it is kept."""
         for node, link in self._by_node.items():
             yield link, node in self._kept
+
+    @property
+    def has_slow(self) -> bool:
+        """Whether any queue is long."""
+        return bool(self._slow)
 
     def hold(self, why: str) -> None:
         """Read from nobody for a while: a reader of this node is slow."""
@@ -366,7 +372,6 @@ def _words(error: Any) -> str:
         return f"its certificate is not good: {error.verify_message}"
     if isinstance(error, ssl.SSLError):
         return f"TLS: {(error.reason or 'failed').replace('_', ' ').lower()}"
-    if isinstance(error, OSError) and error.strerror:
-        text = error.strerror.partition("[")[0].strip()
-        return text or str(error)
+    if isinstance(error, OSError) and error.errno is not None and error.errno > 0:
+        return os.strerror(error.errno).lower()
     return str(error)

@@ -14,6 +14,10 @@ Differs: a newcomer asks again every period until somebody has introduced it, an
 goes back to its first contacts. The paper's joins are never lost.
 Differs: a node holds at most one exchange open; a reply that comes after the next request went out is
 dropped.
+Differs: where asked to (`rejoin_us`) a node now and then shuffles with one of its first contacts instead of its oldest peer.
+Two large halves that were parted for long know nobody of each other any more, and would stay two networks.
+
+A live node may know where its contacts are but not who: `Peer(0, address)`. Such a contact is asked and never kept.
 """
 
 from collections.abc import Sequence
@@ -22,12 +26,14 @@ from typing import Annotated, Any, ClassVar
 from msgspec import Meta, Struct
 
 from gossamer.model.values.draw import Purpose, below, draw, stepped
-from gossamer.model.values.ids import NodeId, TopicId
+from gossamer.model.values.ids import NodeId
 from gossamer.model.values.time import PERIOD_US_MAX, SECOND_US
+from gossamer.protocols.interest_exchange import InterestExchange
 from gossamer.protocols.interface import (
     NOTHING,
     Action,
     Address,
+    Digest,
     Event,
     Fact,
     Heard,
@@ -35,14 +41,13 @@ from gossamer.protocols.interface import (
     MessageReceived,
     Observe,
     Peer,
+    PeerDown,
     PeerMisbehaved,
     Send,
     SetTimer,
     Started,
-    Subscribe,
     Timer,
     TimerFired,
-    Unsubscribe,
     ViewChanged,
 )
 
@@ -62,6 +67,14 @@ class CyclonParameters(Struct, frozen=True, kw_only=True):
     period_us: Annotated[
         int, Meta(ge=1, le=PERIOD_US_MAX, description="Paper: 10 s. Microseconds between a node's shuffles")
     ] = 10 * SECOND_US
+    rejoin_us: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=PERIOD_US_MAX,
+            description="Chosen: 0, never, as in the paper. Microseconds between shuffles with a first contact",
+        ),
+    ] = 0
 
     def problem(self) -> str | None:
         """What is wrong with the parameters together, if anything."""
@@ -70,18 +83,14 @@ class CyclonParameters(Struct, frozen=True, kw_only=True):
         return None
 
 
-# Chosen: topics that one entry may carry; more are refused where they are decoded.
-Interest = Annotated[tuple[TopicId, ...], Meta(max_length=10_000)]
-
-
 class Entry(Struct, frozen=True, array_like=True, gc=False):
     """A peer as one view knows it."""
 
     node: NodeId
     age: int
     address: Address = b""
-    # What the peer holds, where interests are carried along.
-    interest: Interest = ()
+    # What the peer holds, where interests are carried along and it is known.
+    digest: Digest | None = None
 
 
 class ShuffleRequest(Message, frozen=True, array_like=True, gc=False, tag="cyclon_request"):
@@ -128,29 +137,31 @@ class Cyclon:
         "_addresses",
         "_ages",
         "_asked",
-        "_carries",
+        "_asks_anybody",
         "_contacts",
+        "_digests",
         "_due_us",
+        "_exchange",
         "_given",
-        "_interest",
-        "_interests",
         "_introduced",
         "_joins",
         "_node",
         "_nodes",
         "_parameters",
+        "_rejoin_us",
         "_seed",
     )
 
     MESSAGES: ClassVar[tuple[type[Message], ...]] = (ShuffleRequest, ShuffleReply, Join, JoinWalk, Introduction)
     TIMERS: ClassVar[tuple[type[Timer], ...]] = (ShuffleDue,)
 
-    def __init__(self, parameters: CyclonParameters, seed: int, node: NodeId, carries_interests: bool = False) -> None:
+    def __init__(
+        self, parameters: CyclonParameters, seed: int, node: NodeId, exchange: InterestExchange | None = None
+    ) -> None:
         self._parameters = parameters
-        self._carries = carries_interests
-        # What this node holds, and what each entry of its view does; empty unless interests are carried.
-        self._interest: tuple[TopicId, ...] = ()
-        self._interests: list[tuple[TopicId, ...]] = []
+        # Where interests are carried along: what this node holds, and what each entry of its view does.
+        self._exchange = exchange
+        self._digests: list[Digest | None] = []
         self._seed = seed
         self._node = node
         self._address = b""
@@ -161,7 +172,10 @@ class Cyclon:
         self._joins = 0
         self._introduced = False
         self._due_us = 0
+        self._rejoin_us = 0
         self._asked: NodeId | None = None
+        # The exchange that is open is with a contact of unknown name.
+        self._asks_anybody = False
         self._given: list[NodeId] = []
 
     def view(self) -> list[Entry]:
@@ -176,38 +190,44 @@ class Cyclon:
             return self._on_shuffle_due(now_us, out)
         if isinstance(event, Started):
             return self._on_started(event, now_us, out)
-        if self._carries and isinstance(event, (Subscribe, Unsubscribe)):
-            self._on_interest(event)
+        if isinstance(event, PeerDown):
+            return self._on_peer_down(event)
         return NOTHING
 
     def learn(self, fact: Fact, now_us: int, out: list[Action]) -> Sequence[Fact]:
         """Membership stands lowest: there is nobody to learn from."""
         return NOTHING
 
-    def _on_interest(self, event: Subscribe | Unsubscribe) -> None:
-        held = dict.fromkeys(self._interest)
-        held.pop(event.topic, None)
-        if isinstance(event, Subscribe):
-            held[event.topic] = None
-        self._interest = tuple(held)
-
     def _me(self) -> Entry:
-        return Entry(self._node, 0, self._address, self._interest)
+        return Entry(self._node, 0, self._address, None if self._exchange is None else self._exchange.digest())
+
+    def _on_peer_down(self, event: PeerDown) -> Sequence[Fact]:
+        """Who cannot be reached leaves the view at once.
+
+        Only where interests are carried: there it is others who are told of, and an overlay waits for them. Alone, Cyclon's
+        neighbours are its view, and its kernel lets them grow old as the paper says.
+        """
+        if self._exchange is None or event.hung_up or event.node not in self._nodes:
+            return NOTHING
+        self._remove(self._nodes.index(event.node))
+        return (ViewChanged((event.node,), ()),)
 
     def _on_started(self, event: Started, now_us: int, out: list[Action]) -> Sequence[Fact]:
         self._address = event.address
         # Chosen: a random phase, so that nodes started together do not shuffle in step.
         phase = draw(self._seed, self._node, Purpose.CYCLON_PHASE, now_us) % self._parameters.period_us
         self._due_us = now_us
+        self._rejoin_us = now_us + self._parameters.rejoin_us
         out.append(SetTimer(now_us + phase, ShuffleDue()))
-        self._contacts = event.contacts
+        # One of the contacts may be this node itself, by another way.
+        self._contacts = tuple(peer for peer in event.contacts if not peer.address or peer.address != self._address)
         self._introduced = not event.joining
         if event.joining:
             self._ask_to_join(out)
             return NOTHING
         added: list[NodeId] = []
-        for contact in event.contacts:
-            if self._has_room_for(contact.node):
+        for contact in self._contacts:
+            if self._has_room_for(contact.node) and not _is_unnamed(contact):
                 self._append(Entry(contact.node, 0, contact.address))
                 added.append(contact.node)
         return (ViewChanged((), tuple(added)),) if added else NOTHING
@@ -238,23 +258,41 @@ class Cyclon:
             return NOTHING
         # Paper: "increase by one the age of all neighbors", "select neighbor Q with the highest age" (section 3).
         self._ages = [min(age + 1, OLDEST_AGE) for age in self._ages]
-        oldest = self._ages.index(max(self._ages))
-        asked = self._remove(oldest)
+        contact = self._contact_due(now_us)
+        removed: tuple[NodeId, ...] = ()
+        if contact is None:
+            asked = self._remove(self._ages.index(max(self._ages)))
+            removed = (asked.node,)
+        else:
+            asked = Entry(contact.node, 0, contact.address)
+            if not _is_unnamed(contact) and contact.node in self._nodes:
+                asked = self._remove(self._nodes.index(contact.node))
+                removed = (asked.node,)
         # Paper: "and l - 1 other random neighbors" ... "replace Q's entry with a new entry of age 0 and with
         # P's address".
         count = min(self._parameters.shuffle_length - 1, len(self._nodes))
         self._choose(count, Purpose.CYCLON_SHUFFLE, now_us, item=0)
         entries = self._first(count)
         self._asked = asked.node
+        self._asks_anybody = contact is not None and _is_unnamed(contact)
         self._given = [entry.node for entry in entries]
         request = ShuffleRequest((self._me(), *entries))
         out.append(_send(Peer(asked.node, asked.address), request))
-        return (ViewChanged((asked.node,), ()),)
+        return (ViewChanged(removed, ()),) if removed else NOTHING
+
+    def _contact_due(self, now_us: int) -> Peer | None:
+        """The first contact to shuffle with now, if one is due."""
+        if not self._parameters.rejoin_us or not self._contacts or now_us < self._rejoin_us:
+            return None
+        self._rejoin_us = now_us + self._parameters.rejoin_us
+        return self._next_contact()
 
     def _on_shuffle_reply(self, sender: NodeId, message: ShuffleReply, out: list[Action]) -> Sequence[Fact]:
-        if sender != self._asked:
+        # Anybody may offer entries by a request at any time, so a reply from anybody takes no more on trust.
+        if sender != self._asked and not self._asks_anybody:
             return NOTHING
         given, self._asked, self._given = self._given, None, []
+        self._asks_anybody = False
         return self._take_in(sender, message.entries, given, out)
 
     # The passive side.
@@ -280,7 +318,10 @@ class Cyclon:
         added: list[NodeId] = []
         replaceable = iter(given)
         for entry in entries[: self._parameters.shuffle_length]:
-            if entry.node == self._node or entry.node in self._nodes:
+            if entry.node == self._node:
+                continue
+            if entry.node in self._nodes:
+                self._renew(entry, is_its_own=entry.node == sender)
                 continue
             if len(self._nodes) >= self._parameters.view_size:
                 # Between a request and its reply other exchanges may have replaced what was given, and this very
@@ -294,18 +335,21 @@ class Cyclon:
                 self._append(entry)
             added.append(entry.node)
         facts: list[Fact] = [ViewChanged(tuple(removed), tuple(added))] if added else []
-        if self._carries:
+        if self._exchange is not None:
             heard = entries[: self._parameters.shuffle_length]
-            facts += [Heard(entry.node, entry.address, entry.interest) for entry in heard if entry.interest]
+            facts += [Heard(entry.node, entry.address, entry.digest) for entry in heard if entry.digest is not None]
         return facts
 
     # Joining: random walks from an introducer, so that in-degrees stay even.
 
     def _ask_to_join(self, out: list[Action]) -> None:
         if self._contacts:
-            contact = self._contacts[self._joins % len(self._contacts)]
-            self._joins += 1
-            out.append(_send(contact, Join(Peer(self._node, self._address))))
+            out.append(_send(self._next_contact(), Join(Peer(self._node, self._address))))
+
+    def _next_contact(self) -> Peer:
+        contact = self._contacts[self._joins % len(self._contacts)]
+        self._joins += 1
+        return contact
 
     def _on_join(self, message: Join, now_us: int, out: list[Action]) -> Sequence[Fact]:
         # Paper: the introducer starts as many walks as a view has entries, each as long as the mean path.
@@ -331,7 +375,10 @@ class Cyclon:
     def _end_walk(self, message: JoinWalk, now_us: int, out: list[Action]) -> Sequence[Fact]:
         """Paper: the last node replaces a random neighbour by the newcomer, who gets that neighbour."""
         newcomer = message.newcomer
-        if newcomer.node == self._node or newcomer.node in self._nodes:
+        if newcomer.node == self._node:
+            return NOTHING
+        if newcomer.node in self._nodes:
+            self._renew(Entry(newcomer.node, 0, newcomer.address), is_its_own=True)
             return NOTHING
         if len(self._nodes) < self._parameters.view_size:
             # Chosen: a node with room keeps all its neighbours and offers itself.
@@ -349,15 +396,29 @@ class Cyclon:
     def _on_introduction(self, message: Introduction) -> Sequence[Fact]:
         self._introduced = True
         entry = message.entry
+        heard: tuple[Fact, ...] = ()
+        if self._exchange is not None and entry.digest is not None:
+            heard = (Heard(entry.node, entry.address, entry.digest),)
+        if entry.node in self._nodes:
+            self._renew(entry, is_its_own=False)
         if not self._has_room_for(entry.node):
-            return NOTHING
+            return heard
         self._append(entry)
-        return (ViewChanged((), (entry.node,)),)
+        return (ViewChanged((), (entry.node,)), *heard)
 
     # The view.
 
     def _has_room_for(self, node: NodeId) -> bool:
         return node != self._node and len(self._nodes) < self._parameters.view_size and node not in self._nodes
+
+    def _renew(self, entry: Entry, is_its_own: bool) -> None:
+        """A known peer's address and interest, where this is later news of it; addresses may change."""
+        position = self._nodes.index(entry.node)
+        if entry.address and (is_its_own or entry.age < self._ages[position]):
+            self._addresses[position] = entry.address
+        known = self._digests[position]
+        if entry.digest is not None and (known is None or entry.digest.version > known.version):
+            self._digests[position] = entry.digest
 
     def _choose(self, count: int, purpose: Purpose, now_us: int, item: int) -> None:
         """Move `count` random entries to the front: the first steps of a Fisher-Yates shuffle."""
@@ -376,32 +437,37 @@ class Cyclon:
         return count if has_more else count - 1
 
     def _swap(self, one: int, other: int) -> None:
-        columns: tuple[list[Any], ...] = (self._nodes, self._ages, self._addresses, self._interests)
+        columns: tuple[list[Any], ...] = (self._nodes, self._ages, self._addresses, self._digests)
         for column in columns:
             column[one], column[other] = column[other], column[one]
 
     def _first(self, count: int) -> tuple[Entry, ...]:
-        columns = self._nodes[:count], self._ages[:count], self._addresses[:count], self._interests[:count]
+        columns = self._nodes[:count], self._ages[:count], self._addresses[:count], self._digests[:count]
         return tuple(Entry(*row) for row in zip(*columns, strict=True))
 
     def _append(self, entry: Entry) -> None:
         self._nodes.append(entry.node)
         self._ages.append(_age(entry.age))
         self._addresses.append(entry.address)
-        self._interests.append(entry.interest)
+        self._digests.append(entry.digest)
 
     def _replace(self, position: int, entry: Entry) -> Entry:
-        gone = Entry(self._nodes[position], self._ages[position], self._addresses[position], self._interests[position])
+        gone = Entry(self._nodes[position], self._ages[position], self._addresses[position], self._digests[position])
         self._nodes[position] = entry.node
         self._ages[position] = _age(entry.age)
         self._addresses[position] = entry.address
-        self._interests[position] = entry.interest
+        self._digests[position] = entry.digest
         return gone
 
     def _remove(self, position: int) -> Entry:
         """Take an entry out; the last entry moves into its place."""
-        last = Entry(self._nodes.pop(), self._ages.pop(), self._addresses.pop(), self._interests.pop())
+        last = Entry(self._nodes.pop(), self._ages.pop(), self._addresses.pop(), self._digests.pop())
         return self._replace(position, last) if position < len(self._nodes) else last
+
+
+def _is_unnamed(contact: Peer) -> bool:
+    """A contact that is known by its address alone."""
+    return contact.node == 0 and bool(contact.address)
 
 
 def _age(age: int) -> int:

@@ -7,24 +7,24 @@ along shortest paths, at the price of a message over almost every link of the to
 from collections.abc import Sequence
 from typing import ClassVar
 
-from gossamer.model.values.ids import NodeId
+from gossamer.model.values.ids import NodeId, TopicId
 from gossamer.protocols.held import Held
 from gossamer.protocols.interface import (
     NOTHING,
     Action,
+    Arrived,
     Data,
     Event,
     Fact,
     Message,
     MessageReceived,
-    Observe,
     Overlay,
-    PeerMisbehaved,
     Publish,
     Send,
     Subscribe,
     Timer,
     Unsubscribe,
+    Validated,
 )
 
 
@@ -36,20 +36,23 @@ class Flood:
     MESSAGES: ClassVar[tuple[type[Message], ...]] = (Data,)
     TIMERS: ClassVar[tuple[type[Timer], ...]] = ()
 
-    def __init__(self, overlay: Overlay, node: NodeId) -> None:
+    def __init__(self, overlay: Overlay, node: NodeId, held: Held | None = None) -> None:
         self._overlay = overlay
         self._node = node
-        self._held = Held(node)
+        self._held = held or Held(node)
 
     def handle(self, event: Event, now_us: int, out: list[Action]) -> Sequence[Fact]:
         """The part contract (`interface.Part`)."""
         match event:
             case MessageReceived():
-                self._on_data(event.sender, event.message, out)
+                return self._on_data(event.sender, event.message, out)
             case Publish():
                 data = self._held.publish(event, Data, now_us)
                 if data is not None:
                     self._pass_on(data, self._node, out)
+            case Validated():
+                judged, facts = self._held.settle(event, out)
+                return facts if judged is None else self._accept(judged.sender, judged.data, out)
             case Subscribe() | Unsubscribe():
                 self._held.set_interest(event)
         return NOTHING
@@ -58,14 +61,28 @@ class Flood:
         """The overlay is asked when a message is to be sent."""
         return NOTHING
 
-    def _on_data(self, sender: NodeId, data: Data, out: list[Action]) -> None:
-        if data.topic not in self._held.roles:
-            # An interest that has just changed, or a peer that does not care; never relayed, never delivered.
-            out.append(Observe(PeerMisbehaved(sender, "sent a topic that this node does not hold")))
-        elif self._held.add(data.publisher, data.sequence):
-            self._pass_on(self._held.take_in(data, out), sender, out)
+    def _on_data(self, sender: NodeId, data: Data, out: list[Action]) -> Sequence[Fact]:
+        held = self._held
+        if held.refuses(sender, data, out) or not held.add(data.publisher, data.sequence):
+            return NOTHING
+        if held.judges(sender, data, True, out):
+            return NOTHING
+        return self._accept(sender, data, out)
+
+    def _accept(self, sender: NodeId, data: Data, out: list[Action]) -> Sequence[Fact]:
+        onward = self._held.take_in(data, out)
+        self._pass_on(onward, sender, out)
+        return (Arrived(onward, sender),) if self._held.recovers else NOTHING
 
     def _pass_on(self, data: Data, came_from: NodeId, out: list[Action]) -> None:
-        receivers = tuple(node for node in self._overlay.neighbours_on(data.topic) if node != came_from)
+        neighbours = self._overlay.neighbours_on(data.topic)
+        if data.also:
+            neighbours = neighbours_on_any(self._overlay, self._held.topics_of(data))
+        receivers = tuple([node for node in neighbours if node != came_from])
         if receivers:
             out.append(Send(receivers, data))
+
+
+def neighbours_on_any(overlay: Overlay, topics: Sequence[TopicId]) -> Sequence[NodeId]:
+    """The neighbours that hold one of these topics, each once, by id: a message of several topics crosses a link once."""
+    return sorted({node: None for topic in topics for node in overlay.neighbours_on(topic)})

@@ -14,7 +14,7 @@ Differs: who gets an event with no time left delivers it and does not pass it on
 
 from collections import deque
 from collections.abc import Sequence
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta, Struct
 
@@ -24,8 +24,8 @@ from gossamer.protocols.held import Held
 from gossamer.protocols.interface import (
     NOTHING,
     Action,
+    Arrived,
     Data,
-    Deliver,
     Event,
     Fact,
     Message,
@@ -40,6 +40,7 @@ from gossamer.protocols.interface import (
     Timer,
     TimerFired,
     Unsubscribe,
+    Validated,
 )
 
 # Chosen: subscriptions remembered of one peer (what it has beyond that reaches it by gossip alone), and peers that
@@ -106,11 +107,11 @@ class Gossip:
     MESSAGES: ClassVar[tuple[type[Message], ...]] = (GossipData, Subscriptions)
     TIMERS: ClassVar[tuple[type[Timer], ...]] = (HandleDue,)
 
-    def __init__(self, parameters: GossipParameters, seed: int, node: NodeId) -> None:
+    def __init__(self, parameters: GossipParameters, seed: int, node: NodeId, held: Held | None = None) -> None:
         self._parameters = parameters
         self._seed = seed
         self._node = node
-        self._held = Held(node)
+        self._held = held or Held(node)
         # The paper's cache: what each neighbour subscribes to, as it said; and what others have said.
         self._neighbours: dict[NodeId, dict[TopicId, None]] = {}
         self._strangers: dict[NodeId, dict[TopicId, None]] = {}
@@ -122,9 +123,12 @@ class Gossip:
             case MessageReceived(message=Subscriptions()):
                 self._on_subscriptions(event.sender, event.message)
             case MessageReceived():
-                self._put_in_buffer(event.sender, event.message, now_us, out)
+                return self._put_in_buffer(event.sender, event.message, now_us, out)
             case TimerFired():
-                self._on_handle_due(now_us, out)
+                return self._on_handle_due(now_us, out)
+            case Validated():
+                judged, facts = self._held.settle(event, out)
+                return facts if judged is None else self._accept(judged.sender, judged.data, out)
             case Publish():
                 self._on_publish(event, now_us, out)
             case Subscribe() | Unsubscribe():
@@ -178,32 +182,46 @@ class Gossip:
             # Its own name is remembered already; the buffer takes it as it takes any copy.
             self._put_in_buffer(self._node, data, now_us, out)
 
-    def _put_in_buffer(self, sender: NodeId, data: GossipData, now_us: int, out: list[Action]) -> None:
+    def _put_in_buffer(self, sender: NodeId, data: GossipData, now_us: int, out: list[Action]) -> Sequence[Fact]:
         if self._parameters.handle_us == 0:
-            self._on_event(sender, data, out)
-        elif len(self._buffer) >= self._parameters.buffer:
+            return self._on_event(sender, data, out)
+        if len(self._buffer) >= self._parameters.buffer:
             out.append(Observe(BufferFull(data.topic, data.publisher, data.sequence)))
         else:
             self._buffer.append((sender, data))
             if len(self._buffer) == 1:
                 out.append(SetTimer(now_us + self._parameters.handle_us, HandleDue()))
+        return NOTHING
 
-    def _on_handle_due(self, now_us: int, out: list[Action]) -> None:
+    def _on_handle_due(self, now_us: int, out: list[Action]) -> Sequence[Fact]:
         if not self._buffer:
-            return
-        self._on_event(*self._buffer.popleft(), out)
+            return NOTHING
+        facts = self._on_event(*self._buffer.popleft(), out)
         if self._buffer:
             out.append(SetTimer(now_us + self._parameters.handle_us, HandleDue()))
+        return facts
 
-    def _on_event(self, sender: NodeId, data: GossipData, out: list[Action]) -> None:
+    def _on_event(self, sender: NodeId, data: GossipData, out: list[Action]) -> Sequence[Fact]:
+        held = self._held
         if sender == self._node:
             self._pass_on(data, data.hops, self._parameters.ttl, sender, out)
-        elif self._held.add(data.publisher, data.sequence):
-            hops = data.hops + 1
-            if self._held.roles.get(data.topic, 0) & Role.FOLLOWS:
-                out.append(Deliver(data.topic, data.payload, data.publisher, data.sequence, hops, data.published_us))
-            # Nobody's word makes an event live longer than this node's own would.
-            self._pass_on(data, hops, min(data.ttl, self._parameters.ttl), sender, out)
+            return NOTHING
+        if not held.topics_of(data):
+            # A node without the topic passes it on all the same; it keeps nothing of it but the name.
+            if held.add(data.publisher, data.sequence):
+                self._pass_on(data, data.hops + 1, min(data.ttl, self._parameters.ttl), sender, out)
+            return NOTHING
+        if held.refuses(sender, data, out) or not held.add(data.publisher, data.sequence):
+            return NOTHING
+        if held.judges(sender, data, True, out):
+            return NOTHING
+        return self._accept(sender, data, out)
+
+    def _accept(self, sender: NodeId, data: Any, out: list[Action]) -> Sequence[Fact]:
+        onward = self._held.take_in(data, out)
+        # Nobody's word makes an event live longer than this node's own would.
+        self._pass_on(data, onward.hops, min(data.ttl, self._parameters.ttl), sender, out)
+        return (Arrived(onward, sender),) if self._held.recovers else NOTHING
 
     def _pass_on(self, data: GossipData, hops: int, ttl: int, came_from: NodeId, out: list[Action]) -> None:
         if ttl <= 0:
@@ -212,13 +230,23 @@ class Gossip:
         # A coin belongs to an event and a neighbour, not to a moment: several events may be handled at once.
         counter = data.publisher * STEPS + data.sequence
         base = draw_base(self._seed, self._node, Purpose.GOSSIP, counter)
+        wanted = (data.topic, *(topic for topic, _ in data.also))
         receivers = tuple(
             node
             for node, topics in self._neighbours.items()
-            if node != came_from and (data.topic in topics or unit(finish((base + node * ITEM_FACTOR) & MASK)) < gamma)
+            if node != came_from
+            and (any(topic in topics for topic in wanted) or unit(finish((base + node * ITEM_FACTOR) & MASK)) < gamma)
         )
         if receivers:
             onward = GossipData(
-                data.topic, data.publisher, data.sequence, hops, data.published_us, data.payload, ttl - 1
+                data.topic,
+                data.publisher,
+                data.sequence,
+                hops,
+                data.published_us,
+                data.payload,
+                data.previous,
+                data.also,
+                ttl - 1,
             )
             out.append(Send(receivers, onward))

@@ -1,35 +1,142 @@
-"""What every dissemination keeps: the topics a node holds, what it has published, and what it has seen."""
+"""What every dissemination keeps: the topics a node holds, what it has published, what it has seen, what is being judged."""
 
-from typing import TypeVar
+from collections import deque
+from collections.abc import Sequence
+from typing import NamedTuple, TypeVar
 
+from gossamer.model.values.errors import MachineMisuse
 from gossamer.model.values.ids import NodeId, Role, TopicId
-from gossamer.protocols.interface import Action, Data, Deliver, Publish, Subscribe, Unsubscribe
+from gossamer.protocols.history import EACH_BYTES, History
+from gossamer.protocols.interface import (
+    NOTHING,
+    Action,
+    Arrived,
+    Data,
+    Deliver,
+    Fact,
+    Observe,
+    Outcome,
+    PeerMisbehaved,
+    Publish,
+    Subscribe,
+    Unsubscribe,
+    Validate,
+    Validated,
+)
 
 # Chosen: 65,536 messages remembered by name, the oldest forgotten first. A copy that comes later than that would
 # be taken for new.
 SEEN_MAX = 65_536
+# Chosen: messages that wait for the application's judgement, and their bytes; the oldest go first.
+JUDGED_MAX = 1_024
+JUDGED_BYTES_MAX = 8 * 2**20
+
+# Plain numbers: an enum's arithmetic costs more than all else here.
+FOLLOWS = int(Role.FOLLOWS)
 
 AnyData = TypeVar("AnyData", bound=Data)
+
+
+def recast(data: Data, kind: type[AnyData], further: int = 0) -> AnyData:
+    """The same message in another class, so many hops further."""
+    return kind(
+        data.topic,
+        data.publisher,
+        data.sequence,
+        data.hops + further,
+        data.published_us,
+        data.payload,
+        data.previous,
+        data.also,
+    )
+
+
+class NotJudged(Fact, frozen=True, array_like=True, gc=False, tag="not_judged"):
+    """A message was dropped, because too many waited for the application's validator."""
+
+    topic: TopicId
+    publisher: NodeId
+    sequence: int
+
+
+class Judged(NamedTuple):
+    """A message that waits for the application's judgement. `relay`: it came to be passed on, not because it was asked for."""
+
+    sender: NodeId
+    data: Data
+    relay: bool
 
 
 class Held:
     """A node's topics, its own sequence, and the names of messages up to a bound."""
 
-    __slots__ = ("_most", "_names", "_node", "_sequence", "roles")
+    __slots__ = (
+        "_discloses",
+        "_judged",
+        "_judged_bytes",
+        "_most",
+        "_names",
+        "_node",
+        "_order",
+        "_previous",
+        "_sequence",
+        "_ticket",
+        "_validated",
+        "history",
+        "recovers",
+        "roles",
+    )
 
-    def __init__(self, node: NodeId, most: int = SEEN_MAX) -> None:
+    def __init__(
+        self,
+        node: NodeId,
+        most: int = SEEN_MAX,
+        history: History | None = None,
+        recovers: bool = False,
+        discloses: bool = True,
+    ) -> None:
         self._node = node
         self._most = most
+        self._discloses = discloses
         self._sequence = 0
-        self._names: dict[tuple[NodeId, int], None] = {}
+        # A set to look into and a queue to forget by: the front of a dict that loses its first entries is slow to find.
+        self._names: set[tuple[NodeId, int]] = set()
+        self._order: deque[tuple[NodeId, int]] = deque()
+        self._previous: dict[TopicId, int] = {}
+        self._validated: dict[TopicId, None] = {}
+        self._judged: dict[int, Judged] = {}
+        self._judged_bytes = 0
+        self._ticket = 0
         self.roles: dict[TopicId, int] = {}
+        # Where messages are kept for those who ask; none is kept where nobody may.
+        self.history = history
+        # Whether recovery stands above and delivers.
+        self.recovers = recovers
+
+    # Topics.
 
     def set_interest(self, event: Subscribe | Unsubscribe) -> None:
         """The node holds a topic, or holds it no longer."""
+        topic = event.topic
         if isinstance(event, Subscribe):
-            self.roles[event.topic] = event.role
+            self.roles[topic] = int(event.role)
+            if event.validates:
+                self._validated[topic] = None
+            else:
+                self._validated.pop(topic, None)
         else:
-            self.roles.pop(event.topic, None)
+            self.roles.pop(topic, None)
+            self._validated.pop(topic, None)
+            self._previous.pop(topic, None)
+            if self.history is not None:
+                self.history.drop(topic)
+
+    def topics_of(self, data: Data) -> list[TopicId]:
+        """The topics of a message that this node holds, in the message's order."""
+        roles = self.roles
+        return [topic for topic in (data.topic, *(also for also, _ in data.also)) if topic in roles]
+
+    # Names.
 
     def knows(self, publisher: NodeId, sequence: int) -> bool:
         """Whether a message is remembered."""
@@ -38,27 +145,139 @@ class Held:
     def add(self, publisher: NodeId, sequence: int) -> bool:
         """Remember a message; says whether it was new."""
         name = (publisher, sequence)
-        if name in self._names:
+        names = self._names
+        if name in names:
             return False
-        self._names[name] = None
-        if len(self._names) > self._most:
-            del self._names[next(iter(self._names))]
+        names.add(name)
+        self._order.append(name)
+        if len(names) > self._most:
+            names.remove(self._order.popleft())
         return True
 
+    # Messages.
+
     def publish(self, event: Publish, kind: type[AnyData], now_us: int) -> AnyData | None:
-        """A message of one's own, with the next number; none on a topic that one does not hold."""
-        if event.topic not in self.roles:
+        """A message of one's own, with the next number; none where one holds none of its topics."""
+        topic, also = event.topic, event.also
+        if also:
+            if not self._discloses:
+                raise MachineMisuse("this system tells nobody which topics a node holds: publish on one at a time")
+            held = [one for one in dict.fromkeys((topic, *also)) if one in self.roles]
+            if not held:
+                return None
+            topic, also = held[0], tuple(held[1:])
+        elif topic not in self.roles:
             return None
-        if self._sequence == 0:
-            # See `interface.Publish`.
-            self._sequence = now_us
-        self._sequence += 1
-        self.add(self._node, self._sequence)
-        return kind(event.topic, self._node, self._sequence, 0, now_us, event.payload)
+        sequence = self._number(event.sequence, now_us)
+        self.add(self._node, sequence)
+        previous = self._previous
+        data = kind(
+            topic,
+            self._node,
+            sequence,
+            0,
+            now_us,
+            event.payload,
+            previous.get(topic, 0),
+            tuple((one, previous.get(one, 0)) for one in also) if also else (),
+        )
+        previous[topic] = sequence
+        for one in also:
+            previous[one] = sequence
+        self.keep(data)
+        return data
+
+    def _number(self, wanted: int, now_us: int) -> int:
+        if wanted and wanted <= self._sequence:
+            raise MachineMisuse(f"a message was to have number {wanted} after number {self._sequence}")
+        # See `interface.Publish`.
+        self._sequence = wanted or (self._sequence or now_us) + 1
+        return self._sequence
+
+    def refuses(self, sender: NodeId, data: Data, out: list[Action]) -> bool:
+        """Whether a message may neither be delivered nor passed on; says why."""
+        if data.topic not in self.roles and not (data.also and self.topics_of(data)):
+            # An interest that has just changed, or a peer that does not care; never relayed, never delivered.
+            reason = "sent a topic that this node does not hold"
+        elif data.previous >= data.sequence or (
+            data.also and any(previous >= data.sequence for _, previous in data.also)
+        ):
+            reason = "sent a message that follows itself"
+        elif data.also and not self._discloses:
+            reason = "sent a message that shows topics to those who may not know them"
+        else:
+            return False
+        out.append(Observe(PeerMisbehaved(sender, reason)))
+        return True
 
     def take_in(self, data: AnyData, out: list[Action]) -> AnyData:
-        """Deliver a new message where the topic is followed; returns it as it goes on, a hop further."""
-        hops = data.hops + 1
-        if self.roles[data.topic] & Role.FOLLOWS:
-            out.append(Deliver(data.topic, data.payload, data.publisher, data.sequence, hops, data.published_us))
-        return type(data)(data.topic, data.publisher, data.sequence, hops, data.published_us, data.payload)
+        """Keep a new message and, where nobody above does, deliver it; returns it as it goes on, a hop further."""
+        onward = recast(data, type(data), 1)
+        if self.history is not None:
+            self.keep(onward)
+        if not self.recovers:
+            self.deliver(onward, out)
+        return onward
+
+    def keep(self, data: Data) -> None:
+        """Keep a message for those who ask."""
+        if self.history is not None:
+            if not data.also:
+                self.history.put(data.topic, data)
+            else:
+                for topic in self.topics_of(data):
+                    self.history.put(topic, data)
+
+    def deliver(self, data: Data, out: list[Action]) -> None:
+        """Hand a message to the application, where it follows one of its topics."""
+        topic = data.topic
+        also: tuple[TopicId, ...] = ()
+        if data.also:
+            followed = [one for one in self.topics_of(data) if self.roles[one] & FOLLOWS]
+            if not followed:
+                return
+            topic, also = followed[0], tuple(followed[1:])
+        elif not self.roles.get(topic, 0) & FOLLOWS:
+            return
+        out.append(Deliver(topic, data.payload, data.publisher, data.sequence, data.hops, data.published_us, also))
+
+    # Judgement.
+
+    def judges(self, sender: NodeId, data: Data, relay: bool, out: list[Action]) -> bool:
+        """Where a topic of the message validates: ask the application, and have the message wait."""
+        if not self._validated:
+            return False
+        topic = next((one for one in self.topics_of(data) if one in self._validated), None)
+        if topic is None:
+            return False
+        self._ticket += 1
+        self._judged[self._ticket] = Judged(sender, data, relay)
+        self._judged_bytes += len(data.payload) + EACH_BYTES
+        out.append(Validate(self._ticket, topic, data.payload, data.publisher, data.sequence, data.published_us))
+        while len(self._judged) > JUDGED_MAX or self._judged_bytes > JUDGED_BYTES_MAX:
+            dropped = self._pop_judged(next(iter(self._judged)))
+            if dropped is not None:
+                out.append(Observe(NotJudged(dropped.data.topic, dropped.data.publisher, dropped.data.sequence)))
+        return True
+
+    def settle(self, event: Validated, out: list[Action]) -> tuple[Judged | None, Sequence[Fact]]:
+        """What the application judged: a message to deliver and pass on, or what became of one that is not to be passed on."""
+        judged = self._pop_judged(event.ticket)
+        if judged is None or not self.topics_of(judged.data):
+            return None, NOTHING
+        if event.outcome == Outcome.REJECT:
+            # Whatever follows it waits, and is told that it is lost: a rejected message may be anybody's.
+            out.append(Observe(PeerMisbehaved(judged.sender, "sent a message that the validator rejects")))
+        elif event.outcome == Outcome.IGNORE:
+            return None, (Arrived(judged.data, judged.sender, wanted=False),) if self.recovers else NOTHING
+        elif judged.relay:
+            return judged, NOTHING
+        else:
+            return None, (Arrived(self.take_in(judged.data, out), judged.sender),)
+        return None, NOTHING
+
+    def _pop_judged(self, ticket: int) -> Judged | None:
+        judged = self._judged.pop(ticket, None)
+        if judged is not None:
+            self._judged_bytes -= len(judged.data.payload) + EACH_BYTES
+        return judged

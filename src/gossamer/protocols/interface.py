@@ -65,6 +65,18 @@ class Peer(Value, frozen=True, array_like=True, gc=False):
     address: Address = b""
 
 
+# Chosen: 64 topics, 0.6 kB; interests up to this size travel whole.
+DIGEST_TOPICS = 64
+
+
+class Digest(Value, frozen=True, array_like=True, gc=False):
+    """What a node holds, in short (`interest_exchange.py`): how many topics, and all of them or a sample."""
+
+    version: int
+    count: int
+    topics: Annotated[tuple[TopicId, ...], msgspec.Meta(max_length=DIGEST_TOPICS)]
+
+
 class Outcome(IntEnum):
     """What an application's validator said of a message."""
 
@@ -137,9 +149,13 @@ class PeerUp(Value, frozen=True, array_like=True, gc=False, tag="up"):
 
 
 class PeerDown(Value, frozen=True, array_like=True, gc=False, tag="down"):
-    """A kept connection ended, or one asked for could not be made."""
+    """A kept connection ended, one asked for could not be made, or a message for which there was none could not be sent.
+
+    The node could not be reached: parts that know of it forget it. `hung_up`: it is there, and keeps the connection no longer.
+    """
 
     node: NodeId
+    hung_up: bool = False
 
 
 class TimerFired(Value, frozen=True, array_like=True, gc=False, tag="timer"):
@@ -278,7 +294,7 @@ class Heard(Fact, frozen=True, array_like=True, gc=False, tag="heard"):
 
     node: NodeId
     address: Address
-    interest: tuple[TopicId, ...]
+    digest: Digest
 
 
 class PeerMisbehaved(Fact, frozen=True, array_like=True, gc=False, tag="peer_misbehaved"):

@@ -15,6 +15,7 @@ from gossamer.model.values.ids import NodeId
 from gossamer.protocols.cyclon import Cyclon
 from gossamer.protocols.flood import Flood
 from gossamer.protocols.gossip import Gossip
+from gossamer.protocols.interest_exchange import InterestExchange
 from gossamer.protocols.interface import (
     Action,
     Event,
@@ -38,7 +39,7 @@ VERSION = 2
 FRAME_BYTES_MAX = 16 * 1024 * 1024
 
 # Every part there is: their messages and timers are what a record or a wire may hold.
-PARTS: tuple[type[Part], ...] = (Cyclon, SpiderCast, Prober, Stan, Flood, Tree, Unstructured, Gossip)
+PARTS: tuple[type[Part], ...] = (InterestExchange, Cyclon, SpiderCast, Prober, Stan, Flood, Tree, Unstructured, Gossip)
 
 # Typed as Any: the unions are built at run time from the table above.
 AnyMessage: Any = None
@@ -60,6 +61,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     seed: int
     dissemination: str | None = None
     dissemination_parameters: dict[str, Any] = {}
+    recovery: dict[str, Any] | None = None
 
 
 class Step(msgspec.Struct, frozen=True, array_like=True):

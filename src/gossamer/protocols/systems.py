@@ -10,12 +10,13 @@ from typing import Any
 
 import msgspec
 
-from gossamer.model.values.errors import InputError, MachineMisuse
+from gossamer.model.values.errors import InputError
 from gossamer.model.values.ids import NodeId
 from gossamer.model.values.time import SECOND_US
 from gossamer.protocols.cyclon import Cyclon, CyclonParameters, ShuffleDue
 from gossamer.protocols.flood import Flood
 from gossamer.protocols.gossip import Gossip, GossipParameters
+from gossamer.protocols.interest_exchange import InterestExchange
 from gossamer.protocols.interest_table import InterestTable
 from gossamer.protocols.interface import InterestView, Machine, Part, Timer
 from gossamer.protocols.node import NodeMachine
@@ -33,6 +34,7 @@ from gossamer.protocols.spidercast.messages import (
     RandomParameters,
     SimilarityParameters,
     SpiderCastParameters,
+    Timing,
 )
 from gossamer.protocols.spidercast.task import Rule
 from gossamer.protocols.stan.machine import Stan
@@ -98,6 +100,20 @@ def _cyclon(parameters: CyclonParameters, seed: int, node: NodeId, view: Interes
     return (Cyclon(parameters, seed, node), ViewOverlay())
 
 
+def _interests(
+    parameters: Timing, seed: int, node: NodeId, view: InterestView | None
+) -> tuple[InterestExchange, tuple[Part, ...], InterestView]:
+    """Below SpiderCast and its rivals: what the node holds, and where the interests of others come from."""
+    exchange = InterestExchange()
+    if view is not None:
+        return exchange, (exchange,), view
+    # Chosen: Cyclon shuffles twice a heartbeat here, so that a newcomer soon knows whom to ask, and with a first contact
+    # every 30 s, so that halves of a network that were parted find each other.
+    membership = CyclonParameters(period_us=parameters.heartbeat_us // 2, rejoin_us=30 * SECOND_US)
+    table = InterestTable(node, exchange)
+    return exchange, (exchange, Cyclon(membership, seed, node, exchange), table), table
+
+
 def _spidercast(
     parameters: SpiderCastParameters, seed: int, node: NodeId, view: InterestView | None
 ) -> tuple[Part, ...]:
@@ -105,17 +121,13 @@ def _spidercast(
         (Rule.COVER_GREEDILY, parameters.greedy_coverage),
         (Rule.COVER_AT_RANDOM, parameters.random_coverage),
     )
-    below: tuple[Part, ...] = ()
-    if view is None:
-        # Chosen: Cyclon shuffles once a heartbeat here, so that a newcomer soon knows whom to ask.
-        membership = CyclonParameters(period_us=parameters.heartbeat_us)
-        table = InterestTable(node)
-        view, below = table, (Cyclon(membership, seed, node, carries_interests=True), table)
+    exchange, below, view = _interests(parameters, seed, node, view)
     part = SpiderCast(
         tasks,
         parameters.margin,
         parameters,
         view,
+        exchange,
         seed,
         node,
         adaptive=parameters.adaptive,
@@ -129,12 +141,14 @@ def _similarity(
     parameters: SimilarityParameters, seed: int, node: NodeId, view: InterestView | None
 ) -> tuple[Part, ...]:
     tasks = ((Rule.COUNT_SIMILAR, parameters.similar), (Rule.COUNT_RANDOM, parameters.random))
-    return (SpiderCast(tasks, parameters.margin, parameters, _needed(view), seed, node),)
+    exchange, below, view = _interests(parameters, seed, node, view)
+    return (*below, SpiderCast(tasks, parameters.margin, parameters, view, exchange, seed, node))
 
 
 def _random(parameters: RandomParameters, seed: int, node: NodeId, view: InterestView | None) -> tuple[Part, ...]:
     tasks = ((Rule.COUNT_SIMILAR, 0), (Rule.COUNT_RANDOM, parameters.links))
-    return (SpiderCast(tasks, parameters.margin, parameters, _needed(view), seed, node),)
+    exchange, below, view = _interests(parameters, seed, node, view)
+    return (*below, SpiderCast(tasks, parameters.margin, parameters, view, exchange, seed, node))
 
 
 def _stan(parameters: StanParameters, seed: int, node: NodeId, view: InterestView | None) -> tuple[Part, ...]:
@@ -143,12 +157,6 @@ def _stan(parameters: StanParameters, seed: int, node: NodeId, view: InterestVie
     membership = Cyclon(CyclonParameters(period_us=parameters.period_us), seed, node)
     prober = Prober(parameters, seed, node, membership)
     return (membership, prober, Stan(parameters, seed, node, prober))
-
-
-def _needed(view: InterestView | None) -> InterestView:
-    if view is None:
-        raise MachineMisuse("this system needs an interest view; a simulation must give it one")
-    return view
 
 
 def _unstructured(

@@ -7,18 +7,23 @@ the link it came over becomes eager again and the message is asked for. A node s
 beyond them.
 
 Differs: links are lazy by topic, on the overlay that all topics share. Differs: Plumtree also swaps a tree link for
-a shorter one (its optimisation); we leave that out.
+a shorter one (its optimisation); we leave that out. Differs: a message of several topics goes along all their trees, over
+each link once; copies of it that were not needed say nothing about one tree, so that they prune nothing.
 """
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Annotated, ClassVar
+
+from msgspec import Meta
 
 from gossamer.model.values.ids import NodeId, TopicId
 from gossamer.model.values.time import MILLISECOND_US
-from gossamer.protocols.held import Held
+from gossamer.protocols.held import Held, recast
+from gossamer.protocols.history import History, Name
 from gossamer.protocols.interface import (
     NOTHING,
     Action,
+    Arrived,
     Data,
     Event,
     Fact,
@@ -35,19 +40,26 @@ from gossamer.protocols.interface import (
     Timer,
     TimerFired,
     Unsubscribe,
+    Validated,
 )
 
+# Chosen: names are gathered for so long, so that under load a lazy link carries few frames. Mending begins that much later.
+ANNOUNCE_EVERY_US = 100 * MILLISECOND_US
 # Chosen: several hops of a slow network; a message that was announced is given so long to come over the tree.
 MISSING_AFTER_US = 500 * MILLISECOND_US
 # Chosen: about a round trip of a slow network, before the next who announced it is asked.
 ASK_AGAIN_US = 300 * MILLISECOND_US
-# Chosen: messages kept for those who ask, and announced messages waited for; the oldest go first.
-KEPT_MAX = 1_024
+# Chosen: how finely one timer looks after all that is missing.
+LOOK_AGAIN_US = 20 * MILLISECOND_US
+# Chosen: names in one frame, and names that wait to be announced; when that many wait, they go at once.
+NAMES_MAX = 256
+GATHERED_MAX = 4_096
+# Chosen: announced messages waited for; the oldest go first.
 MISSING_MAX = 4_096
 # Chosen: how many announcers of one missing message are remembered.
 ANNOUNCERS_MAX = 16
 
-Name = tuple[NodeId, int]
+Names = Annotated[tuple[tuple[NodeId, int], ...], Meta(max_length=NAMES_MAX)]
 
 
 class TreeData(Data, frozen=True, array_like=True, gc=False, tag="tree_data"):
@@ -55,19 +67,17 @@ class TreeData(Data, frozen=True, array_like=True, gc=False, tag="tree_data"):
 
 
 class Announce(Message, frozen=True, array_like=True, gc=False, tag="tree_announce"):
-    """I have this message, should you miss it."""
+    """I have these messages (publisher, sequence), should you miss one."""
 
     topic: TopicId
-    publisher: NodeId
-    sequence: int
+    names: Names
 
 
 class Graft(Message, frozen=True, array_like=True, gc=False, tag="tree_graft"):
-    """Send me this message, and those to come."""
+    """Send me these messages, and those to come."""
 
     topic: TopicId
-    publisher: NodeId
-    sequence: int
+    names: Names
 
 
 class Prune(Message, frozen=True, array_like=True, gc=False, tag="tree_prune"):
@@ -76,46 +86,83 @@ class Prune(Message, frozen=True, array_like=True, gc=False, tag="tree_prune"):
     topic: TopicId
 
 
+class AnnounceDue(Timer, frozen=True, array_like=True, gc=False, tag="tree_announce_due"):
+    """Names have been gathered for long enough."""
+
+
 class MissingDue(Timer, frozen=True, array_like=True, gc=False, tag="tree_missing"):
     """An announced message ought to have come by now."""
 
-    publisher: NodeId
-    sequence: int
+
+class Missing:
+    """A message that was announced and has not come."""
+
+    __slots__ = ("announcers", "due_us", "topic")
+
+    def __init__(self, topic: TopicId, announcer: NodeId, due_us: int) -> None:
+        self.topic = topic
+        self.announcers = [announcer]
+        self.due_us = due_us
 
 
 class Tree:
     """The dissemination part above an overlay that knows its neighbours' interests."""
 
-    __slots__ = ("_held", "_kept", "_lazy", "_missing", "_node", "_overlay")
+    __slots__ = (
+        "_gathered",
+        "_gathered_count",
+        "_held",
+        "_history",
+        "_lazy",
+        "_looking",
+        "_missing",
+        "_node",
+        "_overlay",
+    )
 
     MESSAGES: ClassVar[tuple[type[Message], ...]] = (TreeData, Announce, Graft, Prune)
-    TIMERS: ClassVar[tuple[type[Timer], ...]] = (MissingDue,)
+    TIMERS: ClassVar[tuple[type[Timer], ...]] = (AnnounceDue, MissingDue)
 
-    def __init__(self, overlay: Overlay, node: NodeId) -> None:
+    def __init__(self, overlay: Overlay, node: NodeId, held: Held | None = None) -> None:
         self._overlay = overlay
         self._node = node
-        self._held = Held(node)
+        self._held = held or Held(node)
+        if self._held.history is None:
+            self._held.history = History()
+        self._history: History = self._held.history
         # By topic: neighbours who get names only. All others get messages.
         self._lazy: dict[TopicId, dict[NodeId, None]] = {}
-        self._kept: dict[Name, TreeData] = {}
-        # Announced and not come: the topic, and who announced it.
-        self._missing: dict[Name, tuple[TopicId, list[NodeId]]] = {}
+        # By topic: names to announce, and to whom.
+        self._gathered: dict[TopicId, list[tuple[Name, tuple[NodeId, ...]]]] = {}
+        self._gathered_count = 0
+        self._missing: dict[Name, Missing] = {}
+        # Whether a timer looks after what is missing.
+        self._looking = False
 
     def handle(self, event: Event, now_us: int, out: list[Action]) -> Sequence[Fact]:
-        """The part contract (`interface.Part`)."""
+        """The part contract (`interface.Part`). The commonest event first."""
+        if type(event) is MessageReceived:
+            if type(event.message) is TreeData:
+                return self._on_data(event.sender, event.message, now_us, out)
+            self._on_control(event.sender, event.message, now_us, out)
+            return NOTHING
         match event:
-            case MessageReceived():
-                self._on_message(event.sender, event.message, now_us, out)
-            case TimerFired():
-                self._on_missing_due((event.timer.publisher, event.timer.sequence), now_us, out)
             case Publish():
                 data = self._held.publish(event, TreeData, now_us)
                 if data is not None:
-                    self._pass_on(data, self._node, out)
+                    self._pass_on(data, self._node, now_us, out)
+            case TimerFired(timer=AnnounceDue()):
+                self._announce(out)
+            case TimerFired():
+                self._on_missing_due(now_us, out)
+            case Validated():
+                judged, facts = self._held.settle(event, out)
+                return facts if judged is None else self._accept(judged.sender, judged.data, now_us, out)
             case Subscribe() | Unsubscribe():
                 self._held.set_interest(event)
                 if isinstance(event, Unsubscribe):
                     self._lazy.pop(event.topic, None)
+                    self._gathered_count -= len(self._gathered.pop(event.topic, ()))
         return NOTHING
 
     def learn(self, fact: Fact, now_us: int, out: list[Action]) -> Sequence[Fact]:
@@ -125,75 +172,152 @@ class Tree:
                 lazy.pop(fact.node, None)
         return NOTHING
 
-    def _on_message(self, sender: NodeId, message: Message, now_us: int, out: list[Action]) -> None:
+    def _on_control(self, sender: NodeId, message: Message, now_us: int, out: list[Action]) -> None:
         topic: TopicId = message.topic  # type: ignore[attr-defined]
         if topic not in self._held.roles:
             out.append(Observe(PeerMisbehaved(sender, "sent a topic that this node does not hold")))
             return
         match message:
-            case TreeData():
-                self._on_data(sender, message, out)
             case Announce():
                 self._on_announce(sender, message, now_us, out)
             case Graft():
                 self._on_graft(sender, message, out)
             case Prune():
-                self._lazy.setdefault(topic, {})[sender] = None
+                self._make_lazy(topic, sender)
 
-    def _on_data(self, sender: NodeId, data: TreeData, out: list[Action]) -> None:
-        lazy = self._lazy.setdefault(data.topic, {})
-        if not self._held.add(data.publisher, data.sequence):
+    def _make_lazy(self, topic: TopicId, node: NodeId) -> None:
+        # Of neighbours only: what others send must not make this grow.
+        if node in self._overlay.neighbours_on(topic):
+            self._lazy.setdefault(topic, {})[node] = None
+
+    def _on_data(self, sender: NodeId, data: TreeData, now_us: int, out: list[Action]) -> Sequence[Fact]:
+        held = self._held
+        if held.refuses(sender, data, out):
+            return NOTHING
+        if not held.add(data.publisher, data.sequence):
             # A copy that was not needed: this link is no part of the tree. One that was asked for and came twice
             # says nothing of the kind, but the next graft mends that.
-            lazy[sender] = None
-            out.append(Send((sender,), Prune(data.topic)))
-            return
-        lazy.pop(sender, None)
-        self._missing.pop((data.publisher, data.sequence), None)
-        self._pass_on(self._held.take_in(data, out), sender, out)
+            if not data.also:
+                self._make_lazy(data.topic, sender)
+                out.append(Send((sender,), Prune(data.topic)))
+            return NOTHING
+        if not data.also:
+            lazy = self._lazy.get(data.topic)
+            if lazy:
+                lazy.pop(sender, None)
+        if self._missing:
+            self._missing.pop((data.publisher, data.sequence), None)
+        if held.judges(sender, data, True, out):
+            return NOTHING
+        return self._accept(sender, data, now_us, out)
 
-    def _pass_on(self, data: TreeData, came_from: NodeId, out: list[Action]) -> None:
-        self._kept[data.publisher, data.sequence] = data
-        if len(self._kept) > KEPT_MAX:
-            del self._kept[next(iter(self._kept))]
-        lazy = self._lazy.get(data.topic, {})
-        others = [node for node in self._overlay.neighbours_on(data.topic) if node != came_from]
-        eager = tuple(node for node in others if node not in lazy)
-        told = tuple(node for node in others if node in lazy)
+    def _accept(self, sender: NodeId, data: Data, now_us: int, out: list[Action]) -> Sequence[Fact]:
+        onward = self._held.take_in(data, out)
+        self._pass_on(onward, sender, now_us, out)
+        return (Arrived(onward, sender),) if self._held.recovers else NOTHING
+
+    def _pass_on(self, data: Data, came_from: NodeId, now_us: int, out: list[Action]) -> None:
+        if data.also:
+            self._pass_on_several(data, came_from, now_us, out)
+            return
+        topic = data.topic
+        neighbours = self._overlay.neighbours_on(topic)
+        lazy = self._lazy.get(topic)
+        if lazy:
+            eager = tuple([node for node in neighbours if node != came_from and node not in lazy])
+            told = tuple([node for node in neighbours if node != came_from and node in lazy])
+            if told:
+                self._gather(topic, (data.publisher, data.sequence), told, now_us, out)
+        else:
+            eager = tuple([node for node in neighbours if node != came_from])
         if eager:
             out.append(Send(eager, data))
-        if told:
-            out.append(Send(told, Announce(data.topic, data.publisher, data.sequence)))
+
+    def _pass_on_several(self, data: Data, came_from: NodeId, now_us: int, out: list[Action]) -> None:
+        """A link that is eager in one topic of the message carries it; one that is lazy in all carries its name once."""
+        eager: dict[NodeId, None] = {}
+        lazy: dict[NodeId, TopicId] = {}
+        for topic in self._held.topics_of(data):
+            for node in self._overlay.neighbours_on(topic):
+                if node in self._lazy.get(topic, ()):
+                    lazy.setdefault(node, topic)
+                elif node != came_from:
+                    eager[node] = None
+        if eager:
+            out.append(Send(tuple(sorted(eager)), data))
+        for node, topic in lazy.items():
+            if node not in eager and node != came_from:
+                self._gather(topic, (data.publisher, data.sequence), (node,), now_us, out)
+
+    # Announcing.
+
+    def _gather(self, topic: TopicId, name: Name, told: tuple[NodeId, ...], now_us: int, out: list[Action]) -> None:
+        if not self._gathered_count:
+            out.append(SetTimer(now_us + ANNOUNCE_EVERY_US, AnnounceDue()))
+        self._gathered.setdefault(topic, []).append((name, told))
+        self._gathered_count += 1
+        if self._gathered_count >= GATHERED_MAX:
+            self._announce(out)
+
+    def _announce(self, out: list[Action]) -> None:
+        for topic, gathered in self._gathered.items():
+            names: dict[NodeId, list[Name]] = {}
+            for name, told in gathered:
+                for node in told:
+                    names.setdefault(node, []).append(name)
+            # Neighbours that are told the same share a frame: it is encoded once.
+            alike: dict[tuple[Name, ...], list[NodeId]] = {}
+            for node, mine in names.items():
+                for place in range(0, len(mine), NAMES_MAX):
+                    alike.setdefault(tuple(mine[place : place + NAMES_MAX]), []).append(node)
+            out.extend(Send(tuple(nodes), Announce(topic, some)) for some, nodes in alike.items())
+        self._gathered = {}
+        self._gathered_count = 0
 
     def _on_announce(self, sender: NodeId, message: Announce, now_us: int, out: list[Action]) -> None:
-        name = (message.publisher, message.sequence)
-        if self._held.knows(*name):
-            return
-        if name in self._missing:
-            announcers = self._missing[name][1]
-            if sender not in announcers and len(announcers) < ANNOUNCERS_MAX:
-                announcers.append(sender)
-            return
-        if len(self._missing) >= MISSING_MAX:
-            del self._missing[next(iter(self._missing))]
-        self._missing[name] = (message.topic, [sender])
-        out.append(SetTimer(now_us + MISSING_AFTER_US, MissingDue(*name)))
+        for publisher, sequence in message.names:
+            if self._held.knows(publisher, sequence):
+                continue
+            missing = self._missing.get((publisher, sequence))
+            if missing is None:
+                if len(self._missing) >= MISSING_MAX:
+                    del self._missing[next(iter(self._missing))]
+                due_us = now_us + MISSING_AFTER_US
+                self._missing[publisher, sequence] = Missing(message.topic, sender, due_us)
+                self._look_at(due_us, out)
+            elif sender not in missing.announcers and len(missing.announcers) < ANNOUNCERS_MAX:
+                missing.announcers.append(sender)
 
-    def _on_missing_due(self, name: Name, now_us: int, out: list[Action]) -> None:
-        if name not in self._missing:
-            return
-        topic, announcers = self._missing[name]
-        if not announcers:
-            del self._missing[name]
-            return
-        # The tree is broken here: mend it over the link that still brings news.
-        node = announcers.pop(0)
-        self._lazy.setdefault(topic, {}).pop(node, None)
-        out.append(Send((node,), Graft(topic, *name)))
-        out.append(SetTimer(now_us + ASK_AGAIN_US, MissingDue(*name)))
+    # Mending.
+
+    def _look_at(self, at_us: int, out: list[Action]) -> None:
+        if not self._looking:
+            self._looking = True
+            out.append(SetTimer(at_us, MissingDue()))
+
+    def _on_missing_due(self, now_us: int, out: list[Action]) -> None:
+        self._looking = False
+        wanted: dict[tuple[NodeId, TopicId], list[Name]] = {}
+        for name, missing in list(self._missing.items()):
+            if missing.due_us > now_us:
+                continue
+            if not missing.announcers or missing.topic not in self._held.roles:
+                del self._missing[name]
+                continue
+            # The tree is broken here: mend it over the link that still brings news.
+            node = missing.announcers.pop(0)
+            missing.due_us = now_us + ASK_AGAIN_US
+            wanted.setdefault((node, missing.topic), []).append(name)
+        for (node, topic), names in wanted.items():
+            self._lazy.get(topic, {}).pop(node, None)
+            for place in range(0, len(names), NAMES_MAX):
+                out.append(Send((node,), Graft(topic, tuple(names[place : place + NAMES_MAX]))))
+        if self._missing:
+            soonest_us = min(missing.due_us for missing in self._missing.values())
+            self._look_at(max(soonest_us, now_us + LOOK_AGAIN_US), out)
 
     def _on_graft(self, sender: NodeId, message: Graft, out: list[Action]) -> None:
-        self._lazy.setdefault(message.topic, {}).pop(sender, None)
-        data = self._kept.get((message.publisher, message.sequence))
-        if data is not None and data.topic == message.topic:
-            out.append(Send((sender,), data))
+        self._lazy.get(message.topic, {}).pop(sender, None)
+        for data in self._history.named(message.topic, frozenset(message.names)):
+            # What recovery brought is of the common class.
+            out.append(Send((sender,), data if type(data) is TreeData else recast(data, TreeData)))

@@ -238,7 +238,7 @@ class EventEngine:
     def _hang_up(self, node: int, other: int) -> None:
         if self._connections[node].pop(other, _NOT_THERE) is not _NOT_THERE:
             self._connections[other].pop(node, None)
-            self._tell(node, other, PeerDown(node))
+            self._tell(node, other, PeerDown(node, hung_up=True))
 
 
 _NOT_THERE = object()

@@ -45,8 +45,6 @@ class SimulatedSystem:
 
 def spidercast_numbers(parameters: SpiderCastParameters) -> SpiderCastNumbers:
     """SpiderCast's parameters for its kernel."""
-    if parameters.membership != "oracle":
-        raise InputError("spidercast with membership=cyclon has no kernel; use --engine event")
     if parameters.ties == "near":
         raise InputError("ties=near needs links with latencies; use --engine event")
     return SpiderCastNumbers(
@@ -93,9 +91,14 @@ def _timing(parameters: Timing) -> dict[str, int]:
 def _spidercast_kernel(
     numbers: Callable[[Any], SpiderCastNumbers],
 ) -> Callable[[Any, int, Interest, Sequence[int], int], Population]:
-    return lambda parameters, seed, interest, absent, room: SpiderCastPopulation(
-        numbers(parameters), seed, interest, absent, room
-    )
+    def population(
+        parameters: Any, seed: int, interest: Interest, absent: Sequence[int], room: int
+    ) -> SpiderCastPopulation:
+        if parameters.membership != "oracle":
+            raise InputError("membership=cyclon has no kernel; use --engine event")
+        return SpiderCastPopulation(numbers(parameters), seed, interest, absent, room)
+
+    return population
 
 
 def _stan_kernel(
@@ -106,18 +109,25 @@ def _stan_kernel(
     return StanPopulation(parameters, seed, interest, absent)
 
 
+def _contacts_below(parameters: Any) -> int:
+    """First contacts of a system that stands on Cyclon, where it does."""
+    return CyclonParameters().view_size if parameters.membership == "cyclon" else 0
+
+
 SIMULATED: Mapping[str, SimulatedSystem] = {
     "spidercast": SimulatedSystem(
         SYSTEMS["spidercast"],
         _spidercast_kernel(spidercast_numbers),
-        contact_count=lambda parameters: CyclonParameters().view_size if parameters.membership == "cyclon" else 0,
+        contact_count=_contacts_below,
     ),
-    "similarity": SimulatedSystem(SYSTEMS["similarity"], _spidercast_kernel(similarity_numbers)),
-    "random": SimulatedSystem(SYSTEMS["random"], _spidercast_kernel(random_numbers)),
+    "similarity": SimulatedSystem(
+        SYSTEMS["similarity"], _spidercast_kernel(similarity_numbers), contact_count=_contacts_below
+    ),
+    "random": SimulatedSystem(SYSTEMS["random"], _spidercast_kernel(random_numbers), contact_count=_contacts_below),
     "stan": SimulatedSystem(
         SYSTEMS["stan"],
         _stan_kernel,
-        contact_count=lambda parameters: CyclonParameters().view_size if parameters.membership == "cyclon" else 0,
+        contact_count=_contacts_below,
     ),
     "ring-per-topic": SimulatedSystem(
         SYSTEMS["ring-per-topic"], planner=lambda parameters, seed, interest, progress: ring_per_topic(interest)

@@ -10,7 +10,9 @@ Departures, each with its reason where it is made:
 - a node at exactly L_max that is under-covered may drop a wholly redundant neighbour (`drop_when_stuck`);
 - a node at rest sets no maintenance timer and is woken by what can change its coverage;
 - topics that fall into parts are found and bridged (`roots.py`);
-- a heartbeat from somebody who is no neighbour is answered with LEAVE, so that links become symmetric again.
+- a heartbeat from somebody who is no neighbour is answered with LEAVE, so that links become symmetric again;
+- interests travel in bounded frames: whole up to a size, then what changed, and all of it when somebody asks for it
+  (`interest_exchange.py`). A neighbour counts with what is known of it so far.
 """
 
 from collections.abc import Sequence
@@ -19,6 +21,7 @@ from typing import ClassVar
 from gossamer.model.values.draw import Purpose, draw_base
 from gossamer.model.values.ids import NodeId, TopicId
 from gossamer.protocols import interface
+from gossamer.protocols.interest_exchange import PART_TOPICS, InterestExchange, InterestFetched
 from gossamer.protocols.interface import (
     NOTHING,
     Action,
@@ -27,12 +30,9 @@ from gossamer.protocols.interface import (
     InterestView,
     Message,
     MessageReceived,
-    NeighbourDown,
-    NeighbourUp,
     Observe,
     Peer,
     PeerDown,
-    Send,
     SetTimer,
     Started,
     Stopping,
@@ -41,6 +41,8 @@ from gossamer.protocols.interface import (
     TimerFired,
     Unsubscribe,
 )
+from gossamer.protocols.spidercast.interests import NeighbourInterests
+from gossamer.protocols.spidercast.links import Links
 from gossamer.protocols.spidercast.messages import (
     MESSAGES,
     Claims,
@@ -58,10 +60,7 @@ from gossamer.protocols.spidercast.messages import (
     Timing,
 )
 from gossamer.protocols.spidercast.roots import REPEAT, Roots
-from gossamer.protocols.spidercast.task import Asking, Neighbour, NeighbourTask, Rule, interest_set, wants_more_links
-
-# Chosen: topics that one peer may claim to hold.
-TOPICS_MAX = 100_000
+from gossamer.protocols.spidercast.task import Asking, Neighbour, NeighbourTask, Rule, wants_more_links
 
 _CONNECT = (Purpose.SPIDERCAST_CONNECT_GREEDY, Purpose.SPIDERCAST_CONNECT_RANDOM)
 _DISCONNECT = (Purpose.SPIDERCAST_DISCONNECT_GREEDY, Purpose.SPIDERCAST_DISCONNECT_RANDOM)
@@ -74,17 +73,20 @@ class SpiderCast:
     __slots__ = (
         "_adaptive",
         "_address",
-        "_addresses",
         "_asking",
         "_drop_when_stuck",
+        "_exchange",
         "_interest",
+        "_interests",
         "_is_quiet",
+        "_links",
         "_mend_us",
         "_node",
         "_seed",
         "_sent_disconnect",
         "_timing",
         "_turn_is_set",
+        "_version",
         "_view",
         "roots",
         "tasks",
@@ -99,6 +101,7 @@ class SpiderCast:
         margin: int,
         timing: Timing,
         view: InterestView,
+        exchange: InterestExchange,
         seed: int,
         node: NodeId,
         *,
@@ -116,9 +119,13 @@ class SpiderCast:
         self._drop_when_stuck = drop_when_stuck
         self._mend_us = mend_us
         self.roots = Roots(node)
-        self._interest: tuple[TopicId, ...] = ()
+        # What the node holds is kept below; this is the version that neighbours were last told.
+        self._exchange = exchange
+        self._interest = exchange.topics
+        self._version = 0
         self._address = b""
-        self._addresses: dict[NodeId, bytes] = {}
+        self._links = Links(self.tasks, self._interest)
+        self._interests = NeighbourInterests(self.tasks, self._links, self.roots, exchange)
         # At most one maintenance timer is under way, so none is ever stale.
         self._turn_is_set = False
         # The last turn found nothing to do, and nothing has changed since: the next would find nothing either.
@@ -126,16 +133,8 @@ class SpiderCast:
         self._sent_disconnect: list[NodeId | None] = [None, None]
 
     def neighbours_on(self, topic: TopicId) -> Sequence[NodeId]:
-        """See `interface.Overlay`: neighbours of either task, each once, by id."""
-        greedy, random = self.tasks
-        found = [node for node, neighbour in greedy.neighbours.items() if topic in neighbour.interest]
-        if random.neighbours:
-            found += [
-                node
-                for node, neighbour in random.neighbours.items()
-                if topic in neighbour.interest and node not in greedy.neighbours
-            ]
-        return sorted(found)
+        """See `interface.Overlay`."""
+        return self._links.neighbours_on(topic)
 
     def redirect(self, task: Task) -> NodeId | None:
         """Whom a task was redirected to and has not tried yet."""
@@ -156,7 +155,7 @@ class SpiderCast:
                 else:
                     self._on_heartbeat_due(now_us, out)
             case PeerDown():
-                self._on_peer_down(event.node, now_us, out)
+                self._on_peer_down(event, now_us, out)
             case Subscribe() | Unsubscribe():
                 self._on_interest(event, now_us, out)
             case Started():
@@ -166,13 +165,18 @@ class SpiderCast:
         return tuple(action.fact for action in out[before:] if type(action) is Observe)
 
     def learn(self, fact: Fact, now_us: int, out: list[Action]) -> Sequence[Fact]:
-        """The interest view is asked when it is needed; it need not push."""
+        """Somebody told all that it holds: a neighbour, or one to be considered. The interest view is asked when needed."""
+        if isinstance(fact, InterestFetched):
+            self._is_quiet = False
+            self._interests.take_in(fact)
+            self._wake(now_us, out)
         return NOTHING
 
     # Life and interest.
 
     def _on_started(self, event: Started, now_us: int, out: list[Action]) -> None:
         self._address = event.address
+        self._version = self._exchange.version
         out.append(SetTimer(now_us + self._timing.heartbeat_us, HeartbeatDue()))
         if self._mend_us:
             out.append(SetTimer(now_us + self._mend_us, MendDue()))
@@ -182,24 +186,22 @@ class SpiderCast:
         # Paper: "an orderly leave involves sending the LEAVE message to all the neighbors" (2.4).
         for kind, task in enumerate(self.tasks):
             if task.neighbours:
-                out.append(self._to(tuple(task.neighbours), Leave(kind)))
+                out.append(self._links.to(tuple(task.neighbours), Leave(kind)))
 
     def _on_interest(self, event: Subscribe | Unsubscribe, now_us: int, out: list[Action]) -> None:
-        held = dict.fromkeys(self._interest)
-        if isinstance(event, Subscribe):
-            held[event.topic] = None
-        else:
-            held.pop(event.topic, None)
-        if tuple(held) == self._interest:
+        since, self._version = self._version, self._exchange.version
+        if since == self._version:
             return
-        self._interest = tuple(held)
         self._is_quiet = False
-        self.roots.set_interest(held)
+        self._links.changed()
+        added, removed = ((event.topic,), ()) if isinstance(event, Subscribe) else ((), (event.topic,))
+        changing: tuple[Roots | NeighbourTask, ...] = (self.roots, *self.tasks)
+        for part in changing:
+            (part.hold if added else part.let_go)(event.topic)
         for kind, task in enumerate(self.tasks):
-            task.set_interest(held)
             # Paper: a change of interest is propagated "via the heart beat messages" (2.4).
             if task.neighbours:
-                self._tell(kind, tuple(task.neighbours), out, interest=self._interest)
+                self._tell(kind, tuple(task.neighbours), out, since, added, removed)
         self._wake(now_us, out)
 
     # MAINTAINNEIGHBORS, Figure 2.
@@ -260,15 +262,16 @@ class SpiderCast:
     def _ask(self, kind: Task, peer: Peer, now_us: int, out: list[Action], is_bridge: bool = False) -> None:
         task, asking = self.tasks[kind], self._asking[kind]
         if asking.open_peer is not None:
-            self._forget_address(asking.open_peer)
+            self._links.forget_address(asking.open_peer)
         if not is_bridge:
             asking.quarantined[peer.node] = now_us + self._timing.quarantine_us
         asking.open_peer = peer.node
         asking.open_until_us = now_us + self._timing.connect_timeout_us
         asking.told = (task.degree, task.target)
         asking.is_bridge = is_bridge
-        self._addresses[peer.node] = peer.address
-        out.append(self._to((peer.node,), Connect(kind, *asking.told, self._interest, self._address, is_bridge)))
+        self._links.note_address(peer)
+        told = (*asking.told, self._exchange.first(), self._address, is_bridge, self._version, len(self._interest))
+        out.append(self._links.to((peer.node,), Connect(kind, *told)))
 
     def _next_coverage_node(self, kind: Task, now_us: int) -> Peer | None:
         """NEXTGREEDYCOVERAGENODE, NEXTRANDOMCOVERAGENODE (Figure 5), and those of the rivals (3.9.1)."""
@@ -281,7 +284,7 @@ class SpiderCast:
             case Rule.COVER_AT_RANDOM:
                 return self._view.random_cover(task.uncovered_topics(), exclude, key)
             case Rule.COUNT_SIMILAR:
-                return self._view.best_cover(self._interest, exclude, key)
+                return self._view.best_cover(tuple(self._interest), exclude, key)
             case Rule.COUNT_RANDOM:
                 return self._view.random_peer(exclude, key)
 
@@ -295,7 +298,7 @@ class SpiderCast:
         neighbour = task.neighbours[node]
         neighbour.asked_when = (neighbour.degree, neighbour.target)
         self._sent_disconnect[kind] = node
-        out.append(self._to((node,), Disconnect(kind)))
+        out.append(self._links.to((node,), Disconnect(kind)))
         return True
 
     def _adapt(self) -> None:
@@ -336,22 +339,22 @@ class SpiderCast:
 
     def _on_connect(self, sender: NodeId, message: Connect, now_us: int, out: list[Action]) -> None:
         task = self.tasks[message.task]
-        self._addresses[sender] = message.address
-        interest = interest_set(message.interest, TOPICS_MAX)
+        self._links.note_address(Peer(sender, message.address))
         if sender in task.neighbours or task.has_room:
             told = (task.degree + (sender not in task.neighbours), task.target)
-            neighbour = Neighbour(message.degree, message.target, interest, told)
-            neighbour.is_bridge = self._may_be_bridge(message, interest)
+            neighbour = self._interests.new_neighbour(sender, message, told, now_us, out)
+            neighbour.is_bridge = self._may_be_bridge(message)
             self._add(message.task, sender, neighbour, now_us, out)
-            out.append(self._to((sender,), ConnectOk(message.task, *told, self._interest)))
+            answer = ConnectOk(message.task, *told, self._exchange.first(), self._version, len(self._interest))
+            out.append(self._links.to((sender,), answer))
             task.grow_target()
             self._wake(now_us, out)
             return
         key = draw_base(self._seed, self._node, _REDIRECT[message.task], now_us) + sender
-        node = task.redirect_candidate(interest, key)
-        peer = None if node is None else Peer(node, self._addresses.get(node, b""))
-        out.append(self._to((sender,), Redirect(message.task, peer)))
-        self._forget_address(sender)
+        node = task.redirect_candidate(message.interest[:PART_TOPICS], key)
+        peer = None if node is None else self._links.peer(node)
+        out.append(self._links.to((sender,), Redirect(message.task, peer)))
+        self._links.forget_address(sender)
 
     def _on_connect_ok(self, sender: NodeId, message: ConnectOk, now_us: int, out: list[Action]) -> None:
         task, asking = self.tasks[message.task], self._asking[message.task]
@@ -362,21 +365,20 @@ class SpiderCast:
         # Differs: the paper takes any CONNECT-OK; we take it from somebody we asked, however late.
         asked = is_bridge or sender in asking.quarantined or sender in task.neighbours
         if asked and (sender in task.neighbours or task.has_room):
-            interest = interest_set(message.interest, TOPICS_MAX)
-            neighbour = Neighbour(message.degree, message.target, interest, told)
+            neighbour = self._interests.new_neighbour(sender, message, told, now_us, out)
             neighbour.is_bridge = is_bridge
             self._add(message.task, sender, neighbour, now_us, out)
             task.grow_target()
             self._wake(now_us, out)
         else:
-            out.append(self._to((sender,), Leave(message.task)))
+            out.append(self._links.to((sender,), Leave(message.task)))
 
     def _on_redirect(self, sender: NodeId, message: Redirect, now_us: int, out: list[Action]) -> None:
         asking = self._asking[message.task]
         if asking.open_peer != sender:
             return
         asking.open_peer = None
-        self._forget_address(sender)
+        self._links.forget_address(sender)
         # READING: the candidate is m, not the sender.
         asking.redirect = message.peer
         self._wake(now_us, out)
@@ -384,29 +386,25 @@ class SpiderCast:
     def _on_disconnect(self, sender: NodeId, message: Disconnect, now_us: int, out: list[Action]) -> None:
         task = self.tasks[message.task]
         if sender not in task.neighbours:
-            out.append(self._to((sender,), DisconnectOk(message.task)))
+            out.append(self._links.to((sender,), DisconnectOk(message.task)))
             return
         # READING: agrees only when it stays covered without the sender, or is above L_max.
         under_covered = task.under_covered_without(sender)
         if under_covered and task.degree <= task.degree_max:
             return
         self._remove(message.task, sender, now_us, out)
-        out.append(self._to((sender,), DisconnectOk(message.task)))
+        out.append(self._links.to((sender,), DisconnectOk(message.task)))
         if not under_covered:
             task.target = task.degree
 
     def _on_heartbeat(self, sender: NodeId, message: Heartbeat, now_us: int, out: list[Action]) -> None:
-        task = self.tasks[message.task]
-        neighbour = task.neighbours.get(sender)
+        neighbour = self.tasks[message.task].neighbours.get(sender)
         if neighbour is None:
-            out.append(self._to((sender,), Leave(message.task)))
+            out.append(self._links.to((sender,), Leave(message.task)))
             return
         changed = (neighbour.degree, neighbour.target) != (message.degree, message.target)
         neighbour.degree, neighbour.target = message.degree, message.target
-        if message.interest is not None:
-            task.change_interest(sender, interest_set(message.interest, TOPICS_MAX))
-            changed = self.roots.is_stale = True
-        if changed:
+        if self._interests.hear(sender, message, now_us, out) or changed:
             self._wake(now_us, out)
 
     # Topics in parts (`roots.py`).
@@ -414,13 +412,13 @@ class SpiderCast:
     def _on_mend_due(self, now_us: int, out: list[Action]) -> None:
         out.append(SetTimer(now_us + self._mend_us, MendDue()))
         for node in self.tasks[Task.RANDOM].idle_bridges():
-            out.append(self._to((node,), Leave(Task.RANDOM)))
+            out.append(self._links.to((node,), Leave(Task.RANDOM)))
             self._remove(Task.RANDOM, node, now_us, out)
         if self.roots.is_moving:
             self.roots.is_moving = False
             return
         for nodes, claims in self.roots.look(self.tasks, repeat=now_us // self._mend_us % REPEAT == 0):
-            out.append(self._to(nodes, Claims(claims)))
+            out.append(self._links.to(nodes, Claims(claims)))
         random = self.tasks[Task.RANDOM]
         if random.has_room:
             key = draw_base(self._seed, self._node, Purpose.SPIDERCAST_BRIDGE, now_us)
@@ -428,9 +426,10 @@ class SpiderCast:
             if peer is not None:
                 self._ask(Task.RANDOM, peer, now_us, out, is_bridge=True)
 
-    def _may_be_bridge(self, message: Connect, interest: frozenset[TopicId]) -> bool:
+    def _may_be_bridge(self, message: Connect) -> bool:
         """Only the random task has bridges, and only over a topic; any other would be a place that is never given up."""
-        return message.is_bridge and message.task == Task.RANDOM and not interest.isdisjoint(self._interest)
+        shares = any(topic in self._interest for topic in message.interest) or message.count > len(message.interest)
+        return message.is_bridge and message.task == Task.RANDOM and shares
 
     # Failure detection.
 
@@ -446,10 +445,15 @@ class SpiderCast:
             if task.coverage and task.under_covered:
                 self._wake(now_us, out)
 
-    def _on_peer_down(self, node: NodeId, now_us: int, out: list[Action]) -> None:
+    def _on_peer_down(self, event: PeerDown, now_us: int, out: list[Action]) -> None:
         for kind, task in enumerate(self.tasks):
-            if node in task.neighbours:
-                self._remove(kind, node, now_us, out)
+            if event.node in task.neighbours:
+                self._remove(kind, event.node, now_us, out)
+            # No use waiting for its answer.
+            if not event.hung_up and self._asking[kind].give_up(event.node):
+                self._is_quiet = False
+                self._links.forget_address(event.node)
+                self._wake(now_us, out)
 
     # Neighbours, in and out.
 
@@ -457,40 +461,30 @@ class SpiderCast:
         neighbour.heard_us = now_us
         known = self.tasks[kind].neighbours.get(node)
         neighbour.is_bridge = neighbour.is_bridge or (known is not None and known.is_bridge)
-        is_new = all(node not in task.neighbours for task in self.tasks)
-        self.tasks[kind].add(node, neighbour)
+        self._links.add(kind, node, neighbour, out)
         self.roots.moved()
-        if is_new:
-            out.append(interface.Connect(Peer(node, self._addresses.get(node, b""))))
-            out.append(Observe(NeighbourUp(node)))
 
     def _remove(self, kind: int, node: NodeId, now_us: int, out: list[Action]) -> None:
         """REMOVECONNECTION, lines 34-38."""
-        self.tasks[kind].remove(node)
+        self._links.remove(kind, node, out)
         self.roots.moved()
         self._is_quiet = False
-        if all(node not in task.neighbours for task in self.tasks):
-            out.append(interface.Disconnect(node))
-            out.append(Observe(NeighbourDown(node)))
-            self._forget_address(node)
         self._wake(now_us, out)
 
-    def _forget_address(self, node: NodeId) -> None:
-        if all(node not in task.neighbours for task in self.tasks):
-            self._addresses.pop(node, None)
-
     def _tell(
-        self, kind: int, nodes: tuple[NodeId, ...], out: list[Action], interest: tuple[TopicId, ...] | None = None
+        self,
+        kind: int,
+        nodes: tuple[NodeId, ...],
+        out: list[Action],
+        since: int = 0,
+        added: tuple[TopicId, ...] = (),
+        removed: tuple[TopicId, ...] = (),
     ) -> None:
         task = self.tasks[kind]
         told = (task.degree, task.target)
         for node in nodes:
             task.neighbours[node].told = told
-        out.append(self._to(nodes, Heartbeat(kind, *told, interest)))
-
-    def _to(self, nodes: tuple[NodeId, ...], message: Message) -> Send:
-        addresses = tuple(self._addresses.get(node, b"") for node in nodes)
-        return Send(nodes, message, addresses if any(addresses) else ())
+        out.append(self._links.to(nodes, Heartbeat(kind, *told, self._version, since, added, removed)))
 
     def _wake(self, now_us: int, out: list[Action]) -> None:
         """Have a maintenance turn soon, unless one is due already."""

@@ -11,6 +11,7 @@ from msgspec import Meta, Struct
 
 from gossamer.model.values.ids import NodeId, TopicId
 from gossamer.model.values.time import MILLISECOND_US, PERIOD_US_MAX, SECOND_US
+from gossamer.protocols.interest_exchange import PART_TOPICS, SomeTopics
 from gossamer.protocols.interface import Address, Message, Peer, Timer
 
 
@@ -22,6 +23,11 @@ class Task(IntEnum):
 
 
 Count = Annotated[int, Meta(ge=0, le=60_000)]
+
+Membership = Annotated[
+    Literal["oracle", "cyclon"],
+    Meta(description="Chosen: oracle (simulation). cyclon: a table fed by Cyclon with interests, as live nodes have"),
+]
 
 
 class Timing(Struct, frozen=True, kw_only=True):
@@ -77,12 +83,7 @@ class SpiderCastParameters(Timing, frozen=True, kw_only=True):
         float,
         Meta(gt=0, le=1, description="Paper: 1 (full), 0.05 suffices (3.7). Share of nodes whose interest one knows"),
     ] = 1.0
-    membership: Annotated[
-        Literal["oracle", "cyclon"],
-        Meta(
-            description="Chosen: oracle (simulation). cyclon: a table fed by Cyclon with interests, as live nodes have"
-        ),
-    ] = "oracle"
+    membership: Membership = "oracle"
     ties: Annotated[
         Literal["random", "near", "scan"],
         Meta(
@@ -121,6 +122,7 @@ class SimilarityParameters(Timing, frozen=True, kw_only=True):
     view: Annotated[float, Meta(gt=0, le=1, description="Paper: 1 (full). Share of nodes whose interest one knows")] = (
         1.0
     )
+    membership: Membership = "oracle"
 
     def problem(self) -> str | None:
         """What is wrong with the parameters together, if anything."""
@@ -133,6 +135,7 @@ class RandomParameters(Timing, frozen=True, kw_only=True):
     links: Annotated[int, Meta(ge=1, le=1000, description="Paper: 10 (y). Links to random nodes")] = 10
     margin: Annotated[int, Meta(ge=0, le=1000, description="Paper: 5. Links accepted beyond y")] = 5
     view: Annotated[float, Meta(gt=0, le=1, description="Paper: 1 (full). Share of nodes that one knows")] = 1.0
+    membership: Membership = "oracle"
 
 
 # Messages. `degree` and `target` are the sender's number of neighbours in the task and its L.
@@ -144,10 +147,13 @@ class Connect(Message, frozen=True, array_like=True, gc=False, tag="spidercast_c
     task: int
     degree: Count
     target: Count
-    interest: tuple[TopicId, ...]
+    # As much of the sender's interest as fits a frame, its version, and how many topics it has.
+    interest: SomeTopics
     address: Address = b""
     # The link holds two parts of a topic together (`roots.py`): neither end may spare it.
     is_bridge: bool = False
+    version: int = 0
+    count: int = 0
 
 
 class ConnectOk(Message, frozen=True, array_like=True, gc=False, tag="spidercast_connect_ok"):
@@ -156,7 +162,9 @@ class ConnectOk(Message, frozen=True, array_like=True, gc=False, tag="spidercast
     task: int
     degree: Count
     target: Count
-    interest: tuple[TopicId, ...]
+    interest: SomeTopics
+    version: int = 0
+    count: int = 0
 
 
 class Redirect(Message, frozen=True, array_like=True, gc=False, tag="spidercast_redirect"):
@@ -185,18 +193,21 @@ class Leave(Message, frozen=True, array_like=True, gc=False, tag="spidercast_lea
 
 
 class Heartbeat(Message, frozen=True, array_like=True, gc=False, tag="spidercast_heartbeat"):
-    """I am alive, and this is how I stand; with my interest where that has changed."""
+    """I am alive, and this is how I stand, with the version of my interest; what has changed since another, where it has."""
 
     task: int
     degree: Count
     target: Count
-    interest: tuple[TopicId, ...] | None = None
+    version: int = 0
+    since: int = 0
+    added: SomeTopics = ()
+    removed: SomeTopics = ()
 
 
 class Claims(Message, frozen=True, array_like=True, gc=False, tag="spidercast_claims"):
     """For each of my topics, the lowest node that I have heard of and how many links away it is (`roots.py`)."""
 
-    claims: tuple[tuple[TopicId, NodeId, Count], ...]
+    claims: Annotated[tuple[tuple[TopicId, NodeId, Count], ...], Meta(max_length=PART_TOPICS)]
 
 
 MESSAGES = (Connect, ConnectOk, Redirect, Disconnect, DisconnectOk, Leave, Heartbeat, Claims)

@@ -13,9 +13,10 @@ A node whose neighbours came or went since its last turn does not look: they are
 overlay is built nearly all that would be said is wrong a moment later (looking at once costs 14 s of 35 for 10,000 nodes).
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 
 from gossamer.model.values.ids import NodeId, TopicId
+from gossamer.protocols.interest_exchange import PART_TOPICS
 from gossamer.protocols.interface import InterestView, Peer
 from gossamer.protocols.spidercast.task import NeighbourTask
 
@@ -46,10 +47,15 @@ class Roots:
         # Something is not as it was at the last look: neighbours, what they hold, or what they claim.
         self.is_stale = True
 
-    def set_interest(self, interest: Iterable[TopicId]) -> None:
-        """The node holds these topics now; those that it held before stay as they are."""
-        self._roots = {topic: self._roots.get(topic, (self._node, 0)) for topic in interest}
-        self._alone = {topic: self._alone.get(topic, 0) for topic in self._roots}
+    def hold(self, topic: TopicId) -> None:
+        """The node holds another topic; what it believes of those it held before stays as it is."""
+        self._roots[topic] = (self._node, 0)
+        self._alone[topic] = 0
+        self.is_stale = True
+
+    def let_go(self, topic: TopicId) -> None:
+        """The node holds a topic no longer."""
+        del self._roots[topic], self._alone[topic]
         self.is_stale = True
 
     def moved(self) -> None:
@@ -84,16 +90,23 @@ class Roots:
                     neighbour.heard_claims = True
                 elif changed:
                     told[node] = None
-        said = []
+        said: list[tuple[tuple[NodeId, ...], tuple[Claim, ...]]] = []
         if untold:
-            said.append((tuple(untold), self._claims(self._roots)))
+            said += self._claims(tuple(untold), tuple(self._roots))
         news = tuple(node for node in told if node not in untold)
         if news:
-            said.append((news, self._claims(changed)))
+            said += self._claims(news, changed)
         return said
 
-    def _claims(self, topics: Iterable[TopicId]) -> tuple[Claim, ...]:
-        return tuple([(topic, *self._roots[topic]) for topic in topics])
+    def _claims(
+        self, nodes: tuple[NodeId, ...], topics: Sequence[TopicId]
+    ) -> list[tuple[tuple[NodeId, ...], tuple[Claim, ...]]]:
+        """Claims of these topics, as many at a time as fit a frame; one empty where there are none."""
+        frames = range(0, max(len(topics), 1), PART_TOPICS)
+        return [
+            (nodes, tuple([(topic, *self._roots[topic]) for topic in topics[first : first + PART_TOPICS]]))
+            for first in frames
+        ]
 
     def hear(self, tasks: Sequence[NeighbourTask], sender: NodeId, claims: Sequence[Claim]) -> bool:
         """Keep what a neighbour said of shared topics; says whether it can be true.

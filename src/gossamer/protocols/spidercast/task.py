@@ -3,7 +3,7 @@
 A task knows coverage, not messages or time. The machine asks it what to do and tells it what happened.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from enum import IntEnum
 
 from gossamer.model.values.draw import ITEM_FACTOR, MASK, finish
@@ -12,6 +12,10 @@ from gossamer.protocols.interface import Peer
 
 # Paper: "If its degree is lower than its number of subscriptions and K_r <= 3" (3.3.1).
 ADAPTIVE_COVERAGE_MAX = 3
+
+
+# The version of an interest of which only a part is known.
+NO_VERSION = -1
 
 
 class Rule(IntEnum):
@@ -38,13 +42,16 @@ class Neighbour:
         "shared",
         "target",
         "told",
+        "version",
     )
 
-    def __init__(self, degree: int, target: int, interest: frozenset[TopicId], told: tuple[int, int]) -> None:
+    def __init__(self, degree: int, target: int, interest: Iterable[TopicId], told: tuple[int, int]) -> None:
         self.degree = degree
         self.target = target
-        self.interest = interest
-        self.shared: tuple[TopicId, ...] = ()
+        # What it holds as far as it has told, and the version of that; NO_VERSION while something is missing.
+        self.interest = set(interest)
+        self.version = NO_VERSION
+        self.shared: dict[TopicId, None] = {}
         self.told = told
         # The (degree, target) it had when it last did not agree to a DISCONNECT.
         self.asked_when: tuple[int, int] | None = None
@@ -83,7 +90,7 @@ class NeighbourTask:
         self._cover: dict[TopicId, int] = {}
         self._uncovered_count = 0
         # Topics that K neighbours hold and no more: who shares one is missed.
-        self._just_covered: frozenset[TopicId] = frozenset()
+        self._just_covered: set[TopicId] = set()
 
     @property
     def degree(self) -> int:
@@ -123,40 +130,63 @@ class NeighbourTask:
     def raise_coverage(self) -> None:
         """K := K + 1, for the adaptive K_r."""
         self.coverage += 1
-        self._recount()
+        self._uncovered_count, self._just_covered = 0, set()
+        for topic, count in self._cover.items():
+            self._note(topic, count)
 
-    def set_interest(self, interest: Iterable[TopicId]) -> None:
-        """The node's own interest changed."""
-        self._interest = dict.fromkeys(interest)
-        self._cover = dict.fromkeys(self._interest, 0)
+    def hold(self, topic: TopicId) -> None:
+        """The node itself holds another topic."""
+        self._interest[topic] = None
+        self._cover[topic] = 0
+        self._note(topic, 0)
         for neighbour in self.neighbours.values():
             _forget_claims(neighbour)
-            self._share(neighbour)
-        self._recount()
+            if topic in neighbour.interest:
+                self._share(neighbour, topic)
+
+    def let_go(self, topic: TopicId) -> None:
+        """The node itself holds a topic no longer."""
+        for neighbour in self.neighbours.values():
+            _forget_claims(neighbour)
+            neighbour.shared.pop(topic, None)
+        del self._interest[topic]
+        self._uncovered_count -= self._cover.pop(topic) < self.coverage
+        self._just_covered.discard(topic)
 
     def add(self, node: NodeId, neighbour: Neighbour) -> None:
         """A new neighbour, or a known one with new values."""
         if node in self.neighbours:
             self.remove(node)
         self.neighbours[node] = neighbour
-        self._share(neighbour)
-        self._recount()
+        for topic in self._interest:
+            if topic in neighbour.interest:
+                self._share(neighbour, topic)
 
     def remove(self, node: NodeId) -> None:
         """The neighbour is gone."""
         for topic in self.neighbours.pop(node).shared:
-            self._cover[topic] -= 1
-        self._recount()
+            self._count(topic, -1)
 
-    def change_interest(self, node: NodeId, interest: frozenset[TopicId]) -> None:
+    def change_interest(self, node: NodeId, added: Iterable[TopicId], removed: Iterable[TopicId]) -> None:
         """A neighbour follows other topics than before."""
         neighbour = self.neighbours[node]
-        for topic in neighbour.shared:
-            self._cover[topic] -= 1
-        neighbour.interest = interest
         _forget_claims(neighbour)
-        self._share(neighbour)
-        self._recount()
+        for topic in removed:
+            neighbour.interest.discard(topic)
+            if topic in neighbour.shared:
+                del neighbour.shared[topic]
+                self._count(topic, -1)
+        for topic in added:
+            neighbour.interest.add(topic)
+            if topic in self._interest and topic not in neighbour.shared:
+                self._share(neighbour, topic)
+
+    def replace_interest(self, node: NodeId, interest: Sequence[TopicId]) -> None:
+        """All that a neighbour follows, whatever was known before."""
+        neighbour = self.neighbours[node]
+        held = set(interest)
+        self.change_interest(node, interest, [topic for topic in neighbour.shared if topic not in held])
+        neighbour.interest = held
 
     def grow_target(self) -> None:
         """Figure 4, lines 4-5 and 15-16: L follows the degree, up to L_max."""
@@ -188,12 +218,16 @@ class NeighbourTask:
                 best, fewest = score, under_covered
         return None if best is None else best[2]
 
-    def redirect_candidate(self, interest: frozenset[TopicId], key: int) -> NodeId | None:
+    def redirect_candidate(self, interest: Collection[TopicId], key: int) -> NodeId | None:
         """Figure 4, lines 7-8: the neighbour with room that shares most with the one who asked."""
         best: tuple[int, int, NodeId] | None = None
         for node, neighbour in self.neighbours.items():
             if neighbour.degree < neighbour.target + self.margin:
-                score = (-len(neighbour.interest & interest), finish((key + node * ITEM_FACTOR) & MASK), node)
+                score = (
+                    -len(neighbour.interest.intersection(interest)),
+                    finish((key + node * ITEM_FACTOR) & MASK),
+                    node,
+                )
                 if best is None or score < best:
                     best = score
         return None if best is None else best[2]
@@ -207,15 +241,23 @@ class NeighbourTask:
         now = (len(self.neighbours), self.target)
         return [node for node, neighbour in self.neighbours.items() if neighbour.told != now]
 
-    def _share(self, neighbour: Neighbour) -> None:
-        neighbour.shared = tuple(topic for topic in self._interest if topic in neighbour.interest)
-        for topic in neighbour.shared:
-            self._cover[topic] += 1
+    def _share(self, neighbour: Neighbour, topic: TopicId) -> None:
+        neighbour.shared[topic] = None
+        self._count(topic, 1)
 
-    def _recount(self) -> None:
-        coverage = self.coverage
-        self._uncovered_count = sum([count < coverage for count in self._cover.values()])
-        self._just_covered = frozenset([topic for topic, count in self._cover.items() if count == coverage])
+    def _count(self, topic: TopicId, change: int) -> None:
+        """So many neighbours more hold a topic of the node's own."""
+        count = self._cover[topic]
+        self._uncovered_count -= count < self.coverage
+        self._cover[topic] = count + change
+        self._note(topic, count + change)
+
+    def _note(self, topic: TopicId, count: int) -> None:
+        self._uncovered_count += count < self.coverage
+        if count == self.coverage:
+            self._just_covered.add(topic)
+        else:
+            self._just_covered.discard(topic)
 
 
 class Asking:
@@ -240,6 +282,13 @@ class Asking:
         for node in [node for node, until_us in self.quarantined.items() if until_us <= now_us]:
             del self.quarantined[node]
 
+    def give_up(self, node: NodeId) -> bool:
+        """A peer cannot be reached; says whether it was the one that was asked."""
+        if self.open_peer != node:
+            return False
+        self.open_peer = None
+        return True
+
     def take_redirect(self, me: NodeId, task: NeighbourTask) -> Peer | None:
         """The redirect candidate, if it is still one; it is used up."""
         peer, self.redirect = self.redirect, None
@@ -263,8 +312,3 @@ def _forget_claims(neighbour: Neighbour) -> None:
     """Of topics that one of the two did not hold before, nothing was said: both say everything again."""
     neighbour.roots = {}
     neighbour.heard_claims = False
-
-
-def interest_set(topics: Sequence[TopicId], most: int) -> frozenset[TopicId]:
-    """A peer's interest from outside, bounded."""
-    return frozenset(topics[:most])

@@ -1,0 +1,281 @@
+"""What the live benchmark compares, each as a publisher and a subscriber in processes of their own.
+
+`python -m bench.contenders NAME publisher|subscriber SETTINGS` is started by `bench/live.py`. It prints JSON lines: a
+publisher its address, then, told to go, what it sent; a subscriber that it is ready, then what it received.
+"""
+
+import asyncio
+import json
+import resource
+import struct
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+TOPIC = "bench/topic"
+_NUMBER = struct.Struct(">QQ")
+
+
+def say(**facts: Any) -> None:
+    """One line for whoever measures."""
+    print(json.dumps(facts), flush=True)
+
+
+def payload(number: int, size: int) -> bytes:
+    """A number and the time, and bytes to fill up."""
+    return _NUMBER.pack(number, time.time_ns()) + b"." * (size - _NUMBER.size)
+
+
+class Reader:
+    """Counts what comes: missing, twice, out of order, and how long it took."""
+
+    def __init__(self, settings: dict[str, Any]) -> None:
+        self.count = settings["count"]
+        self.is_paced = settings["rate"] > 0
+        self.seen = 0
+        self.next = 0
+        self.disordered = 0
+        self.latencies: list[int] = []
+        self.began = self.ended = self.cpu = 0.0
+
+    def take(self, content: bytes) -> bool:
+        """One message; says whether it was the last."""
+        number, sent = _NUMBER.unpack_from(content)
+        if not self.seen:
+            self.began, self.cpu = time.perf_counter(), time.process_time()
+        self.disordered += number != self.next
+        self.next = number + 1
+        self.seen += 1
+        if self.is_paced:
+            self.latencies.append(time.time_ns() - sent)
+        return bool(self.next >= self.count)
+
+    def report(self, **more: Any) -> None:
+        """What was received."""
+        seconds = time.perf_counter() - self.began
+        ordered = sorted(self.latencies) or [0]
+        say(
+            received=self.seen,
+            missing=self.count - self.seen,
+            disordered=self.disordered,
+            seconds=seconds,
+            cpu_seconds=time.process_time() - self.cpu,
+            p50_ms=ordered[len(ordered) // 2] / 1e6,
+            p99_ms=ordered[int(len(ordered) * 0.99)] / 1e6,
+            rss_mb=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+            **more,
+        )
+
+
+async def wait_for_go() -> None:
+    """Until whoever measures says so."""
+    await asyncio.get_running_loop().run_in_executor(None, sys.stdin.readline)
+
+
+async def pace(settings: dict[str, Any], number: int, began: float) -> None:
+    """Where a rate is wanted, wait for a message's turn."""
+    if settings["rate"]:
+        await asyncio.sleep(max(0.0, began + number / settings["rate"] - time.perf_counter()))
+
+
+async def gossamer_publisher(settings: dict[str, Any]) -> None:
+    """Ours: a node that publishes."""
+    from gossamer import Node
+
+    async with Node() as node, node.publisher(TOPIC):
+        say(address=node.address)
+        await wait_for_go()
+        await node.ready(TOPIC)
+        began, cpu = time.perf_counter(), time.process_time()
+        for number in range(settings["count"]):
+            await pace(settings, number, began)
+            await node.publish(TOPIC, payload(number, settings["size"]))
+        say(seconds=time.perf_counter() - began, cpu_seconds=time.process_time() - cpu)
+        await wait_for_go()
+
+
+async def gossamer_subscriber(settings: dict[str, Any]) -> None:
+    """Ours: a node that follows."""
+    from gossamer import Node
+
+    reader = Reader(settings)
+    async with Node(seeds=[settings["address"]]) as node, node.subscribe(TOPIC) as messages:
+        await node.ready(TOPIC, timeout=30)
+        say(ready=True)
+        async for message in messages:
+            if reader.take(message.payload):
+                break
+        links = node.status().links
+        reader.report(
+            hops=message.hops, bytes_in=sum(link.bytes_in for link in links), links=sum(link.kept for link in links)
+        )
+        await wait_for_go()
+
+
+async def asyncio_publisher(settings: dict[str, Any]) -> None:
+    """The floor: frames with a length over TCP, gathered in 64 KiB, and nothing else."""
+    writers: list[asyncio.StreamWriter] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writers.append(writer)
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    host, port = server.sockets[0].getsockname()[:2]
+    say(address=f"{host}:{port}")
+    await wait_for_go()
+    began, cpu = time.perf_counter(), time.process_time()
+    gathered: list[bytes] = []
+    for number in range(settings["count"]):
+        await pace(settings, number, began)
+        content = payload(number, settings["size"])
+        gathered.append(len(content).to_bytes(4, "big") + content)
+        if settings["rate"] or len(gathered) * settings["size"] > 65_536 or number == settings["count"] - 1:
+            joined = b"".join(gathered)
+            gathered.clear()
+            for writer in writers:
+                writer.write(joined)
+                await writer.drain()
+    say(seconds=time.perf_counter() - began, cpu_seconds=time.process_time() - cpu)
+    await wait_for_go()
+
+
+async def asyncio_subscriber(settings: dict[str, Any]) -> None:
+    """The floor's other end."""
+    result = Reader(settings)
+    host, _, port = settings["address"].rpartition(":")
+    done = asyncio.get_running_loop().create_future()
+
+    class Frames(asyncio.Protocol):
+        rest = b""
+
+        def data_received(self, data: bytes) -> None:
+            data = self.rest + data
+            position = 0
+            while len(data) - position >= 4:
+                end = position + 4 + int.from_bytes(data[position : position + 4], "big")
+                if end > len(data):
+                    break
+                if result.take(data[position + 4 : end]) and not done.done():
+                    done.set_result(None)
+                position = end
+            self.rest = data[position:]
+
+    await asyncio.get_running_loop().create_connection(Frames, host, int(port))
+    say(ready=True)
+    await done
+    result.report()
+
+
+async def zmq_publisher(settings: dict[str, Any]) -> None:
+    """pyzmq: XPUB that waits instead of dropping."""
+    import zmq
+
+    socket = zmq.Context().socket(zmq.XPUB)
+    socket.setsockopt(zmq.XPUB_NODROP, 1)
+    port = socket.bind_to_random_port("tcp://127.0.0.1")
+    say(address=f"127.0.0.1:{port}")
+    for _ in range(settings["subscribers"]):
+        socket.recv()
+    await wait_for_go()
+    topic = TOPIC.encode() + b"\0"
+    began, cpu = time.perf_counter(), time.process_time()
+    for number in range(settings["count"]):
+        await pace(settings, number, began)
+        while True:
+            try:
+                socket.send(topic + payload(number, settings["size"]), zmq.NOBLOCK)
+                break
+            except zmq.Again:
+                # With no-drop a full queue is an error that says: later.
+                time.sleep(0.0001)
+    say(seconds=time.perf_counter() - began, cpu_seconds=time.process_time() - cpu)
+    await wait_for_go()
+
+
+async def zmq_subscriber(settings: dict[str, Any]) -> None:
+    """pyzmq: SUB."""
+    import zmq
+
+    result = Reader(settings)
+    socket = zmq.Context().socket(zmq.SUB)
+    socket.connect(f"tcp://{settings['address']}")
+    socket.setsockopt(zmq.SUBSCRIBE, TOPIC.encode())
+    say(ready=True)
+    skipped = len(TOPIC) + 1
+    while not result.take(socket.recv()[skipped:]):
+        pass
+    result.report()
+
+
+async def zenoh_publisher(settings: dict[str, Any]) -> None:
+    """eclipse-zenoh: a peer that blocks where a queue is full."""
+    import socket as sockets
+
+    import zenoh
+
+    with sockets.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    config = zenoh.Config()
+    config.insert_json5("mode", '"peer"')
+    config.insert_json5("listen/endpoints", f'["tcp/127.0.0.1:{port}"]')
+    config.insert_json5("scouting/multicast/enabled", "false")
+    session = zenoh.open(config)
+    publisher = session.declare_publisher(
+        TOPIC, congestion_control=zenoh.CongestionControl.BLOCK, express=bool(settings["rate"])
+    )
+    say(address=f"127.0.0.1:{port}")
+    await wait_for_go()
+    began, cpu = time.perf_counter(), time.process_time()
+    for number in range(settings["count"]):
+        await pace(settings, number, began)
+        publisher.put(payload(number, settings["size"]))
+    say(seconds=time.perf_counter() - began, cpu_seconds=time.process_time() - cpu)
+    await wait_for_go()
+    session.close()
+
+
+async def zenoh_subscriber(settings: dict[str, Any]) -> None:
+    """eclipse-zenoh: a peer with a callback."""
+    import threading
+
+    import zenoh
+
+    result = Reader(settings)
+    done = threading.Event()
+    config = zenoh.Config()
+    config.insert_json5("mode", '"peer"')
+    config.insert_json5("connect/endpoints", f'["tcp/{settings["address"]}"]')
+    config.insert_json5("listen/endpoints", "[]")
+    config.insert_json5("scouting/multicast/enabled", "false")
+    session = zenoh.open(config)
+
+    def take(sample: Any) -> None:
+        if result.take(sample.payload.to_bytes()):
+            done.set()
+
+    session.declare_subscriber(TOPIC, take)
+    await asyncio.sleep(1.0)
+    say(ready=True)
+    await asyncio.get_running_loop().run_in_executor(None, done.wait)
+    result.report()
+    session.close()
+
+
+CONTENDERS: dict[str, dict[str, Callable[[dict[str, Any]], Any]]] = {
+    "gossamer": {"publisher": gossamer_publisher, "subscriber": gossamer_subscriber},
+    "asyncio": {"publisher": asyncio_publisher, "subscriber": asyncio_subscriber},
+    "pyzmq": {"publisher": zmq_publisher, "subscriber": zmq_subscriber},
+    "zenoh": {"publisher": zenoh_publisher, "subscriber": zenoh_subscriber},
+}
+
+
+if __name__ == "__main__":
+    name, role, given = sys.argv[1:]
+    if name == "libp2p":
+        from bench.contender_libp2p import run_libp2p
+
+        run_libp2p(role, json.loads(given))
+    else:
+        asyncio.run(CONTENDERS[name][role](json.loads(given)))

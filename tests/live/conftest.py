@@ -1,0 +1,103 @@
+"""Live nodes for tests: started together, recorded, and audited when the test is done."""
+
+import asyncio
+from contextlib import AsyncExitStack, asynccontextmanager
+
+import pytest
+
+from gossamer import Limits, Node
+from gossamer.live import wire
+
+# Two ends of the loopback answer at once; what is bounded in seconds is bounded in fractions here.
+QUICK = {"heartbeat_us": 200_000, "period_us": 20_000, "connect_timeout_us": 200_000}
+
+
+async def until(condition, seconds=15):
+    """Wait for a condition, not for a time."""
+    async with asyncio.timeout(seconds):
+        while not condition():
+            await asyncio.sleep(0.005)
+
+
+@pytest.fixture
+def network(tmp_path):
+    """A function that starts nodes which know the first one, and stops and audits them at the end."""
+    records = []
+
+    @asynccontextmanager
+    async def start(count, audited=True, **settings):
+        async with AsyncExitStack() as stack:
+            nodes = []
+            for index in range(count):
+                path = tmp_path / f"{len(records)}.record"
+                records.append((path, audited))
+                seeds = [nodes[0].address] if nodes else []
+                node = Node(seeds=seeds, record=path, **{"settings": QUICK, **settings})
+                nodes.append(await stack.enter_async_context(node))
+            yield nodes
+
+    yield start
+    audit([path for path, audited in records if audited])
+
+
+def audit(paths):
+    """No data frame left the overlay of its topic, and nothing was delivered twice or out of order."""
+    if len(paths) > 1 and __import__("importlib.util").util.find_spec("gossamer.live.audit"):
+        from gossamer.live.audit import audit_records
+
+        assert not audit_records(paths)
+
+
+class RawPeer:
+    """A peer that says what the test wants it to say."""
+
+    def __init__(self, reader, writer):
+        self.reader = reader
+        self.writer = writer
+
+    @classmethod
+    async def dial(cls, address, **options):
+        host, _, port = address.rpartition(":")
+        return cls(*await asyncio.open_connection(host, int(port), **options))
+
+    @classmethod
+    async def greet(cls, node, identity=7, stack=("spidercast", "tree"), versions=wire.VERSIONS):
+        peer = await cls.dial(node.address)
+        peer.send(wire.Hello(wire.MAGIC, versions, (), identity, b"127.0.0.1:1", stack))
+        assert isinstance(await peer.read(), wire.Hello)
+        return peer
+
+    def send(self, message):
+        self.writer.write(wire.frame(message))
+
+    async def read(self):
+        """The next message of the other end; None when it has closed."""
+        async with asyncio.timeout(10):
+            try:
+                prefix = await self.reader.readexactly(4)
+                body = await self.reader.readexactly(int.from_bytes(prefix, "big"))
+            except (asyncio.IncompleteReadError, ConnectionError):
+                return None
+        try:
+            return wire.message_decoder.decode(body)
+        except ValueError:
+            return wire._hello_decoder.decode(body)
+
+    async def goodbye(self):
+        """Read until the other end says why it leaves, or just leaves."""
+        while (message := await self.read()) is not None:
+            if isinstance(message, wire.Bye):
+                return message.reason
+        return None
+
+    async def close(self):
+        self.writer.close()
+        try:
+            await self.writer.wait_closed()
+        except ConnectionError:
+            pass
+
+
+@pytest.fixture
+def quick_limits():
+    return Limits(handshake_seconds=0.3, patience_seconds=0.5)

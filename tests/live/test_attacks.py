@@ -1,0 +1,214 @@
+"""A peer can be anything: each bound has an attack here, and the node goes on serving others."""
+
+import asyncio
+import os
+
+import pytest
+
+from gossamer import Limits, Node
+from gossamer.live import wire
+from gossamer.protocols.interface import Data, Peer
+from gossamer.protocols.spidercast.messages import Connect, ConnectOk, Heartbeat
+from gossamer.protocols.tree import TreeData
+from tests.live.conftest import RawPeer, until
+
+
+async def still_serves(node):
+    """Whether an honest newcomer gets a message through."""
+    async with Node(seeds=[node.address]) as other, other.subscribe("honest") as messages:
+        await node.publish("honest", b"x")
+        async with asyncio.timeout(10):
+            async for message in messages:
+                return message.payload == b"x"
+    return False
+
+
+def attack(network, limits, act):
+    """Run an attack on a node, see that it still serves, and answer its counts."""
+
+    async def scenario():
+        async with network(1, limits=limits) as (node,):
+            result = await act(node)
+            assert await still_serves(node)
+            return result, node.status().counts
+
+    return asyncio.run(scenario())
+
+
+def test_who_connects_and_says_nothing_is_dropped_in_time(network):
+    async def act(node):
+        peer = await RawPeer.dial(node.address)
+        assert isinstance(await peer.read(), wire.Hello)
+        return await peer.goodbye()
+
+    reason, counts = attack(network, Limits(handshake_seconds=0.1), act)
+    assert reason == "no greeting came in time"
+    assert counts["link refused: no greeting came in time"] == 1
+
+
+def test_who_speaks_http_is_dropped_at_once(network):
+    async def act(node):
+        peer = await RawPeer.dial(node.address)
+        peer.writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        return await peer.goodbye()
+
+    reason, counts = attack(network, Limits(), act)
+    assert reason == "speaks another protocol: its first bytes are no frame"
+    assert counts["link refused: speaks another protocol"] == 1
+
+
+def test_a_frame_that_is_too_long_ends_the_link_before_it_is_read(network):
+    async def act(node):
+        peer = await RawPeer.greet(node)
+        peer.writer.write((100_001).to_bytes(4, "big"))
+        return await peer.goodbye()
+
+    reason, counts = attack(network, Limits(frame_bytes=100_000), act)
+    assert reason == "frame too long"
+    assert counts["link refused: frame too long"] == 1
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_random_frames_are_counted_and_then_the_link_ends(network, seed):
+    async def act(node):
+        peer = await RawPeer.greet(node)
+        for _ in range(200):
+            body = os.urandom(40)
+            peer.writer.write(len(body).to_bytes(4, "big") + body)
+        return await peer.goodbye()
+
+    reason, counts = attack(network, Limits(offences=50), act)
+    assert reason == "too many frames that cannot be read"
+    assert counts["frames that could not be read"] == 50
+
+
+def test_a_truncated_frame_is_waited_for_and_lost_with_its_link(network):
+    async def act(node):
+        peer = await RawPeer.greet(node)
+        peer.writer.write(wire.frame(TreeData(1, 2, 3, 4, 5, b"x" * 100))[:50])
+        await peer.writer.drain()
+        await peer.close()
+        await until(lambda: not node.status().links)
+
+    attack(network, Limits(), act)
+
+
+def test_strangers_beyond_the_bound_make_the_quietest_go(network):
+    async def act(node):
+        peers = [await RawPeer.greet(node, identity=100 + index) for index in range(12)]
+        await until(lambda: len(node.status().links) <= 8)
+        closed = [index for index, peer in enumerate(peers) if (await closing(peer))]
+        return closed
+
+    async def closing(peer):
+        try:
+            async with asyncio.timeout(0.2):
+                return await peer.goodbye() == "too many links"
+        except TimeoutError:
+            return False
+
+    closed, counts = attack(network, Limits(strangers=8), act)
+    assert closed == [0, 1, 2, 3]
+    assert counts["links closed: too many"] >= 4
+
+
+def test_a_flood_of_frames_is_read_no_faster_than_allowed(network):
+    async def act(node):
+        peer = await RawPeer.greet(node)
+        started = asyncio.get_running_loop().time()
+        frames = wire.frame(Heartbeat(0, 0, 0)) * 100
+        for _ in range(300):
+            peer.writer.write(frames)
+            await peer.writer.drain()
+        await until(lambda: sum(link.frames_in for link in node.status().links) >= 30_000)
+        await peer.close()
+        return asyncio.get_running_loop().time() - started
+
+    seconds, counts = attack(network, Limits(frames_per_second=10_000), act)
+    # The first second's worth is free; a clock is read here because the bound is one on time.
+    assert seconds > 0.9
+    assert counts["too many frames"] >= 1
+
+
+def test_a_peer_that_never_reads_is_refused_frames_and_the_others_are_served(network):
+    """The queue towards it stays bounded, publishers stop waiting for it, and its link ends."""
+
+    async def scenario():
+        limits = Limits(queue_bytes_slow=50_000, queue_bytes=200_000, patience_seconds=0.2)
+        async with network(2, limits=limits, audited=False) as (node, other):
+            async with node.publisher("t"), other.subscribe("t") as messages:
+                await node.ready("t")
+                topic = node._by_name["t"].id
+                peer = await RawPeer.greet(node)
+                peer.writer.transport.pause_reading()
+                peer.send(connect(topic))
+                await until(lambda: len(node.peers("t")) == 2)
+                numbers = []
+
+                async def read():
+                    async for message in messages:
+                        numbers.append(int(message.payload[:8]))
+                        if len(numbers) == 400:
+                            return
+
+                reading = asyncio.create_task(read())
+                queued = []
+                async with asyncio.timeout(30):
+                    for number in range(400):
+                        await node.publish("t", b"%08d" % number + b"." * 50_000)
+                        queued += [link.queued_bytes for link in node.status().links if link.node == f"{7:016x}"]
+                    await reading
+                await until(lambda: f"{7:016x}" not in [link.node for link in node.status().links])
+                return numbers, max(queued), node.status().counts
+
+    numbers, most, counts = asyncio.run(scenario())
+    assert numbers == list(range(400))
+    assert most < 400_000
+    assert counts["refused: peer does not read"] > 0
+
+
+def connect(*topics):
+    """A CONNECT of SpiderCast as this build writes it."""
+    return Connect(task=0, degree=0, target=1, interest=topics, address=b"127.0.0.1:1")
+
+
+def test_names_of_nodes_that_cannot_be_reached_cost_a_bounded_number_of_dials(network):
+    async def act(node):
+        peer = await RawPeer.greet(node)
+        from gossamer.protocols.cyclon import Entry, Join, ShuffleRequest
+
+        peer.send(ShuffleRequest(tuple(Entry(100 + index, 0, b"127.0.0.1:%d" % (1 + index)) for index in range(8))))
+        for index in range(300):
+            peer.send(Join(Peer(10_000 + index, b"127.0.0.1:9")))
+        await peer.writer.drain()
+        most = 0
+
+        def is_done():
+            nonlocal most
+            most = max(most, len(node._sockets._dials))
+            return node.status().counts.get("unreachable", 0) and not node._sockets._dials
+
+        await until(is_done)
+        await peer.close()
+        return most
+
+    most, counts = attack(network, Limits(dials=4, dial_frames=8), act)
+    assert most <= 4
+    assert counts["frames lost: too many dials"] > 0
+    assert counts["frames lost: too much waits for a dial"] > 0
+
+
+def test_a_peer_that_claims_what_it_was_not_asked_for_changes_nothing(network):
+    async def act(node):
+        peer = await RawPeer.greet(node)
+        peer.send(ConnectOk(0, 1, 1, (1, 2, 3)))
+        peer.send(Data(1, 2, 3, 4, 5, b"not held"))
+        peer.send(TreeData(1, 2, 3, 4, 5, b"not held"))
+        await peer.writer.drain()
+        await until(lambda: "misbehaved: sent a topic that this node does not hold" in node.status().counts)
+        await peer.close()
+        return [link.kept for link in node.status().links]
+
+    kept, counts = attack(network, Limits(), act)
+    assert not any(kept)
+    assert counts["misbehaved: no part of this node takes Data"] == 1

@@ -1,0 +1,86 @@
+"""The wire: the vectors of docs/wire.md, and greetings that are turned away."""
+
+import asyncio
+import re
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from gossamer.live import wire
+from gossamer.model.values.errors import PeerError
+from gossamer.protocols.flood import Flood
+from gossamer.protocols.interface import Data
+from gossamer.protocols.spidercast.messages import Leave
+from gossamer.protocols.tree import TreeData
+from tests.live.conftest import RawPeer, until
+
+MINE = wire.hello(1, b"127.0.0.1:7400", ("spidercast", "tree"))
+DOCUMENT = Path(__file__).parents[2] / "docs" / "wire.md"
+
+VECTORS = {
+    "Hello": wire.Hello("gossamer", (1,), (), 0x1122334455667788, b"127.0.0.1:7400", ("spidercast", "tree")),
+    "Bye": wire.Bye("this node is leaving"),
+    "TreeData": TreeData(0x0102030405060708, 0x1122334455667788, 1_700_000_000_000_001, 0, 1_700_000_000_000_000, b"1.07"),
+    "Leave": Leave(0),
+}
+
+
+@pytest.mark.parametrize("name", VECTORS)
+def test_the_document_shows_the_bytes_that_are_sent(name):
+    shown = re.search(rf"^### {name}\n.*?```\n([0-9a-f\s]+)```", DOCUMENT.read_text(), re.MULTILINE | re.DOTALL)
+    assert shown, f"docs/wire.md has no vector for {name}; it should read {wire.frame(VECTORS[name]).hex(' ')}"
+    assert bytes.fromhex(shown.group(1)) == wire.frame(VECTORS[name])
+
+
+def test_a_message_is_read_back_as_it_was_written():
+    for message in (VECTORS["TreeData"], VECTORS["Leave"]):
+        assert wire.message_decoder.decode(wire.encode(message)) == message
+
+
+@pytest.mark.parametrize(
+    ("greeting", "sentence"),
+    [
+        (b"GET / HTTP/1.1", "speaks another protocol"),
+        (wire.encode(Data(1, 2, 3, 4, 5, b"")), "speaks another protocol"),
+        (wire.encode(msgspec.structs.replace(MINE, magic="other", node=2)), "speaks another protocol: 'other'"),
+        (wire.encode(msgspec.structs.replace(MINE, versions=(9,), node=2)), r"versions \[9\] of the wire; .* \[1\]"),
+        (wire.encode(MINE), "is this node itself"),
+        (wire.encode(msgspec.structs.replace(MINE, stack=("stan", "tree"), node=2)), "runs stan / tree; .* spidercast / tree"),
+        (wire.encode(wire.Bye("full")), "turned us away: full"),
+    ],
+)
+def test_a_greeting_that_does_not_fit_is_turned_away_with_a_sentence(greeting, sentence):
+    with pytest.raises(PeerError, match=sentence):
+        wire.read_hello(greeting, MINE)
+
+
+def test_a_newer_version_that_also_speaks_ours_is_welcome():
+    assert wire.read_hello(wire.encode(msgspec.structs.replace(MINE, versions=(1, 2), node=2)), MINE).node == 2
+
+
+def test_flood_and_tree_have_messages_of_their_own():
+    assert not set(Flood.MESSAGES) & {TreeData}
+
+
+def test_who_speaks_another_version_is_told_why_and_dropped(network):
+    async def scenario():
+        async with network(1) as (node,):
+            peer = await RawPeer.greet(node, versions=(7,))
+            reason = await peer.goodbye()
+            await peer.close()
+            await until(lambda: any("versions" in name for name in node.status().counts))
+            return reason
+
+    assert "speaks versions [7]" in asyncio.run(scenario())
+
+
+def test_who_runs_another_system_is_told_why_and_dropped(network):
+    async def scenario():
+        async with network(1) as (node,):
+            peer = await RawPeer.greet(node, stack=("stan", "flood"))
+            reason = await peer.goodbye()
+            await peer.close()
+            return reason
+
+    assert asyncio.run(scenario()) == "runs stan / flood; this node runs spidercast / tree"

@@ -1,0 +1,171 @@
+"""Envelopes: what is signed cannot be changed, moved or passed off as another's."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gossamer.live import signing
+from gossamer.live.keys import Keys, issue, make_authority
+from gossamer.live.signing import Policy, Signer, content_of, publisher_name, seal_plain, unseal
+from gossamer.model.values.errors import InputError
+
+KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
+SIGNER = Signer(KEY)
+STRICT = Policy("strict")
+ID = st.integers(0, 2**64 - 1)
+
+
+@pytest.fixture(scope="module")
+def keys(tmp_path_factory):
+    root = tmp_path_factory.mktemp("keys")
+    make_authority(root / "authority")
+    issue(root / "authority", "feed-1", root / "feed-1")
+    make_authority(root / "other")
+    issue(root / "other", "feed-1", root / "stranger")
+    return {name: Keys.load(root / name) for name in ("feed-1", "stranger")}
+
+
+def certified(keys, name="feed-1"):
+    return Signer(keys[name].private_key, keys[name].certificate_der)
+
+
+@given(topics=st.lists(ID, min_size=1, max_size=5), sequence=ID, published=ID, content=st.binary(max_size=200))
+def test_what_is_sealed_opens_again_whatever_it_holds(topics, sequence, published, content):
+    envelope = SIGNER.seal(topics, sequence, content, published)
+    assert unseal(STRICT, SIGNER.node, topics[::-1], sequence, envelope, published) == (content, None)
+    assert content_of(envelope) == content
+    assert publisher_name(STRICT, envelope) is None
+
+
+@given(
+    topics=st.lists(ID, min_size=1, max_size=3, unique=True),
+    others=st.lists(ID, min_size=1, max_size=3, unique=True),
+    numbers=st.tuples(ID, ID),
+    other_numbers=st.tuples(ID, ID),
+    content=st.binary(max_size=40),
+    more=st.binary(min_size=1, max_size=9),
+)
+def test_no_field_of_a_signed_message_can_be_changed(topics, others, numbers, other_numbers, content, more):
+    sequence, published = numbers
+    envelope = SIGNER.seal(topics, sequence, content, published)
+    wrong = (None, "its signature is wrong")
+    if set(topics) != set(others):
+        assert unseal(STRICT, SIGNER.node, others, sequence, envelope, published) == wrong
+    if sequence != other_numbers[0]:
+        assert unseal(STRICT, SIGNER.node, topics, other_numbers[0], envelope, published) == wrong
+    if published != other_numbers[1]:
+        assert unseal(STRICT, SIGNER.node, topics, sequence, envelope, other_numbers[1]) == wrong
+    assert unseal(STRICT, SIGNER.node, topics, sequence, envelope + more, published) == wrong
+
+
+def test_bytes_cannot_move_between_topics_and_content():
+    """A topic that is left out must not be taken for the beginning of the content, nor the other way round."""
+    envelope = SIGNER.seal((1, 2), 7, b"content")
+    moved = envelope[:-7] + (2).to_bytes(8, "big") + b"content"
+    assert unseal(STRICT, SIGNER.node, 1, 7, moved) == (None, "its signature is wrong")
+
+
+@pytest.mark.parametrize("kind", ["signed", "certified"])
+@pytest.mark.parametrize("mode", ["strict", "accept"])
+def test_no_byte_of_an_envelope_can_be_changed(keys, kind, mode):
+    signer = certified(keys) if kind == "certified" else SIGNER
+    policy = Policy(mode, keys["feed-1"].authorities if kind == "certified" else ())
+    envelope = signer.seal((3, 4), 9, b"content", 5)
+    assert unseal(policy, signer.node, (3, 4), 9, envelope, 5) == (b"content", None)
+    for place in range(len(envelope)):
+        for bits in (0x01, 0x02, 0x10, 0x80):
+            changed = bytearray(envelope)
+            changed[place] ^= bits
+            content, reason = unseal(policy, signer.node, (3, 4), 9, bytes(changed), 5)
+            if mode == "accept" and changed[0] == signing.PLAIN:
+                # Accepting unsigned messages means that a relay can take a signature off; strict is for that.
+                assert (content, reason) == (bytes(changed[1:]), None)
+            else:
+                assert content is None
+                assert reason
+        assert unseal(policy, signer.node, (3, 4), 9, envelope[:place], 5)[0] is None
+
+
+@given(envelope=st.binary(max_size=300), head=st.sampled_from([b"", b"\1", b"\2", b"\2\1\x40", b"\2\xff\xff"]))
+def test_whatever_a_peer_sends_is_refused_with_a_reason_and_never_raises(envelope, head):
+    content, reason = unseal(STRICT, 1, 2, 3, head + envelope)
+    assert content is None
+    assert reason
+
+
+@pytest.mark.parametrize(
+    "numbers", [(-1, 1, 1, 1), (1, -1, 1, 1), (1, 1, -1, 1), (1, 1, 1, -1), (2**64, 1, 1, 1), (1, 2**70, 1, 1)]
+)
+def test_numbers_that_no_signature_can_cover_are_refused(numbers):
+    publisher, topic, sequence, published = numbers
+    envelope = SIGNER.seal(1, 1, b"x", 1)
+    publisher = SIGNER.node if publisher == 1 else publisher
+    assert unseal(STRICT, publisher, topic, sequence, envelope, published)[0] is None
+
+
+def test_nobody_can_publish_under_anothers_id():
+    other = Signer(Ed25519PrivateKey.generate())
+    assert unseal(STRICT, SIGNER.node, 1, 2, other.seal(1, 2, b"x")) == (None, "its key is not its publisher's")
+
+
+def test_each_policy_takes_what_it_says():
+    signed, plain = SIGNER.seal(1, 2, b"x"), seal_plain(b"x")
+    assert unseal(Policy("off"), SIGNER.node, 1, 2, b"x") == (b"x", None)
+    assert unseal(Policy("off"), SIGNER.node, 1, 2, b"") == (b"", None)
+    assert unseal(Policy("accept"), SIGNER.node, 1, 2, plain) == (b"x", None)
+    assert unseal(Policy("accept"), SIGNER.node, 1, 2, signed) == (b"x", None)
+    assert unseal(Policy("accept"), SIGNER.node, 1, 3, signed) == (None, "its signature is wrong")
+    assert unseal(STRICT, SIGNER.node, 1, 2, plain) == (None, "it is not signed")
+    assert content_of(plain) == b"x"
+    with pytest.raises(InputError, match="signatures must be off, accept or strict, got 'on'"):
+        Policy("on")
+
+
+def test_a_certified_message_tells_every_hop_its_publishers_name(keys):
+    policy, signer = Policy("strict", keys["feed-1"].authorities), certified(keys)
+    envelope = signer.seal(1, 2, b"x")
+    assert unseal(policy, keys["feed-1"].node, 1, 2, envelope) == (b"x", None)
+    assert publisher_name(policy, envelope) == "feed-1"
+    assert content_of(envelope) == b"x"
+
+
+def test_a_name_certified_by_another_authority_or_by_none_is_refused(keys):
+    policy = Policy("strict", keys["feed-1"].authorities)
+    stranger = certified(keys, "stranger")
+    assert unseal(policy, stranger.node, 1, 2, stranger.seal(1, 2, b"x")) == (
+        None,
+        "the certificate was issued by another authority",
+    )
+    bare = Signer(keys["feed-1"].private_key)
+    assert unseal(policy, bare.node, 1, 2, bare.seal(1, 2, b"x")) == (None, "its key has no certificate")
+    with pytest.raises(InputError, match="not for this key"):
+        Signer(KEY, keys["feed-1"].certificate_der)
+
+
+def test_a_certificate_that_was_good_is_refused_once_it_has_expired(keys):
+    moment = [datetime.now(UTC)]
+    policy, signer = Policy("strict", keys["feed-1"].authorities, lambda: moment[0]), certified(keys)
+    envelope = signer.seal(1, 2, b"x")
+    assert unseal(policy, signer.node, 1, 2, envelope)[1] is None
+    moment[0] += timedelta(days=366)
+    assert unseal(policy, signer.node, 1, 2, envelope)[1].startswith("the certificate expired on")
+
+
+def test_the_certificates_that_peers_make_us_remember_are_bounded(keys, tmp_path, monkeypatch):
+    monkeypatch.setattr(signing, "REMEMBERED_MAX", 3)
+    make_authority(tmp_path / "authority")
+    policy = None
+    for number in range(8):
+        issue(tmp_path / "authority", f"n{number}", tmp_path / f"n{number}")
+        node = Keys.load(tmp_path / f"n{number}")
+        policy = policy or Policy("strict", node.authorities)
+        envelope = Signer(node.private_key, node.certificate_der).seal(1, 2, b"x")
+        assert unseal(policy, node.node, 1, 2, envelope)[1] is None
+        assert publisher_name(policy, envelope) == f"n{number}"
+    assert len(policy._remembered) == 3
+    for kind in range(50):
+        assert unseal(policy, 1, 1, 1, b"\2\0\x08" + bytes([kind]) * 80)[0] is None
+    assert len(policy._remembered) == 3
