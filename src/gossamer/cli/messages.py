@@ -5,7 +5,7 @@ import base64
 import os
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -252,7 +252,7 @@ async def _lines(payload: str | None, count: int | None) -> AsyncIterator[bytes]
 async def _follow(
     settings: "NodeSettings", topics: Sequence[str], last: int, last_seconds: float, count: int | None, json: bool
 ) -> None:
-    from gossamer.live.signals import asked_to_stop
+    from gossamer.live.signals import asked_to_stop, first_of
 
     def line(message: "Message") -> bytes:
         payload: bytes = message.payload
@@ -260,12 +260,10 @@ async def _follow(
 
     printer = Printer(as_json if json else line, count)
     with asked_to_stop() as asked:
-        async with settings.node() as node, AsyncExitStack() as open_things, asyncio.TaskGroup() as tasks:
-            ends = [tasks.create_task(asked.wait())]
+        async with settings.node() as node, AsyncExitStack() as open_things:
+            works: list[Coroutine[Any, Any, object]] = [asked.wait()]
             for topic in topics:
                 subscription = node.subscribe(topic, last=last, last_seconds=last_seconds)
                 await open_things.enter_async_context(subscription)
-                ends.append(tasks.create_task(printer.pass_on(subscription)))  # type: ignore[arg-type]
-            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
-            for task in ends:
-                task.cancel()
+                works.append(printer.pass_on(subscription))
+            await first_of(works)

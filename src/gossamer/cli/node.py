@@ -3,10 +3,11 @@
 import asyncio
 import logging
 import sys
+from collections.abc import Coroutine
 from contextlib import AsyncExitStack
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -29,6 +30,7 @@ from gossamer.cli.options import Settings
 if TYPE_CHECKING:
     from gossamer.live.node import Node
     from gossamer.live.settings import NodeSettings
+    from gossamer.live.subscription import Subscription
 
 log = logging.getLogger("gossamer.live")
 
@@ -110,45 +112,40 @@ def node(
 async def _run(settings: "NodeSettings", prints: bool) -> None:
     from gossamer.cli.messages import Printer, as_json
     from gossamer.live.http import serve_status
-    from gossamer.live.signals import asked_to_stop
+    from gossamer.live.signals import asked_to_stop, first_of
 
     with asked_to_stop() as asked:
         node = settings.node()
-        async with AsyncExitStack() as open_things, asyncio.TaskGroup() as tasks:
+        async with AsyncExitStack() as open_things:
             await open_things.enter_async_context(node)
             if settings.metrics is not None:
                 server = await serve_status(node, settings.metrics)
                 open_things.push_async_callback(server.close)
                 log.info("metrics on http://%s/metrics", server.address, extra={"facts": {"metrics": server.address}})
-            printer = Printer(as_json)
             for topic in settings.publish:
                 await open_things.enter_async_context(node.publisher(topic))
-            readers = []
+            printer = Printer(as_json)
+            works: list[Coroutine[Any, Any, object]] = [asked.wait(), _complain(node, settings.seeds)]
             for topic in settings.follow:
                 subscription = await open_things.enter_async_context(node.subscribe(topic))
-                readers.append(tasks.create_task(printer.pass_on(subscription) if prints else _discard(subscription)))
-            complaining = tasks.create_task(_complain(node, settings.seeds))
-            waiting = tasks.create_task(asked.wait())
-            # Who prints to a closed pipe is done.
-            await asyncio.wait([waiting, *(readers if prints else [])], return_when=asyncio.FIRST_COMPLETED)
+                works.append(printer.pass_on(subscription) if prints else _discard(subscription))
+            await first_of(works)
             log.info("leaving", extra={"facts": {"node": node.hex_id}})
-            for task in (complaining, waiting, *readers):
-                task.cancel()
         log.info("left", extra={"facts": {"node": node.hex_id}})
 
 
-async def _discard(subscription: "object") -> None:
+async def _discard(subscription: "Subscription") -> None:
     """Read and forget: the node follows the topic to relay it."""
-    async for _ in subscription:  # type: ignore[attr-defined]
+    async for _ in subscription:
         pass
 
 
 async def _complain(node: "Node", seeds: tuple[str, ...]) -> None:
     """Say so while no seed answers; the node tries them for as long as it takes."""
     wait = FIRST_COMPLAINT_SECONDS
-    while seeds:
+    while True:
         await asyncio.sleep(wait)
-        if node.status().links:
+        if not seeds or node.status().links:
             wait = FIRST_COMPLAINT_SECONDS
             continue
         where = ", ".join(seeds)

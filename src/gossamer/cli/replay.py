@@ -12,7 +12,9 @@ from gossamer.model.values.errors import InputError
 
 
 def replay(
-    records: Annotated[list[Path], typer.Argument(metavar="RECORD...", help="Files that a simulation or nodes recorded.")],
+    records: Annotated[
+        list[Path], typer.Argument(metavar="RECORD...", help="Files that a simulation or nodes recorded.")
+    ],
     json: Json = False,
 ) -> None:
     """Replay records of a simulation or of live nodes; exit code 1 if any action differs or data went where it must not.
@@ -90,7 +92,9 @@ def _show(results: list[dict[str, Any]], findings: Any) -> None:
                 f"given {difference.event}\n  recorded: {difference.recorded}\n  replayed: {difference.replayed}"
             )
         if result["cut_off"]:
-            typer.echo(f"{result['record']} ends in the middle of a step, as the record of a node that was killed does.")
+            typer.echo(
+                f"{result['record']} ends in the middle of a step, as the record of a node that was killed does."
+            )
     steps = sum(result["equal_steps"] for result in results)
     systems = ", ".join(sorted({result["system"] for result in results}))
     if not any(result["difference"] for result in results):

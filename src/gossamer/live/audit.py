@@ -113,9 +113,7 @@ class Audit:
             for key in [key for key in node.latest if key[0] == event.topic]:
                 del node.latest[key]
 
-    def _judge_send(
-        self, step: Step, node: _Node, action: Send, later: tuple[Action, ...], exempt: bool
-    ) -> None:
+    def _judge_send(self, step: Step, node: _Node, action: Send, later: tuple[Action, ...], exempt: bool) -> None:
         message = msgspec.convert(action.message, AnyMessage)
         for data in data_in(message):
             self.findings.data_sent += len(action.to)

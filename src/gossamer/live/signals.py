@@ -1,10 +1,11 @@
-"""How long-running commands end: the first signal asks, the second insists."""
+"""How long-running commands end: the first signal asks, the second insists; and whatever ends first ends the rest."""
 
 import asyncio
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
@@ -27,3 +28,17 @@ def asked_to_stop() -> Iterator[asyncio.Event]:
     finally:
         for number in SIGNALS:
             loop.remove_signal_handler(number)
+
+
+async def first_of(works: Iterable[Coroutine[Any, Any, object]]) -> None:
+    """Run all of these until one ends, and cancel the others; an error of any is raised."""
+    tasks = [asyncio.ensure_future(work) for work in works]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        results = await asyncio.gather(*tasks, return_exceptions=True)
+    for result in results:
+        if isinstance(result, Exception):
+            raise result
