@@ -7,7 +7,9 @@ does not follow its topic, and those of one publisher on one topic come in order
 in no order, by its paper: there only neighbours and deliveries are looked at. Each node's record is judged by its own clock alone.
 """
 
+from collections import deque
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -28,7 +30,7 @@ from gossamer.protocols.interface import (
     Subscribe,
     Unsubscribe,
 )
-from gossamer.protocols.record import AnyMessage, Header, Step, decode_event
+from gossamer.protocols.record import AnyMessage, Header, Step, WholeSteps, decode_event, read_record
 from gossamer.protocols.systems import DISSEMINATIONS
 
 # Chosen: breaches that are told; the rest are counted.
@@ -141,6 +143,16 @@ class Audit:
         self.findings.breach_count += 1
         if len(self.findings.breaches) < TOLD_MAX:
             self.findings.breaches.append(f"node {step.node:x} at {step.at_us} us {what}")
+
+
+def audit_records(paths: Iterable[Path]) -> list[str]:
+    """What the records of a network's nodes show to be wrong; nothing, where all is well."""
+    audit = Audit()
+    for path in paths:
+        with path.open("rb") as source:
+            header, steps = read_record(source)
+            deque(audit.read(header, WholeSteps(steps)), maxlen=0)
+    return audit.findings.breaches
 
 
 def data_in(message: Any) -> Iterator[Data]:
