@@ -3,7 +3,7 @@
 import platform
 import sys
 
-from bench import cyclon, engine, gossip, measures, pipeline, planners, setup, spidercast, stan
+from bench import cyclon, engine, gossip, measures, pipeline, planners, recovery, setup, spidercast, stan
 
 BENCHMARKS = {
     "setup": setup.run,
@@ -11,6 +11,7 @@ BENCHMARKS = {
     "engine": engine.run,
     "measures": measures.run,
     "gossip": gossip.run,
+    "recovery": recovery.run,
     "spidercast": spidercast.run,
     "million": spidercast.run_million,
     "pipeline": pipeline.run,

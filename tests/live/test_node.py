@@ -58,7 +58,11 @@ def test_messages_of_a_publisher_come_in_order_and_once(network):
 def test_a_node_does_not_get_its_own_messages_unless_it_asks(network):
     async def scenario():
         async with network(2) as (one, other):
-            async with one.subscribe("t") as without, one.subscribe("t", own=True) as own, other.subscribe("t") as there:
+            async with (
+                one.subscribe("t") as without,
+                one.subscribe("t", own=True) as own,
+                other.subscribe("t") as there,
+            ):
                 await one.ready("t")
                 await one.publish("t", b"mine")
                 await take(there, 1)
@@ -89,17 +93,16 @@ def test_publishing_where_nobody_listens_says_so_in_time():
 
 def test_a_message_on_several_topics_crosses_a_link_once(network):
     async def scenario():
-        async with network(2) as (one, other):
-            async with other.subscribe("a") as first, other.subscribe("b") as second:
-                async with one.publisher("a"), one.publisher("b"):
-                    await one.ready("a")
-                    await one.ready("b")
-                    await other.ready("a")
-                    before = one.status().links[0].frames_out
-                    receipt = await one.publish(["a", "b"], b"both", wait="sent")
-                    got = (await take(first, 1))[0], (await take(second, 1))[0]
-                    frames = one.status().links[0].frames_out - before
-                    return receipt.queued, frames, [(message.topic, message.payload) for message in got]
+        async with network(2) as (one, other), other.subscribe("a") as first, other.subscribe("b") as second:
+            async with one.publisher("a"), one.publisher("b"):
+                await one.ready("a")
+                await one.ready("b")
+                await other.ready("a")
+                before = one.status().links[0].frames_out
+                receipt = await one.publish(["a", "b"], b"both", wait="sent")
+                got = (await take(first, 1))[0], (await take(second, 1))[0]
+                frames = one.status().links[0].frames_out - before
+                return receipt.queued, frames, [(message.topic, message.payload) for message in got]
 
     queued, frames, got = asyncio.run(scenario())
     assert queued == 1
@@ -262,12 +265,11 @@ def test_unsubscribing_takes_the_topic_out_of_the_overlay(network):
 
 def test_iteration_ends_when_the_node_stops(network):
     async def scenario():
-        async with network(1) as (node,):
-            async with node.subscribe("t") as messages:
-                reading = asyncio.create_task(take(messages, 1))
-                await asyncio.sleep(0)
-                await node.stop()
-                return await reading
+        async with network(1) as (node,), node.subscribe("t") as messages:
+            reading = asyncio.create_task(take(messages, 1))
+            await asyncio.sleep(0)
+            await node.stop()
+            return await reading
 
     assert asyncio.run(scenario()) == []
 
@@ -387,15 +389,15 @@ def test_every_system_carries_messages_over_sockets(network, system, disseminati
 def test_a_secret_topic_is_another_topic_to_those_without_the_secret(network):
     async def scenario():
         settings = {"probe_us": 50_000, "period_us": 100_000}
-        async with network(3, system="stan", settings=settings) as (one, other, outsider):
-            async with (
-                one.subscribe("t", secret=b"s"),
-                other.subscribe("t", secret=b"s") as inside,
-                outsider.subscribe("t") as outside,
-            ):
-                await one.ready("t")
-                await one.publish("t", b"for friends")
-                got = (await take(inside, 1))[0].payload
-                return got, outside.waiting, outsider.peers("t")
+        async with (
+            network(3, system="stan", settings=settings) as (one, other, outsider),
+            one.subscribe("t", secret=b"s"),
+            other.subscribe("t", secret=b"s") as inside,
+            outsider.subscribe("t") as outside,
+        ):
+            await one.ready("t")
+            await one.publish("t", b"for friends")
+            got = (await take(inside, 1))[0].payload
+            return got, outside.waiting, outsider.peers("t")
 
     assert asyncio.run(scenario()) == (b"for friends", 0, [])

@@ -21,7 +21,9 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "wire.md"
 VECTORS = {
     "Hello": wire.Hello("gossamer", (1,), (), 0x1122334455667788, b"127.0.0.1:7400", ("spidercast", "tree")),
     "Bye": wire.Bye("this node is leaving"),
-    "TreeData": TreeData(0x0102030405060708, 0x1122334455667788, 1_700_000_000_000_001, 0, 1_700_000_000_000_000, b"1.07"),
+    "TreeData": TreeData(
+        0x0102030405060708, 0x1122334455667788, 1_700_000_000_000_001, 0, 1_700_000_000_000_000, b"1.07"
+    ),
     "Leave": Leave(0),
 }
 
@@ -46,7 +48,10 @@ def test_a_message_is_read_back_as_it_was_written():
         (wire.encode(msgspec.structs.replace(MINE, magic="other", node=2)), "speaks another protocol: 'other'"),
         (wire.encode(msgspec.structs.replace(MINE, versions=(9,), node=2)), r"versions \[9\] of the wire; .* \[1\]"),
         (wire.encode(MINE), "is this node itself"),
-        (wire.encode(msgspec.structs.replace(MINE, stack=("stan", "tree"), node=2)), "runs stan / tree; .* spidercast / tree"),
+        (
+            wire.encode(msgspec.structs.replace(MINE, stack=("stan", "tree"), node=2)),
+            "runs stan / tree; .* spidercast / tree",
+        ),
         (wire.encode(wire.Bye("full")), "turned us away: full"),
     ],
 )

@@ -11,7 +11,7 @@ import pytest
 import gossamer
 from gossamer.model.values import errors
 from gossamer.protocols import record
-from gossamer.protocols.systems import DISSEMINATIONS, SYSTEMS
+from gossamer.protocols.systems import DISSEMINATIONS, RECOVERY, SYSTEMS
 
 SOURCE = Path(gossamer.__file__).parent
 ROOT = SOURCE.parents[1]
@@ -56,9 +56,12 @@ def test_the_version_stands_once_in_effect():
     assert f'version = "{gossamer.__version__}"' in (ROOT / "pyproject.toml").read_text()
 
 
-@pytest.mark.parametrize("name", sorted((*SYSTEMS, *DISSEMINATIONS)))
+LAYERS = {**SYSTEMS, **DISSEMINATIONS, RECOVERY.name: RECOVERY}
+
+
+@pytest.mark.parametrize("name", sorted(LAYERS))
 def test_every_default_says_where_it_comes_from(name):
-    info = msgspec.inspect.type_info((SYSTEMS.get(name) or DISSEMINATIONS[name]).parameters)
+    info = msgspec.inspect.type_info(LAYERS[name].parameters)
     for field in info.fields:
         description = (field.type.extra_json_schema or {}).get("description", "")
         assert description.startswith(("Paper:", "Chosen:")), f"{name}.{field.name} does not say"

@@ -39,7 +39,7 @@ class Several(Data, frozen=True, array_like=True, gc=False, tag="several"):
 
 def data(topic, publisher, hops=0, also=()):
     if also:
-        return Several(topic, publisher, 5, hops, 0, b"x", tuple((other, 0) for other in also))
+        return Several(topic, publisher, 5, hops, 0, b"x", also=tuple((other, 0) for other in also))
     return Data(topic, publisher, 5, hops, 0, b"x")
 
 

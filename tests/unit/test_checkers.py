@@ -21,6 +21,7 @@ from gossamer.protocols.interface import (
     Subscribe,
     Unsubscribe,
 )
+from gossamer.protocols.recovery.messages import Answer
 from gossamer.protocols.stan.messages import Probe, prove, topic_key
 from gossamer.simulator.checkers import (
     ClockChecker,
@@ -49,6 +50,40 @@ def test_a_second_delivery_of_one_message_is_caught():
     checker.handled(1, 1, Started(), (HEARD,))
     with pytest.raises(CheckFailed, match="at 2 us node 1 delivered message 1 of 9 twice"):
         checker.handled(2, 1, Started(), (HEARD,))
+
+
+def test_a_message_delivered_under_two_topics_in_turn_is_caught():
+    checker = checker_with(Role.BOTH)
+    checker.handled(0, 1, Subscribe(6, Role.BOTH), ())
+    checker.handled(1, 1, Started(), (HEARD,))
+    with pytest.raises(CheckFailed, match="twice"):
+        checker.handled(2, 1, Started(), (Deliver(6, b"", 9, 1, 1, 0),))
+
+
+def test_a_message_is_relayed_by_who_holds_one_of_its_topics_and_nobody_else():
+    checker = checker_with(Role.FOLLOWS)
+    checker.handled(1, 1, Started(), (Send((3,), Data(4, 9, 1, 1, 0, b"", 0, ((5, 0),))),))
+    with pytest.raises(CheckFailed, match="without it"):
+        checker.handled(1, 1, Started(), (Send((3,), Data(4, 9, 1, 1, 0, b"", 0, ((6, 0),))),))
+    with pytest.raises(CheckFailed, match="without it"):
+        checker.handled(1, 1, Started(), (Send((3,), Answer(4, 9, (Data(4, 9, 1, 1, 0, b""),))),))
+
+
+def test_a_further_topic_that_is_not_followed_is_caught():
+    with pytest.raises(CheckFailed, match="topic 6 without following"):
+        checker_with(Role.FOLLOWS).handled(1, 1, Started(), (Deliver(5, b"", 9, 1, 1, 0, (6,)),))
+
+
+def test_an_earlier_message_after_a_later_one_is_caught_where_order_is_promised():
+    first, second = (Deliver(5, b"", 9, sequence, 1, 0, (6,)) for sequence in (1, 2))
+    honest, caught = all_checkers(recovers=True)[-1], all_checkers(recovers=True)[-1]
+    honest.handled(1, 1, Started(), (first, Deliver(5, b"", 8, 1, 1, 0), second))
+    caught.handled(1, 1, Started(), (second,))
+    with pytest.raises(CheckFailed, match="node 1 delivered message 1 of 9 on topic 6 after message 2"):
+        caught.handled(1, 1, Started(), (Deliver(6, b"", 9, 1, 1, 0),))
+    caught.handled(1, 1, Unsubscribe(6), ())
+    caught.handled(1, 1, Subscribe(6, 1), (Deliver(6, b"", 9, 1, 1, 0),))
+    assert len(all_checkers()) == len(all_checkers(recovers=True)) - 1
 
 
 def test_a_publisher_that_does_not_follow_may_relay_but_not_deliver():

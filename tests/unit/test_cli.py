@@ -224,6 +224,19 @@ BAD = {
     "no time": (("simulate", "cyclon", "w", "o", "--seed", 1, "--until", "0s"), "longer than nothing"),
     "bad partition": (("simulate", "cyclon", "w", "o", "--seed", 1, "--partition", "10s"), "FROM-UNTIL:SHARE"),
     "dissemination to come": (("simulate", "cyclon", "w", "o", "--seed", 1, "--dissemination", "flood"), "carries no"),
+    "recovery of nothing": (("simulate", "spidercast", "w", "o", "--seed", 1, "--recovery"), "above a dissemination"),
+    "recovery where it cannot stand": (
+        ("simulate", "unstructured", "w", "o", "--seed", 1, "--dissemination", "gossip", "--recovery"),
+        "unstructured has no recovery",
+    ),
+    "a parameter of no recovery": (
+        ("simulate", "spidercast", "w", "o", "--seed", 1, "--recovery-with", "history=5"),
+        "give --recovery too",
+    ),
+    "a parameter that recovery has not": (
+        (*"simulate spidercast w o --seed 1 --dissemination tree --recovery --recovery-with histroy=5".split(),),
+        "did you mean history?",
+    ),
     "events with nothing to carry them": (
         ("simulate", "cyclon", "w", "o", "--seed", 1, "--events", 5),
         "need a dissem",
@@ -441,15 +454,37 @@ def test_every_input_of_a_simulation_is_hashed_in_its_manifest(gossamer, workloa
     assert set(json.loads((tmp_path / "c" / "manifest.json").read_text())["inputs"]) == {"interests"}
 
 
-@pytest.mark.parametrize("dissemination", ["flood", "tree", "gossip"])
-def test_messages_reach_everybody_and_the_record_replays(gossamer, workload, tmp_path, dissemination):
-    flags = ("--dissemination", dissemination, "--events", 20, "--until", "40s", "--record", "--json")
+@pytest.mark.parametrize(
+    ("dissemination", "membership"),
+    [("flood", "oracle"), ("tree", "oracle"), ("gossip", "oracle"), ("tree", "cyclon")],
+)
+def test_messages_reach_everybody_and_the_record_replays(gossamer, workload, tmp_path, dissemination, membership):
+    flags = ("--dissemination", dissemination, "--set", f"membership={membership}", "--events", 20, "--until", "40s")
+    flags = (*flags, "--record", "--json")
     code, out, err = gossamer("simulate", "spidercast", "w", "s", "--seed", 3, *flags)
     assert code == 0, err
     metrics = json.loads(out)
     assert metrics["published"] == 20
     assert metrics["delivered"] == metrics["expected_deliveries"] > 20
     assert pq.read_table(tmp_path / "s" / "deliveries.parquet").num_rows == metrics["delivered"]
+    code, out, _ = gossamer("replay", tmp_path / "s" / "record.bin", "--json")
+    assert code == 0
+    assert json.loads(out)["equal_steps"] == metrics["handled_events"]
+
+
+@pytest.mark.parametrize("dissemination", ["tree", "gossip"])
+def test_with_recovery_messages_that_were_lost_arrive_and_the_record_replays(
+    gossamer, workload, tmp_path, dissemination
+):
+    ways = ("--dissemination", dissemination, "--recovery", "--recovery-with", "history=99")
+    flags = ("--rate", 5, "--loss", 0.05, "--until", "60s", "--record", "--json")
+    code, out, err = gossamer("simulate", "spidercast", "w", "s", "--seed", 3, *ways, *flags)
+    assert code == 0, err
+    metrics = json.loads(out)
+    assert metrics["recovery_parameters"]["history"] == 99
+    assert metrics["gaps_given_up"] == 0
+    # What was published at the very end may still be under way.
+    assert metrics["delivered"] >= 0.99 * metrics["expected_deliveries"]
     code, out, _ = gossamer("replay", tmp_path / "s" / "record.bin", "--json")
     assert code == 0
     assert json.loads(out)["equal_steps"] == metrics["handled_events"]

@@ -14,10 +14,14 @@ from gossamer.protocols.cyclon import (
     ShuffleReply,
     ShuffleRequest,
 )
+from gossamer.protocols.interest_exchange import InterestExchange
 from gossamer.protocols.interface import (
+    Digest,
+    Heard,
     MessageReceived,
     Observe,
     Peer,
+    PeerDown,
     PeerMisbehaved,
     Send,
     SetTimer,
@@ -230,3 +234,97 @@ def test_a_peer_is_not_offered_to_itself():
     out, _ = receive(part, 2, ShuffleRequest((Entry(2, 0), Entry(8, 0), Entry(9, 0))))
     assert {entry.node for entry in sends(out)[0].message.entries} == {1, 3}
     assert 2 in view(part)
+
+
+def with_interests(*contacts, joining=False, rejoin_us=0):
+    parameters = CyclonParameters(view_size=4, shuffle_length=3, walk_length=2, period_us=1_000, rejoin_us=rejoin_us)
+    part, out = Cyclon(parameters, seed=1, node=50, exchange=InterestExchange()), []
+    part.handle(Started(contacts, joining, address=b"me"), 0, out)
+    return part, out
+
+
+def due(part, now_us):
+    out = []
+    part.handle(TimerFired(ShuffleDue()), now_us, out)
+    return sends(out)
+
+
+def test_who_cannot_be_reached_leaves_a_view_that_carries_interests():
+    part, _ = with_interests(Peer(1), Peer(2), Peer(3))
+    assert part.handle(PeerDown(2), 5, []) == (ViewChanged((2,), ()),)
+    assert part.handle(PeerDown(2), 6, []) == ()
+    assert part.handle(PeerDown(3, hung_up=True), 7, []) == ()
+    assert sorted(view(part)) == [1, 3]
+    alone, _ = started(1, 2, 3)
+    assert alone.handle(PeerDown(2), 5, []) == ()
+    assert view(alone) == [1, 2, 3]
+
+
+def test_a_node_whose_view_empties_asks_its_contacts_again():
+    part, _ = with_interests(Peer(1, b"one"), Peer(2, b"two"))
+    for node in (1, 2):
+        part.handle(PeerDown(node), 5, [])
+    assert due(part, 1_000) == [Send((1,), Join(Peer(50, b"me")), (b"one",))]
+    assert due(part, 2_000) == [Send((2,), Join(Peer(50, b"me")), (b"two",))]
+
+
+def test_contacts_without_a_name_are_asked_in_turn_and_never_kept():
+    seeds = (Peer(0, b"a"), Peer(0, b"b"), Peer(0, b"me"))
+    part, out = with_interests(*seeds, joining=True)
+    asked = [*sends(out), *(send for at in range(1, 4) for send in due(part, 1_000 * at))]
+    assert [send.addresses for send in asked] == [(b"a",), (b"b",), (b"a",), (b"b",)], "and never oneself"
+    assert {type(send.message) for send in asked} == {Join}
+    assert view(part) == []
+    ready, _ = with_interests(*seeds)
+    assert view(ready) == []
+    assert [type(send.message) for send in due(ready, 1_000)] == [Join]
+
+
+def test_now_and_then_a_node_shuffles_with_a_contact_of_old():
+    part, _ = with_interests(Peer(0, b"seed"), joining=True, rejoin_us=3_000)
+    for node in (1, 2, 3, 4):
+        receive(part, node, Introduction(Entry(node, 9)))
+    for at_us in (1_000, 2_000):
+        (send,) = due(part, at_us)
+        assert send.addresses == ()
+        receive(part, send.to[0], ShuffleReply((Entry(send.to[0] + 10, 0),)))
+    before = set(view(part))
+    (send,) = due(part, 3_000)
+    assert send.addresses == (b"seed",)
+    assert type(send.message) is ShuffleRequest
+    assert set(view(part)) == before
+    given = {entry.node for entry in send.message.entries[1:]}
+    _, facts = receive(part, 77, ShuffleReply((Entry(77, 0, b"seed"), Entry(78, 0))))
+    assert set(facts[0].added) == {77, 78}
+    assert set(facts[0].removed) <= given
+    assert receive(part, 99, ShuffleReply((Entry(79, 0),)))[1] == (), "one reply a request"
+    assert due(part, 4_000)[0].addresses != (b"seed",) or 77 not in view(part)
+
+
+def test_a_younger_entry_brings_a_new_address_and_an_older_one_does_not():
+    part, _ = started(1, 2, 3)
+    due(part, 1_000)
+    kept = view(part)[0]
+    address = {entry.node: entry.address for entry in part.view()}
+    receive(part, 9, ShuffleRequest((Entry(9, 0), Entry(kept, 200, b"old"))), now_us=1_001)
+    assert {entry.node: entry.address for entry in part.view()}[kept] == address[kept]
+    receive(part, 9, ShuffleRequest((Entry(9, 0), Entry(kept, 0, b"moved"))), now_us=1_002)
+    assert {entry.node: entry.address for entry in part.view()}[kept] == b"moved"
+    receive(part, kept, ShuffleRequest((Entry(kept, 0, b"again"),)), now_us=1_003)
+    assert {entry.node: entry.address for entry in part.view()}[kept] == b"again"
+    receive(part, 9, JoinWalk(Peer(kept, b"anew"), 0, 0), now_us=1_004)
+    assert {entry.node: entry.address for entry in part.view()}[kept] == b"anew"
+
+
+def test_entries_tell_what_peers_hold_and_the_latest_of_it_is_kept():
+    part, _ = with_interests(Peer(1), Peer(2))
+    old, new = Digest(3, 1, (7,)), Digest(4, 1, (8,))
+    _, facts = receive(part, 2, ShuffleRequest((Entry(2, 0, b"", new), Entry(1, 9), Entry(60, 0))))
+    assert [fact for fact in facts if isinstance(fact, Heard)] == [Heard(2, b"", new)]
+    receive(part, 9, ShuffleRequest((Entry(9, 0), Entry(2, 0, b"", old))), now_us=501)
+    assert {entry.node: entry.digest for entry in part.view()}[2] == new
+    receive(part, 70, JoinWalk(Peer(71), 0, 0), now_us=502)
+    assert {entry.node for entry in part.view() if entry.digest} == {2} or 2 not in view(part)
+    assert with_interests(Peer(1))[0]._me().digest == Digest(0, 0, ())
+    _, facts = receive(part, 3, Introduction(Entry(3, 0, b"three", old)))
+    assert Heard(3, b"three", old) in facts

@@ -13,7 +13,7 @@ from gossamer.cli.options import Bounds, Force, Json, Out, Seed, Settings, Workl
 from gossamer.cli.results import show_metrics, write_result
 from gossamer.model.values.errors import InputError
 from gossamer.model.values.time import SECOND_US, duration_us
-from gossamer.protocols.systems import check_dissemination, find_system, read_parameters
+from gossamer.protocols.systems import check_dissemination, check_recovery, find_system, read_parameters
 
 RECORD = "record.bin"
 RATE_MAX = 1_000_000
@@ -29,6 +29,13 @@ def simulate(
     carried: Annotated[
         list[str] | None,
         typer.Option("--with", metavar="NAME=VALUE", help="A parameter of the dissemination; repeatable."),
+    ] = None,
+    recovery: Annotated[
+        bool, typer.Option("--recovery", help="Deliver in each publisher's order, ask for gaps, keep history.")
+    ] = False,
+    recovered: Annotated[
+        list[str] | None,
+        typer.Option("--recovery-with", metavar="NAME=VALUE", help="A parameter of recovery; repeatable."),
     ] = None,
     events: Annotated[int | None, typer.Option(min=1, help="Publish this many messages in all.")] = None,
     rate: Annotated[float | None, typer.Option(help="Publish this many messages a second.")] = None,
@@ -64,6 +71,10 @@ def simulate(
         check_dissemination(found, dissemination, read_settings(carried, "--with"))
     elif carried:
         raise InputError("--with sets a parameter of a dissemination; give --dissemination too")
+    if recovery:
+        check_recovery(found, dissemination, read_settings(recovered, "--recovery-with"))
+    elif recovered:
+        raise InputError("--recovery-with sets a parameter of recovery; give --recovery too")
     if events is not None and rate is not None:
         raise InputError("give --events or --rate, not both")
     if rate is not None and not 0 < rate <= RATE_MAX:
@@ -89,6 +100,7 @@ def simulate(
         churn=None if churn is None else str(churn),
         dissemination=dissemination,
         dissemination_parameters=read_settings(carried, "--with"),
+        recovery=read_settings(recovered, "--recovery-with") if recovery else None,
         event_count=events or ceil((rate or 0.0) * until_us / SECOND_US),
         latency=latency,
         loss=loss,

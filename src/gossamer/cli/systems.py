@@ -7,7 +7,7 @@ import typer
 
 from gossamer.cli.console import print_json, print_table
 from gossamer.cli.options import Json
-from gossamer.protocols.systems import DISSEMINATIONS, SYSTEMS, System
+from gossamer.protocols.systems import DISSEMINATIONS, RECOVERY, SYSTEMS, System
 
 
 def systems(json: Json = False) -> None:
@@ -25,13 +25,13 @@ def systems(json: Json = False) -> None:
         ]
         print_table(f"{system.name}: {system.summary}", ["parameter", "default", "where it comes from"], rows)
         typer.echo(f"Source: {system.paper}\n")
-    for name, dissemination in DISSEMINATIONS.items():
+    tables = {f"dissemination {name} (--with)": row.parameters for name, row in DISSEMINATIONS.items()}
+    for title, parameters in {**tables, "recovery (--recovery-with)": RECOVERY.parameters}.items():
         rows = [
-            [parameter["name"], str(parameter["default"]), parameter["origin"]]
-            for parameter in _parameters(dissemination.parameters)
+            [parameter["name"], str(parameter["default"]), parameter["origin"]] for parameter in _parameters(parameters)
         ]
         if rows:
-            print_table(f"dissemination {name} (--with)", ["parameter", "default", "where it comes from"], rows)
+            print_table(title, ["parameter", "default", "where it comes from"], rows)
 
 
 def _parameters(parameters: type[msgspec.Struct]) -> list[dict[str, Any]]:
@@ -50,6 +50,7 @@ def _describe(system: System) -> dict[str, Any]:
         "dissemination_parameters": {
             name: _parameters(DISSEMINATIONS[name].parameters) for name in system.disseminations
         },
+        "recovery_parameters": _parameters(RECOVERY.parameters) if system.recovers else [],
         "parameters": _parameters(system.parameters),
     }
 

@@ -106,15 +106,17 @@ class Guard:
 
     def outgoing(self, link_name: str, data: Data) -> bool:
         """Whether the other end of a link may see a message: it may follow one of its topics."""
-        return any(
-            (name := self._topic_names(topic)) is not None and self._rules.may_subscribe(link_name, name)
-            for topic in _topics(data)
-        )
+        for topic in _topics(data):
+            name = self._topic_names(topic)
+            if name is not None and self._rules.may_subscribe(link_name, name):
+                return True
+        return False
 
 
 def _topics(data: Data) -> tuple[TopicId, ...]:
     """Every topic of a message; `also` holds those after the first, each with a number that does not matter here."""
-    return (data.topic, *(topic for topic, _ in getattr(data, "also", ())))
+    also = getattr(data, "also", ())
+    return (data.topic, *(topic for topic, _ in also)) if also else (data.topic,)
 
 
 def _remembering(rules: list[tuple[list[str], list[str]]]) -> Callable[[str, str], bool]:

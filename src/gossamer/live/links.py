@@ -5,6 +5,7 @@ load. A link counts what it could not read and ends when that is too much; it ne
 """
 
 import asyncio
+from socket import SO_RCVBUF, SO_SNDBUF, SOL_SOCKET
 from typing import TYPE_CHECKING, cast
 
 from gossamer.live import wire
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 
 # Chosen: what is written in one go; a system call for so many bytes costs little for each frame.
 GATHER_BYTES = 64 * 1024
+# Chosen: what the system keeps of a link, each way. Left to itself it keeps megabytes, and what a node says of itself then
+# comes seconds late to a neighbour that is behind.
+SOCKET_BYTES = 256 * 1024
 _PREFIX = wire.PREFIX_BYTES
 
 
@@ -93,6 +97,9 @@ class Link(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
         limits = self._sockets.limits
         self._transport.set_write_buffer_limits(high=limits.queue_bytes_slow)
+        socket = self._transport.get_extra_info("socket")
+        for option in (SO_SNDBUF, SO_RCVBUF):
+            socket.setsockopt(SOL_SOCKET, option, SOCKET_BYTES)
         self.used_at = self._loop.time()
         self._sockets.made(self)
         self._handshake = self._loop.call_later(limits.handshake_seconds, self._on_no_greeting)

@@ -41,11 +41,11 @@ class Security:
         private_key: Any = None
         certificate: bytes | None = None
         if keys is not None:
-            from gossamer.live.keys import Keys, peer_of
+            from gossamer.live.keys import Keys, peer_of, why_refused
 
             loaded = Keys.load(Path(keys))
             self.node: NodeId = loaded.node
-            self.tls = Tls(loaded.server_context(), loaded.client_context(), peer_of)
+            self.tls = Tls(loaded.server_context(), loaded.client_context(), peer_of, why_refused)
             private_key, certificate = loaded.private_key, loaded.certificate_der
         elif identity_file is not None:
             from gossamer.live.keys import identity_file as read_identity

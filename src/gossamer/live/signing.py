@@ -16,7 +16,6 @@ import struct
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Literal
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
@@ -76,7 +75,7 @@ class Policy:
 
     def __init__(
         self,
-        mode: Literal["off", "accept", "strict"] | str,
+        mode: str,
         authorities: Sequence[x509.Certificate] = (),
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:

@@ -12,7 +12,6 @@ import os
 import ssl
 from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import Any
 
 from gossamer.live import wire
 from gossamer.live.addresses import join_address, split_address
@@ -33,14 +32,19 @@ STRANGER_PATIENCE = 6
 
 
 class Tls:
-    """Both contexts, and how to read who is at the other end of a link."""
+    """Both contexts, how to read who is at the other end of a link, and how to say why there is none."""
 
     def __init__(
-        self, server: ssl.SSLContext, client: ssl.SSLContext, peer_of: Callable[[bytes], tuple[NodeId, str]]
+        self,
+        server: ssl.SSLContext,
+        client: ssl.SSLContext,
+        peer_of: Callable[[bytes], tuple[NodeId, str]],
+        why_refused: Callable[[Exception], str],
     ) -> None:
         self.server = server
         self.client = client
         self.peer_of = peer_of
+        self.why_refused = why_refused
 
 
 class Sockets:
@@ -245,7 +249,7 @@ class Sockets:
     def on_refused(self, link: Link, reason: str) -> None:
         """A peer was turned away, or turned us away."""
         self.counts[f"link refused: {reason.partition(':')[0]}"] += 1
-        log.warning("link refused", extra={"facts": {"peer": link.address.decode(errors="replace"), "reason": reason}})
+        log.warning("link refused: %s", reason, extra={"facts": {"peer": link.address.decode(errors="replace"), "reason": reason}})
 
     def on_too_fast(self, link: Link) -> None:
         """A peer sends more frames than it may; it is read more slowly."""
@@ -279,7 +283,7 @@ class Sockets:
                 await link.greeted
             problem = None if link.is_up else "turned away"
         except (OSError, TimeoutError, UnicodeError, InputError, ssl.SSLError) as error:
-            problem = _words(error)
+            problem = self._words(error)
         finally:
             del self._dials[node, address]
         if problem is None and node in (0, link.node):
@@ -287,6 +291,11 @@ class Sockets:
                 link.write(frame)
         else:
             self._on_unreached(node, address, problem, len(waiting))
+
+    def _words(self, error: Exception) -> str:
+        if self._tls is not None and isinstance(error, ssl.SSLError | ConnectionResetError):
+            return self._tls.why_refused(error)
+        return _words(error)
 
     def _on_unreached(self, node: NodeId, address: bytes, problem: str | None, frames: int) -> None:
         self.counts["frames lost: unreachable"] += frames
@@ -364,14 +373,10 @@ def _bye(body: bytes) -> str | None:
     return message.reason if isinstance(message, wire.Bye) else None
 
 
-def _words(error: Any) -> str:
+def _words(error: Exception) -> str:
     """What the system says, without its numbers."""
     if isinstance(error, TimeoutError):
         return "no answer in time"
-    if isinstance(error, ssl.SSLCertVerificationError):
-        return f"its certificate is not good: {error.verify_message}"
-    if isinstance(error, ssl.SSLError):
-        return f"TLS: {(error.reason or 'failed').replace('_', ' ').lower()}"
     if isinstance(error, OSError) and error.errno is not None and error.errno > 0:
         return os.strerror(error.errno).lower()
     return str(error)

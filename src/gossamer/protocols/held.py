@@ -187,6 +187,10 @@ class Held:
         self.keep(data)
         return data
 
+    def published(self, topic: TopicId) -> int:
+        """The number of one's own last message on a topic."""
+        return self._previous.get(topic, 0)
+
     def _number(self, wanted: int, now_us: int) -> int:
         if wanted and wanted <= self._sequence:
             raise MachineMisuse(f"a message was to have number {wanted} after number {self._sequence}")

@@ -7,7 +7,7 @@ node itself, one bounded part after another. A frame with every topic is how oth
 The sample is a bottom-k sample: the topics whose mix is smallest. The same topics are in the samples of all nodes that
 hold them, so samples can be compared. An interest that fits the sample travels whole.
 
-Nothing is asked twice at a time, few are asked at once, and what is not answered is forgotten: whoever wanted it wants it
+Nothing is asked twice at a time, few are asked at once, and there are no timers: what is not answered goes on when it is wanted
 again. Answers are counted, so that a peer that asks without end is answered so many times a second and no more.
 """
 
@@ -49,8 +49,8 @@ TOPICS_MAX = 100_000
 FETCHES_MAX = 8
 # Chosen: 2 s for an answer, several round trips.
 ANSWER_US = 2 * SECOND_US
-# Chosen: parts that one peer, and all together, are given in a second. 32,000 topics, and 4.6 MB.
-ANSWERS_A_PEER, ANSWERS_MAX = 32, 512
+# Chosen: parts that one peer, and all together, are given in a second: the largest interest there may be, and 4.6 MB.
+ANSWERS_A_PEER, ANSWERS_MAX = 128, 512
 
 # Topics of one frame; more are refused where it is decoded.
 SomeTopics = Annotated[tuple[TopicId, ...], Meta(max_length=PART_TOPICS)]
@@ -86,9 +86,9 @@ class _Fetch:
 
     __slots__ = ("peer", "topics", "until_us", "version", "wanted")
 
-    def __init__(self, peer: Peer, until_us: int) -> None:
-        self.peer = peer
-        self.until_us = until_us
+    def __init__(self) -> None:
+        self.peer = Peer(0)
+        self.until_us = 0
         self.version = 0
         # The part that is to come.
         self.wanted = 0
@@ -196,12 +196,17 @@ class InterestExchange:
         fetch = self._fetches.get(peer.node)
         if fetch is not None and now_us < fetch.until_us:
             return True
-        for node in [node for node, fetch in self._fetches.items() if fetch.until_us <= now_us]:
-            del self._fetches[node]
-        if len(self._fetches) >= FETCHES_MAX:
-            return False
-        self._fetches[peer.node] = _Fetch(peer, now_us + ANSWER_US)
-        self._ask(self._fetches[peer.node], out)
+        if fetch is None and len(self._fetches) >= FETCHES_MAX:
+            silent = next((node for node, other in self._fetches.items() if other.until_us <= now_us), None)
+            if silent is None:
+                return False
+            del self._fetches[silent]
+        if fetch is None:
+            fetch = self._fetches[peer.node] = _Fetch()
+        # One that fell silent goes on where it was.
+        fetch.peer = peer
+        fetch.until_us = now_us + ANSWER_US
+        self._ask(fetch, out)
         return True
 
     def _ask(self, fetch: _Fetch, out: list[Action]) -> None:

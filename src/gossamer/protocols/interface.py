@@ -24,6 +24,9 @@ class Message(Value, frozen=True, array_like=True, gc=False):
     """What one machine sends to another. Each class has a tag that no other message has."""
 
 
+# A message's number, and its hops: far above any real one, and far below what a wire can no longer carry a step further.
+Number = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
+Hops = Annotated[int, msgspec.Meta(ge=0, le=2**31)]
 # Chosen: 63 further topics of one message. A message that names thousands is how one peer costs another dearly.
 ALSO_MAX = 63
 
@@ -38,12 +41,12 @@ class Data(Message, frozen=True, array_like=True, gc=False, tag="data"):
 
     topic: TopicId
     publisher: NodeId
-    sequence: int
-    hops: int
+    sequence: Number
+    hops: Hops
     published_us: int
     payload: bytes
-    previous: int = 0
-    also: Annotated[tuple[tuple[TopicId, int], ...], msgspec.Meta(max_length=ALSO_MAX)] = ()
+    previous: Number = 0
+    also: Annotated[tuple[tuple[TopicId, Number], ...], msgspec.Meta(max_length=ALSO_MAX)] = ()
 
 
 class Timer(Value, frozen=True, array_like=True, gc=False):

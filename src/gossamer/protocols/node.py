@@ -1,8 +1,9 @@
 """A node is a stack of parts behind one `handle`.
 
 Parts stand bottom up: membership, overlay, dissemination, recovery. A message or timer goes to the
-part that owns its class. Every other event concerns all parts, lowest first. A fact that a part
-returns is learnt by the parts above it, in order, before anything else happens.
+part that owns its class; what is published, to the dissemination and those above it. Every other
+event concerns all parts, lowest first. A fact that a part returns is learnt by the parts above it, in
+order, before anything else happens.
 """
 
 from collections.abc import Sequence
@@ -10,12 +11,14 @@ from collections.abc import Sequence
 from gossamer.model.values.errors import MachineMisuse
 from gossamer.protocols.interface import (
     Action,
+    Data,
     Event,
     Fact,
     MessageReceived,
     Observe,
     Part,
     PeerMisbehaved,
+    Publish,
     TimerFired,
 )
 
@@ -34,22 +37,26 @@ class NodeMachine:
         return next(part for part in self._parts if hasattr(part, "neighbours_on"))
 
     def handle(self, event: Event, now_us: int) -> Sequence[Action]:
-        """The machine contract (`interface.Machine`)."""
+        """The machine contract (`interface.Machine`). The commonest event first."""
         out: list[Action] = []
-        if isinstance(event, MessageReceived):
+        if type(event) is MessageReceived:
             level = self._levels_by_class.get(type(event.message))
             if level is None:
                 # Differs: no paper says what to do with a message of another system; we observe and drop it.
                 reason = f"no part of this node takes {type(event.message).__name__}"
                 return (Observe(PeerMisbehaved(event.sender, reason)),)
-            self._run(level, event, now_us, out)
-        elif isinstance(event, TimerFired):
+            facts = self._parts[level].handle(event, now_us, out)
+            if facts:
+                self._tell(level, facts, now_us, out)
+        elif type(event) is TimerFired:
             level = self._levels_by_class.get(type(event.timer))
             if level is None:
                 raise MachineMisuse(f"no part of this node sets timers of {type(event.timer).__name__}")
             self._run(level, event, now_us, out)
         else:
-            for level in range(len(self._parts)):
+            # What is published concerns the dissemination and what stands above it.
+            first = self._levels_by_class.get(Publish, 0) if type(event) is Publish else 0
+            for level in range(first, len(self._parts)):
                 self._run(level, event, now_us, out)
         return out
 
@@ -70,7 +77,7 @@ _LEVELS: dict[tuple[type[Part], ...], dict[type, int]] = {}
 
 
 def _levels_by_class(parts: tuple[type[Part], ...]) -> dict[type, int]:
-    """Which level owns each message and timer class; made once per stack and shared by all its nodes."""
+    """Which level owns each message and timer class, and which is the first to publish; made once per stack and shared by all its nodes."""
     if parts not in _LEVELS:
         levels: dict[type, int] = {}
         for level, part in enumerate(parts):
@@ -78,5 +85,7 @@ def _levels_by_class(parts: tuple[type[Part], ...]) -> dict[type, int]:
                 if owned in levels:
                     raise MachineMisuse(f"two parts of one node both own {owned.__name__}")
                 levels[owned] = level
+                if issubclass(owned, Data):
+                    levels.setdefault(Publish, level)
         _LEVELS[parts] = levels
     return _LEVELS[parts]

@@ -27,6 +27,7 @@ from gossamer.protocols.interface import (
     Started,
     TimerFired,
 )
+from gossamer.protocols.recovery.machine import Recovery
 from gossamer.protocols.spidercast.machine import SpiderCast
 from gossamer.protocols.stan.machine import Stan
 from gossamer.protocols.stan.probe import Prober
@@ -34,12 +35,23 @@ from gossamer.protocols.tree import Tree
 from gossamer.protocols.unstructured import Unstructured
 
 FORMAT = "gossamer-record"
-VERSION = 2
+VERSION = 3
 # Chosen: 16 MiB, far above any event we write; a longer frame is a damaged file.
 FRAME_BYTES_MAX = 16 * 1024 * 1024
 
 # Every part there is: their messages and timers are what a record or a wire may hold.
-PARTS: tuple[type[Part], ...] = (InterestExchange, Cyclon, SpiderCast, Prober, Stan, Flood, Tree, Unstructured, Gossip)
+PARTS: tuple[type[Part], ...] = (
+    InterestExchange,
+    Cyclon,
+    SpiderCast,
+    Prober,
+    Stan,
+    Flood,
+    Tree,
+    Unstructured,
+    Gossip,
+    Recovery,
+)
 
 # Typed as Any: the unions are built at run time from the table above.
 AnyMessage: Any = None
@@ -61,6 +73,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     seed: int
     dissemination: str | None = None
     dissemination_parameters: dict[str, Any] = {}
+    # Absent: there is none.
     recovery: dict[str, Any] | None = None
 
 

@@ -16,6 +16,8 @@ from gossamer.model.values.time import SECOND_US
 from gossamer.protocols.cyclon import Cyclon, CyclonParameters, ShuffleDue
 from gossamer.protocols.flood import Flood
 from gossamer.protocols.gossip import Gossip, GossipParameters
+from gossamer.protocols.held import Held
+from gossamer.protocols.history import History
 from gossamer.protocols.interest_exchange import InterestExchange
 from gossamer.protocols.interest_table import InterestTable
 from gossamer.protocols.interface import InterestView, Machine, Part, Timer
@@ -27,6 +29,8 @@ from gossamer.protocols.planned import (
     MinmaxodaParameters,
     RingParameters,
 )
+from gossamer.protocols.recovery.machine import Recovery
+from gossamer.protocols.recovery.messages import RecoveryParameters
 from gossamer.protocols.spidercast.machine import SpiderCast
 from gossamer.protocols.spidercast.messages import (
     MaintenanceDue,
@@ -78,6 +82,11 @@ class System:
     # Which disseminations may stand on this overlay: the table of allowed combinations.
     disseminations: tuple[str, ...] = ()
 
+    @property
+    def recovers(self) -> bool:
+        """Whether recovery can stand on top: it asks the neighbours on a topic, so the overlay must know them."""
+        return set(_OVER_INTERESTS) <= set(self.disseminations)
+
 
 @dataclass(frozen=True)
 class Dissemination:
@@ -85,11 +94,22 @@ class Dissemination:
 
     name: str
     parameters: type[msgspec.Struct]
-    # (parameters, overlay, seed, node) -> the part.
-    part: Callable[[Any, Any, int, NodeId], Part]
+    # (parameters, overlay, seed, node, what the node holds) -> the part.
+    part: Callable[[Any, Any, int, NodeId, Held], Part]
     # Whether nodes pass on topics that they do not hold. No dissemination may, but the one whose paper says so: the
     # checkers of every simulation read it here.
     relays_without_topic: bool = False
+
+
+@dataclass(frozen=True)
+class RecoveryLayer:
+    """What may stand above a dissemination: order, gaps, history."""
+
+    name: str = "recovery"
+    parameters: type[msgspec.Struct] = RecoveryParameters
+
+
+RECOVERY = RecoveryLayer()
 
 
 class NoParameters(msgspec.Struct, frozen=True):
@@ -109,7 +129,7 @@ def _interests(
         return exchange, (exchange,), view
     # Chosen: Cyclon shuffles twice a heartbeat here, so that a newcomer soon knows whom to ask, and with a first contact
     # every 30 s, so that halves of a network that were parted find each other.
-    membership = CyclonParameters(period_us=parameters.heartbeat_us // 2, rejoin_us=30 * SECOND_US)
+    membership = CyclonParameters(period_us=max(parameters.heartbeat_us // 2, 1), rejoin_us=30 * SECOND_US)
     table = InterestTable(node, exchange)
     return exchange, (exchange, Cyclon(membership, seed, node, exchange), table), table
 
@@ -133,6 +153,7 @@ def _spidercast(
         adaptive=parameters.adaptive,
         drop_when_stuck=parameters.drop_when_stuck,
         mend_us=parameters.mend_us,
+        settle_us=parameters.settle_us,
     )
     return (*below, part)
 
@@ -172,12 +193,12 @@ _OVER_INTERESTS = ("flood", "tree", "gossip")
 DISSEMINATIONS: Mapping[str, Dissemination] = {
     dissemination.name: dissemination
     for dissemination in (
-        Dissemination("flood", NoParameters, lambda parameters, overlay, seed, node: Flood(overlay, node)),
-        Dissemination("tree", NoParameters, lambda parameters, overlay, seed, node: Tree(overlay, node)),
+        Dissemination("flood", NoParameters, lambda parameters, overlay, seed, node, held: Flood(overlay, node, held)),
+        Dissemination("tree", NoParameters, lambda parameters, overlay, seed, node, held: Tree(overlay, node, held)),
         Dissemination(
             "gossip",
             GossipParameters,
-            lambda parameters, overlay, seed, node: Gossip(parameters, seed, node),
+            lambda parameters, overlay, seed, node, held: Gossip(parameters, seed, node, held),
             relays_without_topic=True,
         ),
     )
@@ -301,7 +322,7 @@ def find_system(name: str) -> System:
     return SYSTEMS[name]
 
 
-def read_parameters(system: System | Dissemination, settings: Mapping[str, object]) -> Any:
+def read_parameters(system: System | Dissemination | RecoveryLayer, settings: Mapping[str, object]) -> Any:
     """Parameters from settings whose values may still be text; the rest are defaults."""
     known = {field.name: field for field in msgspec.structs.fields(system.parameters)}
     for name in settings:
@@ -329,17 +350,33 @@ def make_machine(
     view: InterestView | None = None,
     dissemination: str | None = None,
     settings: Mapping[str, object] | None = None,
-    recovery: object = None,
+    recovery: Mapping[str, object] | None = None,
 ) -> Machine:
-    """A node's machine: the system's parts, and the dissemination above them with its settings."""
+    """A node's machine: the system's parts, the dissemination above them, and recovery on top where it has settings."""
     if system.parts is None:
         raise InputError(f"{system.name} is planned centrally: it can be built, and has no node to run or simulate")
     parts = system.parts(parameters, seed, node, view)
     if dissemination is None:
         return NodeMachine(parts)
+    overlay: Any = parts[-1]
     carried = check_dissemination(system, dissemination, settings)
-    part = DISSEMINATIONS[dissemination].part(carried, parts[-1], seed, node)
-    return NodeMachine((*parts, part))
+    make = DISSEMINATIONS[dissemination].part
+    if recovery is None:
+        return NodeMachine((*parts, make(carried, overlay, seed, node, Held(node, discloses=system.discloses))))
+    kept = check_recovery(system, dissemination, recovery)
+    history = History(kept.history, kept.history_bytes)
+    held = Held(node, history=history, recovers=True, discloses=system.discloses)
+    return NodeMachine((*parts, make(carried, overlay, seed, node, held), Recovery(kept, overlay, held, node)))
+
+
+def check_recovery(system: System, dissemination: str | None, settings: Mapping[str, object]) -> RecoveryParameters:
+    """The parameters of recovery, refused where it cannot stand."""
+    if dissemination is None:
+        raise InputError("recovery stands above a dissemination; give one too")
+    if not system.recovers:
+        raise InputError(f"{system.name} has no recovery: its overlay does not know which neighbours hold a topic")
+    parameters: RecoveryParameters = read_parameters(RECOVERY, settings)
+    return parameters
 
 
 def check_dissemination(system: System, dissemination: str, settings: Mapping[str, object] | None = None) -> Any:

@@ -301,7 +301,7 @@ class Tree:
         for name, missing in list(self._missing.items()):
             if missing.due_us > now_us:
                 continue
-            if not missing.announcers or missing.topic not in self._held.roles:
+            if not missing.announcers or missing.topic not in self._held.roles or self._held.knows(*name):
                 del self._missing[name]
                 continue
             # The tree is broken here: mend it over the link that still brings news.

@@ -24,6 +24,7 @@ from gossamer.protocols.interface import (
     Subscribe,
     Unsubscribe,
 )
+from gossamer.protocols.recovery.messages import Answer, Past
 from gossamer.protocols.systems import DISSEMINATIONS
 from gossamer.simulator.engine import Watcher
 
@@ -35,7 +36,7 @@ class DeliveryChecker:
         # Gossip relays through nodes without the topic, by its paper; nothing else may.
         self._relay_by_others = relay_by_others
         self._roles: dict[int, dict[int, int]] = {}
-        self._delivered: dict[int, set[tuple[int, int, int]]] = {}
+        self._delivered: dict[int, set[tuple[int, int]]] = {}
 
     def handled(self, at_us: int, node: int, event: Event, actions: Sequence[Action]) -> None:
         """See `engine.Watcher`."""
@@ -47,9 +48,11 @@ class DeliveryChecker:
         for action in actions:
             if type(action) is Deliver:
                 self._check_delivery(at_us, node, action)
-            elif type(action) is Send and isinstance(action.message, Data) and not self._relay_by_others:
-                if action.message.topic not in self._roles.get(node, ()):
-                    raise CheckFailed(f"at {at_us} us node {node} relayed topic {action.message.topic} without it")
+            elif type(action) is Send and not self._relay_by_others:
+                for data in messages_in(action.message):
+                    held = self._roles.get(node, ())
+                    if data.topic not in held and not any(topic in held for topic, _ in data.also):
+                        raise CheckFailed(f"at {at_us} us node {node} relayed topic {data.topic} without it")
 
     def gone(self, at_us: int, node: int) -> None:
         """See `engine.Watcher`: a new machine starts without subscriptions and without a memory."""
@@ -57,15 +60,51 @@ class DeliveryChecker:
         self._delivered.pop(node, None)
 
     def _check_delivery(self, at_us: int, node: int, action: Deliver) -> None:
-        if not self._roles.get(node, {}).get(action.topic, 0) & Role.FOLLOWS:
-            raise CheckFailed(f"at {at_us} us node {node} delivered topic {action.topic} without following it")
-        name = (action.topic, action.publisher, action.sequence)
+        for topic in (action.topic, *action.also):
+            if not self._roles.get(node, {}).get(topic, 0) & Role.FOLLOWS:
+                raise CheckFailed(f"at {at_us} us node {node} delivered topic {topic} without following it")
+        name = (action.publisher, action.sequence)
         delivered = self._delivered.setdefault(node, set())
         if name in delivered:
             raise CheckFailed(
                 f"at {at_us} us node {node} delivered message {action.sequence} of {action.publisher} twice"
             )
         delivered.add(name)
+
+
+def messages_in(message: Any) -> Sequence[Data]:
+    """The application's messages that a message carries."""
+    if isinstance(message, Data):
+        return (message,)
+    return message.messages if isinstance(message, (Answer, Past)) else ()
+
+
+class OrderChecker:
+    """With recovery, each publisher's messages on a topic are delivered in its order, from one subscription to its end."""
+
+    def __init__(self) -> None:
+        self._last: dict[int, dict[tuple[int, int], int]] = {}
+
+    def handled(self, at_us: int, node: int, event: Event, actions: Sequence[Action]) -> None:
+        """See `engine.Watcher`."""
+        if type(event) is Unsubscribe:
+            last = self._last.get(node, {})
+            self._last[node] = {name: sequence for name, sequence in last.items() if name[0] != event.topic}
+        for action in actions:
+            if type(action) is Deliver:
+                last = self._last.setdefault(node, {})
+                for topic in (action.topic, *action.also):
+                    name = (topic, action.publisher)
+                    if action.sequence <= last.get(name, 0):
+                        raise CheckFailed(
+                            f"at {at_us} us node {node} delivered message {action.sequence} of {action.publisher} "
+                            f"on topic {topic} after message {last[name]}"
+                        )
+                    last[name] = action.sequence
+
+    def gone(self, at_us: int, node: int) -> None:
+        """See `engine.Watcher`."""
+        self._last.pop(node, None)
 
 
 class NeighbourChecker:
@@ -112,7 +151,7 @@ class ClockChecker:
 
 
 # Fields of messages that name topics.
-_TOPIC_FIELDS = ("topic", "topics", "interest", "claims", "added", "removed")
+_TOPIC_FIELDS = ("topic", "topics", "interest", "claims", "added", "removed", "also")
 # Smaller numbers are counts and ids of simulated nodes: only a field's name can tell that they are topics.
 _TELLING = 2**32
 # Bytes of an id, and of a hash that is looked for.
@@ -189,11 +228,15 @@ def _words(content: bytes) -> set[bytes]:
     return {content[place : place + _WORD] for place in range(len(content) - _WORD + 1)}
 
 
-def all_checkers(dissemination: str | None = None, discloses: bool = True) -> tuple[Watcher, ...]:
-    """One of each; where nodes must not tell what they hold, also the one that sees to it.
+def all_checkers(
+    dissemination: str | None = None, discloses: bool = True, recovers: bool = False
+) -> tuple[Watcher, ...]:
+    """One of each; where nodes must not tell what they hold, or deliver in order, also those that see to it.
 
     Whether a dissemination may relay through nodes without the topic stands in the table of systems.
     """
     exempt = dissemination is not None and DISSEMINATIONS[dissemination].relays_without_topic
     checkers: tuple[Watcher, ...] = (DeliveryChecker(relay_by_others=exempt), NeighbourChecker(), ClockChecker())
+    if recovers:
+        checkers += (OrderChecker(),)
     return checkers if discloses else (*checkers, NonDisclosureChecker())

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from gossamer.model.arrays.interest import Interest
@@ -33,6 +34,7 @@ class EventPopulation:
         answers: list[Peer | None] | None = None,
         dissemination: str | None = None,
         settings: Mapping[str, object] | None = None,
+        recovery: Mapping[str, object] | None = None,
     ) -> None:
         self._simulated = simulated
         self._parameters = parameters
@@ -42,6 +44,7 @@ class EventPopulation:
         self._answers = answers
         self._dissemination = dissemination
         self._settings = settings
+        self._recovery = recovery
         self._oracle = InterestOracle(interest.node_count)
         self._topic_peers: TopicPeers | None = None
         if simulated.system.takes_topic_peers(parameters):
@@ -72,12 +75,12 @@ class EventPopulation:
             return None
         return planner(self._parameters, self._seed, self._interest, silent)
 
-    def join(self, node: int) -> None:
-        """A node comes (back), introduced by one that is up."""
+    def join(self, node: int, last: int = 0, last_us: int = 0) -> None:
+        """A node comes (back), introduced by one that is up; it may ask for the past of its topics (`Subscribe`)."""
         event = newcomer(self._seed, node, self.engine.now_us, self.engine.present)
         self._oracle.put(node, self._interest.topics_of(node).tolist())
         self.engine.start(node, event)
-        self._subscribe(node)
+        self._subscribe(node, last=last, last_us=last_us)
 
     def leave(self, node: int) -> None:
         """A node goes with a word."""
@@ -97,9 +100,11 @@ class EventPopulation:
             view = self._oracle.view_for(self._parameters, self._seed, node, distance_us)
             if self._answers is not None:
                 view = RecordingView(view, self._answers)
-        return make_machine(system, self._parameters, self._seed, node, view, self._dissemination, self._settings)
+        return make_machine(
+            system, self._parameters, self._seed, node, view, self._dissemination, self._settings, self._recovery
+        )
 
-    def _subscribe(self, node: int, together: bool = False) -> None:
+    def _subscribe(self, node: int, together: bool = False, last: int = 0, last_us: int = 0) -> None:
         interest = self._interest
         row = slice(interest.node_starts[node], interest.node_starts[node + 1])
         for topic, role in zip(interest.node_topics[row].tolist(), interest.roles[row].tolist(), strict=True):
@@ -108,7 +113,9 @@ class EventPopulation:
                 event = self._topic_peers.together(node, topic, role)
             elif self._topic_peers is not None:
                 event = self._topic_peers.joining(node, topic, role, self.engine.now_us)
-            self.engine.give(node, event)
+            self.engine.give(
+                node, msgspec.structs.replace(event, last=last, last_us=last_us) if last or last_us else event
+            )
 
 
 class RecordingView:

@@ -20,7 +20,7 @@ from gossamer.model.values.run import FRIENDS, QUIET_CYCLES, GridLaw, Run
 from gossamer.model.values.time import SECOND_US, duration_us
 from gossamer.protocols.interface import Peer
 from gossamer.protocols.record import Header
-from gossamer.protocols.systems import check_dissemination, read_parameters
+from gossamer.protocols.systems import check_dissemination, check_recovery, read_parameters
 from gossamer.simulator.checkers import all_checkers
 from gossamer.simulator.churn_study import churn_by_cycles
 from gossamer.simulator.engine import Watcher
@@ -59,13 +59,20 @@ class Result:
 
 def execute(run: Run, progress: Progress = silent, exact: bool = True, record: BinaryIO | None = None) -> Result:
     """Carry out a run: build where it has no end, simulate where it has one."""
-    if run.until_us is None and (run.churn or run.loss or run.partitions or run.dissemination not in (None, "gossip")):
-        raise InputError("churn, loss, partitions and dissemination need an end: a run without until_us is a build")
+    if run.until_us is None and (
+        run.churn or run.loss or run.partitions or run.dissemination not in (None, "gossip") or run.recovery is not None
+    ):
+        raise InputError(
+            "churn, loss, partitions, dissemination and recovery need an end: a run without until_us is a build"
+        )
     simulated = find_simulated(run.system)
     parameters = read_parameters(simulated.system, run.parameters)
     carried = None
     if run.dissemination is not None:
         carried = check_dissemination(simulated.system, run.dissemination, run.dissemination_parameters)
+    recovery = None
+    if run.recovery is not None:
+        recovery = check_recovery(simulated.system, run.dissemination, run.recovery)
     workload = find_workload(run)
     present = np.ones(workload.interest.node_count, np.bool_)
     tables: dict[str, Mapping[str, Any]] = {}
@@ -91,6 +98,7 @@ def execute(run: Run, progress: Progress = silent, exact: bool = True, record: B
         "system": run.system,
         "parameters": msgspec.to_builtins(parameters),
         **({"dissemination_parameters": msgspec.to_builtins(carried)} if run.dissemination is not None else {}),
+        **({"recovery_parameters": msgspec.to_builtins(recovery)} if recovery is not None else {}),
         "engine": run.engine,
         "seed": run.seed,
         **summarise(overlay, interest, topics, present),
@@ -212,7 +220,8 @@ def _simulate(
         tuple(read_partition(text, node_count, run.seed) for text in run.partitions),
     )
     links, control, deliveries = LinkBook(keep_history=True), ControlCounter(SECOND_US), DeliveryLog()
-    watchers: list[Watcher] = [links, control, deliveries, *all_checkers(run.dissemination, simulated.system.discloses)]
+    checkers = all_checkers(run.dissemination, simulated.system.discloses, run.recovery is not None)
+    watchers: list[Watcher] = [links, control, deliveries, *checkers]
     views = ViewBook()
     if simulated.system.keeps_views:
         watchers.append(views)
@@ -225,6 +234,7 @@ def _simulate(
             seed=run.seed,
             dissemination=run.dissemination,
             dissemination_parameters=run.dissemination_parameters,
+            recovery=run.recovery,
         )
         watchers.append(Recorder(record, header, answers))
     population = EventPopulation(
@@ -237,6 +247,7 @@ def _simulate(
         answers,
         run.dissemination,
         run.dissemination_parameters,
+        run.recovery,
     )
     engine = population.engine
     population.start_together(np.flatnonzero(churn.present_at_start(node_count)).tolist())

@@ -8,7 +8,18 @@ from typing import Any, BinaryIO
 import msgspec
 
 from gossamer.protocols.gossip import BufferFull
-from gossamer.protocols.interface import Action, Data, Deliver, Event, MessageReceived, Observe, Peer, Publish, Send
+from gossamer.protocols.interface import (
+    Action,
+    Data,
+    Deliver,
+    Event,
+    Lost,
+    MessageReceived,
+    Observe,
+    Peer,
+    Publish,
+    Send,
+)
 from gossamer.protocols.record import Header, encode_header, encode_step
 
 
@@ -83,6 +94,7 @@ class DeliveryLog:
         self._latencies_us: list[int] = []
         self._data_messages = 0
         self._overflows = 0
+        self._gaps = 0
 
     def handled(self, at_us: int, node: int, event: Event, actions: Sequence[Action]) -> None:
         """See `engine.Watcher`."""
@@ -90,7 +102,7 @@ class DeliveryLog:
             self._count_copy(node, event.message)
         elif type(event) is Publish:
             # It has its number now, even where it waits in a buffer or there is nobody to send it to.
-            self._sequences[node] = self._sequences.get(node, at_us) + 1
+            self._sequences[node] = event.sequence or self._sequences.get(node, at_us) + 1
             self._number(node, self._sequences[node])
         for action in actions:
             if type(action) is Deliver:
@@ -102,6 +114,8 @@ class DeliveryLog:
                 self._number(action.message.publisher, action.message.sequence)
             elif type(action) is Observe and type(action.fact) is BufferFull:
                 self._overflows += 1
+            elif type(action) is Observe and type(action.fact) is Lost:
+                self._gaps += 1
 
     def gone(self, at_us: int, node: int) -> None:
         """See `engine.Watcher`."""
@@ -129,6 +143,7 @@ class DeliveryLog:
             "data_messages": self._data_messages,
             "data_messages_per_delivery": self._data_messages / delivered if delivered else 0.0,
             "overflowed_messages": self._overflows,
+            "gaps_given_up": self._gaps,
             "hops_mean": sum(hops) / delivered if delivered else 0.0,
             "hops_most": max(hops, default=0),
             "latency_us_mean": sum(self._latencies_us) / delivered if delivered else 0.0,

@@ -109,6 +109,14 @@ def _stan_kernel(
     return StanPopulation(parameters, seed, interest, absent)
 
 
+def _cyclon_kernel(
+    parameters: CyclonParameters, seed: int, interest: Interest, absent: Sequence[int], room: int
+) -> Population:
+    if parameters.rejoin_us:
+        raise InputError("cyclon with rejoin_us has no kernel; use --engine event")
+    return CyclonPopulation(parameters, seed, interest.node_count, absent)
+
+
 def _contacts_below(parameters: Any) -> int:
     """First contacts of a system that stands on Cyclon, where it does."""
     return CyclonParameters().view_size if parameters.membership == "cyclon" else 0
@@ -153,9 +161,7 @@ SIMULATED: Mapping[str, SimulatedSystem] = {
     ),
     "cyclon": SimulatedSystem(
         system=SYSTEMS["cyclon"],
-        population=lambda parameters, seed, interest, absent, room: CyclonPopulation(
-            parameters, seed, interest.node_count, absent
-        ),
+        population=_cyclon_kernel,
         contact_count=lambda parameters: int(parameters.view_size),
     ),
 }

@@ -55,6 +55,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     churn: str | None = None
     dissemination: str | None = None
     dissemination_parameters: dict[str, Any] = {}
+    # Parameters of recovery above the dissemination; absent: there is none.
+    recovery: dict[str, Any] | None = None
     event_count: int = 0
     latency: str = "20ms"
     loss: float = 0.0

@@ -56,6 +56,7 @@ from gossamer.protocols.spidercast.messages import (
     MaintenanceDue,
     MendDue,
     Redirect,
+    SettleDue,
     Task,
     Timing,
 )
@@ -74,6 +75,7 @@ class SpiderCast:
         "_adaptive",
         "_address",
         "_asking",
+        "_coverage",
         "_drop_when_stuck",
         "_exchange",
         "_interest",
@@ -84,6 +86,7 @@ class SpiderCast:
         "_node",
         "_seed",
         "_sent_disconnect",
+        "_settle_us",
         "_timing",
         "_turn_is_set",
         "_version",
@@ -93,7 +96,7 @@ class SpiderCast:
     )
 
     MESSAGES: ClassVar[tuple[type[Message], ...]] = MESSAGES
-    TIMERS: ClassVar[tuple[type[Timer], ...]] = (MaintenanceDue, HeartbeatDue, MendDue)
+    TIMERS: ClassVar[tuple[type[Timer], ...]] = (MaintenanceDue, HeartbeatDue, MendDue, SettleDue)
 
     def __init__(
         self,
@@ -108,6 +111,7 @@ class SpiderCast:
         adaptive: bool = False,
         drop_when_stuck: bool = True,
         mend_us: int = 0,
+        settle_us: int = 0,
     ) -> None:
         self.tasks = tuple(NeighbourTask(rule, coverage, margin) for rule, coverage in tasks)
         self._asking = (Asking(), Asking())
@@ -118,6 +122,11 @@ class SpiderCast:
         self._adaptive = adaptive
         self._drop_when_stuck = drop_when_stuck
         self._mend_us = mend_us
+        self._settle_us = settle_us
+        # K_g, once the node has settled.
+        self._coverage = tasks[Task.GREEDY][1]
+        if settle_us:
+            self.tasks[Task.GREEDY].coverage = min(self._coverage, 1)
         self.roots = Roots(node)
         # What the node holds is kept below; this is the version that neighbours were last told.
         self._exchange = exchange
@@ -152,6 +161,8 @@ class SpiderCast:
                     self._on_maintenance_due(now_us, out)
                 elif isinstance(event.timer, MendDue):
                     self._on_mend_due(now_us, out)
+                elif isinstance(event.timer, SettleDue):
+                    self._on_settle_due(now_us, out)
                 else:
                     self._on_heartbeat_due(now_us, out)
             case PeerDown():
@@ -180,6 +191,14 @@ class SpiderCast:
         out.append(SetTimer(now_us + self._timing.heartbeat_us, HeartbeatDue()))
         if self._mend_us:
             out.append(SetTimer(now_us + self._mend_us, MendDue()))
+        if self._settle_us:
+            out.append(SetTimer(now_us + self._settle_us, SettleDue()))
+        self._wake(now_us, out)
+
+    def _on_settle_due(self, now_us: int, out: list[Action]) -> None:
+        # Differs: whoever asks before it knows many others makes links that later ones do not make needless.
+        self.tasks[Task.GREEDY].raise_coverage(self._coverage)
+        self._is_quiet = False
         self._wake(now_us, out)
 
     def _on_stopping(self, out: list[Action]) -> None:
@@ -305,7 +324,7 @@ class SpiderCast:
         """3.3.1: a node whose K_g coverage took only K_g links adds random coverage until it has enough links."""
         greedy, random = self.tasks
         if self._adaptive and wants_more_links(greedy, random, len(self._interest)):
-            random.raise_coverage()
+            random.raise_coverage(random.coverage + 1)
 
     # Messages, Figure 4.
 

@@ -127,9 +127,9 @@ class NeighbourTask:
         """
         return [topic for topic in self._interest if self._cover[topic] < self.coverage]
 
-    def raise_coverage(self) -> None:
-        """K := K + 1, for the adaptive K_r."""
-        self.coverage += 1
+    def raise_coverage(self, coverage: int) -> None:
+        """K becomes this."""
+        self.coverage = coverage
         self._uncovered_count, self._just_covered = 0, set()
         for topic, count in self._cover.items():
             self._note(topic, count)

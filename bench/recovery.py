@@ -1,0 +1,53 @@
+"""What a message costs one node with recovery on top: taken in, delivered and passed on; and published."""
+
+import time
+
+from bench.report import show
+from gossamer.model.values.ids import Role
+from gossamer.protocols.held import Held
+from gossamer.protocols.history import History
+from gossamer.protocols.interface import Event, MessageReceived, Publish, Subscribe
+from gossamer.protocols.node import NodeMachine
+from gossamer.protocols.recovery.machine import Recovery
+from gossamer.protocols.recovery.messages import RecoveryParameters
+from gossamer.protocols.tree import Tree, TreeData
+
+COUNT, TOPIC, PAYLOAD = 100_000, 7, bytes(100)
+
+
+class Three:
+    """An overlay of three neighbours."""
+
+    def neighbours_on(self, topic: int) -> tuple[int, ...]:
+        """See `interface.Overlay`."""
+        return (2, 3, 4)
+
+
+def run() -> None:
+    """A message from one of three neighbours, and one of the node's own, through the whole of `handle`."""
+    received: list[Event] = [
+        MessageReceived(2, TreeData(TOPIC, 9, number + 1, 0, number, PAYLOAD, number)) for number in range(COUNT)
+    ]
+    published: list[Event] = [Publish(TOPIC, PAYLOAD)] * COUNT
+    wanted = {"taken in, delivered, passed on to two": (received, 6.0), "published to three": (published, 5.0)}
+    rows = []
+    for name, (events, most_us) in wanted.items():
+        cost_us = min(_cost_us(events) for _ in range(5))
+        rows.append([name, f"{cost_us:.2f} us", f"{most_us:.0f} us", f"{most_us / cost_us:.1f}x"])
+    show(
+        "One node's machine, a tree with recovery, 100-byte payload, one core",
+        ["a message", "cost", "wanted at most", "ratio"],
+        rows,
+    )
+
+
+def _cost_us(events: list[Event]) -> float:
+    parameters = RecoveryParameters()
+    held = Held(1, history=History(parameters.history, parameters.history_bytes), recovers=True)
+    overlay = Three()
+    machine = NodeMachine((Tree(overlay, 1, held), Recovery(parameters, overlay, held, 1)))
+    machine.handle(Subscribe(TOPIC, int(Role.BOTH)), 0)
+    began = time.perf_counter()
+    for event in events:
+        machine.handle(event, 5)
+    return (time.perf_counter() - began) / len(events) * 1e6

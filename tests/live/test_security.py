@@ -1,0 +1,168 @@
+"""Live nodes with keys: who is let in, what is signed, who may do what."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from gossamer import InputError, Node
+from gossamer.live.keys import issue, make_authority
+from gossamer.protocols.tree import TreeData
+from tests.live.conftest import RawPeer, until
+from tests.live.test_node import take
+
+
+@pytest.fixture
+def keys(tmp_path):
+    """A function from a name to a folder of keys, all of one authority unless another is named."""
+
+    def make(name, authority="authority", **options):
+        folder = tmp_path / authority
+        if not folder.exists():
+            make_authority(folder)
+        out = tmp_path / f"{authority}-{name}"
+        issue(folder, name, out, **options)
+        return out
+
+    return make
+
+
+def test_nodes_of_one_authority_talk_over_tls_and_know_each_others_names(keys):
+    async def scenario():
+        async with Node(keys=keys("one")) as one, Node(keys=keys("other"), seeds=[one.address]) as other:
+            async with other.subscribe("t") as messages:
+                await one.publish("t", b"sealed")
+                (message,) = await take(messages, 1)
+                return message.payload, message.publisher == one.hex_id, [link.name for link in other.status().links]
+
+    assert asyncio.run(scenario()) == (b"sealed", True, ["one"])
+
+
+def refused(first, second):
+    """What the second says of the first when it cannot join, and what the first counts."""
+
+    async def scenario():
+        async with Node(**first) as one, Node(seeds=[one.address], **second) as other, other.subscribe("t"):
+            await until(lambda: "unreachable" in other.status().counts)
+            assert not one.status().links
+            assert not other.status().links
+
+    asyncio.run(scenario())
+
+
+def test_a_node_of_another_authority_is_not_let_in(keys, caplog):
+    caplog.set_level("INFO")
+    refused({"keys": keys("one")}, {"keys": keys("mallory", authority="other")})
+    assert "its certificate is of another authority" in caplog.text
+
+
+def test_a_node_without_tls_is_not_let_in(keys):
+    refused({"keys": keys("one")}, {})
+
+
+def test_a_node_with_tls_does_not_speak_without_it(keys, caplog):
+    caplog.set_level("INFO")
+    refused({}, {"keys": keys("one")})
+    assert "cannot reach" in caplog.text
+
+
+def test_an_expired_certificate_is_said_in_a_sentence_before_anything_starts(keys, tmp_path):
+    make_authority(tmp_path / "authority", now=datetime.now(UTC) - timedelta(days=400))
+    folder = keys("one", days=30, now=datetime.now(UTC) - timedelta(days=100))
+    with pytest.raises(InputError, match="the certificate expired on"):
+        Node(keys=folder)
+
+
+def test_an_address_that_others_can_reach_is_served_with_keys(keys):
+    async def scenario():
+        async with Node("0.0.0.0:0", advertise="127.0.0.1:9", keys=keys("one")) as node:
+            return node.address
+
+    assert asyncio.run(scenario()) == "127.0.0.1:9"
+
+
+def test_signed_messages_are_read_and_unsigned_ones_refused_where_that_is_strict(keys, tmp_path):
+    async def scenario():
+        options = {"signatures": "strict"}
+        async with Node(identity_file=tmp_path / "a", **options) as one:
+            async with Node(identity_file=tmp_path / "b", seeds=[one.address], **options) as other:
+                async with other.subscribe("t") as messages:
+                    await one.publish("t", b"signed")
+                    (message,) = await take(messages, 1)
+                    peer = await RawPeer.greet(other, stack=("spidercast", "tree", "signed"))
+                    topic = other._by_name["t"].id
+                    peer.send(TreeData(topic, 7, 1, 0, 1, b"\0not signed"))
+                    peer.send(TreeData(topic, one.id, message.sequence + 1, 0, 1, b"\0forged"))
+                    await peer.writer.drain()
+                    await until(lambda: other.status().counts.get("not allowed: it is not signed", 0) == 2)
+                    await peer.close()
+                    await one.publish("t", b"again")
+                    (again,) = await take(messages, 1)
+                    return message.payload, again.payload
+
+    assert asyncio.run(scenario()) == (b"signed", b"again")
+
+
+def test_a_message_on_several_topics_is_signed_for_all_of_them(tmp_path):
+    async def scenario():
+        options = {"signatures": "strict"}
+        async with Node(identity_file=tmp_path / "a", **options) as one:
+            async with Node(identity_file=tmp_path / "b", seeds=[one.address], **options) as other:
+                async with other.subscribe("a") as first, other.subscribe("b") as second:
+                    await one.publish(["a", "b"], b"both")
+                    return (await take(first, 1))[0].payload, (await take(second, 1))[0].payload
+
+    assert asyncio.run(scenario()) == (b"both", b"both")
+
+
+RULES = """
+[[allow]]
+names = ["feed-*"]
+publish = ["prices/*"]
+subscribe = ["prices/*"]
+
+[[allow]]
+names = ["reader"]
+subscribe = ["prices/*"]
+
+[[allow]]
+names = ["mallory"]
+publish = ["other/*"]
+subscribe = ["other/*"]
+"""
+
+
+def test_who_may_not_publish_is_refused_by_the_first_who_hears_it(keys, tmp_path):
+    (tmp_path / "rules.toml").write_text(RULES)
+
+    async def scenario():
+        rules = {"rules": tmp_path / "rules.toml"}
+        async with Node(keys=keys("feed-1"), **rules) as feed:
+            # It keeps no rules itself: others must.
+            async with Node(keys=keys("reader"), seeds=[feed.address]) as reader, reader.subscribe("prices/eur") as own:
+                async with feed.subscribe("prices/eur") as messages:
+                    await feed.ready("prices/eur")
+                    await reader.ready("prices/eur")
+                    await feed.publish("prices/eur", b"allowed")
+                    got = (await take(own, 1))[0].payload
+                    await reader.publish("prices/eur", b"not allowed")
+                    await until(lambda: any("may not publish" in name for name in feed.status().counts))
+                    return got, messages.waiting
+
+    assert asyncio.run(scenario()) == (b"allowed", 0)
+
+
+def test_who_may_not_subscribe_is_sent_nothing(keys, tmp_path):
+    (tmp_path / "rules.toml").write_text(RULES)
+
+    async def scenario():
+        async with Node(keys=keys("feed-1"), rules=tmp_path / "rules.toml") as feed, feed.publisher("prices/eur"):
+            async with Node(keys=keys("mallory"), seeds=[feed.address]) as mallory:
+                async with mallory.subscribe("prices/eur") as messages:
+                    await feed.ready("prices/eur")
+                    receipt = await feed.publish("prices/eur", b"secret")
+                    return receipt.refused, mallory.hex_id, messages.waiting
+
+    refused, mallory, waiting = asyncio.run(scenario())
+    assert refused == ((mallory, "may not subscribe"),)
+    assert waiting == 0
