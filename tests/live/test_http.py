@@ -128,7 +128,7 @@ def test_more_clients_than_the_bound_are_turned_away(monkeypatch):
 
 def test_a_port_in_use_and_a_stranger_are_said_plainly():
     async def scenario(node, server):
-        with pytest.raises(InputError, match="cannot serve the status on .*in use"):
+        with pytest.raises(InputError, match=r"cannot serve the status on .*in use"):
             await http.serve_status(node, server.address)
         with pytest.raises(PeerError, match="serves no status; give the address that the node has for --metrics"):
             await http.fetch_status(node.address, 5)

@@ -55,7 +55,7 @@ def test_a_wrong_setting_is_one_sentence(tmp_path, text, sentence):
 
 
 def test_a_settings_file_that_is_not_there_is_said():
-    with pytest.raises(InputError, match="no settings file at nowhere.toml"):
+    with pytest.raises(InputError, match=r"no settings file at nowhere\.toml"):
         read_settings_file(Path("nowhere.toml"))
 
 

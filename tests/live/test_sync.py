@@ -49,7 +49,7 @@ def test_a_reader_iterates_until_its_subscription_ends(pair):
 
 
 def test_get_says_when_nothing_came(pair):
-    with pair[0].subscribe("t") as messages, pytest.raises(TimeoutError, match="no message on 't' within 0.05 s"):
+    with pair[0].subscribe("t") as messages, pytest.raises(TimeoutError, match=r"no message on 't' within 0\.05 s"):
         messages.get(timeout=0.05)
 
 

@@ -111,23 +111,29 @@ def node(
 
 async def _run(settings: "NodeSettings", prints: bool) -> None:
     from gossamer.cli.messages import Printer, as_json
+    from gossamer.live.addresses import split_address
     from gossamer.live.http import serve_status
     from gossamer.live.signals import asked_to_stop, first_of
 
     with asked_to_stop() as asked:
         node = settings.node()
+        # Wrong names are refused before anybody can hear of this node.
+        publishers = [node.publisher(topic) for topic in settings.publish]
+        subscriptions = [node.subscribe(topic) for topic in settings.follow]
+        if settings.metrics is not None:
+            split_address(settings.metrics)
         async with AsyncExitStack() as open_things:
             await open_things.enter_async_context(node)
             if settings.metrics is not None:
                 server = await serve_status(node, settings.metrics)
                 open_things.push_async_callback(server.close)
                 log.info("metrics on http://%s/metrics", server.address, extra={"facts": {"metrics": server.address}})
-            for topic in settings.publish:
-                await open_things.enter_async_context(node.publisher(topic))
+            for publisher in publishers:
+                await open_things.enter_async_context(publisher)
             printer = Printer(as_json)
             works: list[Coroutine[Any, Any, object]] = [asked.wait(), _complain(node, settings.seeds)]
-            for topic in settings.follow:
-                subscription = await open_things.enter_async_context(node.subscribe(topic))
+            for subscription in subscriptions:
+                await open_things.enter_async_context(subscription)
                 works.append(printer.pass_on(subscription) if prints else _discard(subscription))
             await first_of(works)
             log.info("leaving", extra={"facts": {"node": node.hex_id}})

@@ -192,7 +192,7 @@ async def _watch(fleet: "Fleet", say: _Say, seconds: float) -> None:
         await asyncio.sleep(min(left, PLAIN_SECONDS))
         counts = await fleet.counts()
         published = sum(sum(count.published) for count in counts.values())
-        delivered = sum(count.delivered for count in counts.values())
+        delivered = sum(sum(count.delivered.values()) for count in counts.values())
         say(f"{published:,} published, {delivered:,} delivered, {max(left, 0):.0f} s left")
 
 
@@ -202,7 +202,10 @@ async def _drain(fleet: "Fleet", say: _Say) -> "dict[int, Counts]":
     latest, changed_at = -1, time.monotonic()
     while True:
         counts = await fleet.counts()
-        delivered = sum(count.delivered for count in counts.values())
+        alive = {member.hello.node for member in fleet.alive if member.hello is not None}
+        delivered = sum(
+            number for count in counts.values() for node, number in count.delivered.items() if node in alive
+        )
         now = time.monotonic()
         if delivered != latest:
             latest, changed_at = delivered, now
@@ -213,7 +216,7 @@ async def _drain(fleet: "Fleet", say: _Say) -> "dict[int, Counts]":
 
 
 def _owed(fleet: "Fleet", counts: "dict[int, Counts]") -> int:
-    """Deliveries that those alive owe each other; what the killed published comes on top."""
+    """Deliveries that those alive owe each other."""
     followers: dict[int, int] = {}
     for member in fleet.alive:
         for topic in member.task.topics:
@@ -222,8 +225,7 @@ def _owed(fleet: "Fleet", counts: "dict[int, Counts]") -> int:
     for index, count in counts.items():
         for topic, published in zip(fleet.members[index].task.topics, count.published, strict=True):
             owed += published * (followers.get(topic, 1) - 1)
-    # Nobody knows beforehand how much of what the killed published had left them: then silence is the end.
-    return owed if not fleet.killed else 2**63
+    return owed
 
 
 def _victims(nodes: int, share: float, seed: int) -> list[int]:

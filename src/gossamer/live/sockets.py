@@ -249,7 +249,11 @@ class Sockets:
     def on_refused(self, link: Link, reason: str) -> None:
         """A peer was turned away, or turned us away."""
         self.counts[f"link refused: {reason.partition(':')[0]}"] += 1
-        log.warning("link refused: %s", reason, extra={"facts": {"peer": link.address.decode(errors="replace"), "reason": reason}})
+        log.warning(
+            "link refused: %s",
+            reason,
+            extra={"facts": {"peer": link.address.decode(errors="replace"), "reason": reason}},
+        )
 
     def on_too_fast(self, link: Link) -> None:
         """A peer sends more frames than it may; it is read more slowly."""

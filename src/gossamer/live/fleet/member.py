@@ -14,6 +14,7 @@ import socket
 import struct
 import sys
 import time
+from collections import Counter
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -66,10 +67,10 @@ class Hello(Struct, frozen=True):
 
 
 class Counts(Struct, frozen=True):
-    """How a member is doing. `published` stands in the order of its topics."""
+    """How a member is doing. `published` stands in the order of its topics, `delivered` by publisher."""
 
     published: tuple[int, ...]
-    delivered: int
+    delivered: dict[str, int]
     # Neighbours that a publication was not queued for.
     refused: int
     links: int
@@ -104,7 +105,8 @@ class Member:
         self._log: BinaryIO = log_path(Path(task.folder), task.index).open("wb", buffering=0)
         self._entries = bytearray()
         self._published = [0] * len(task.topics)
-        self._delivered = self._refused = 0
+        self._delivered: Counter[str] = Counter()
+        self._refused = 0
         self._names = [topic_name(topic) for topic in task.topics]
         record = Path(task.folder) / f"member-{task.index:04d}.record" if task.record else None
         self._node = Node(
@@ -132,7 +134,7 @@ class Member:
         links = self._node.status().links
         return Counts(
             tuple(self._published),
-            self._delivered,
+            dict(self._delivered),
             self._refused,
             links=sum(link.kept for link in links),
             frames=sum(link.frames_out for link in links),
@@ -168,7 +170,7 @@ class Member:
     async def _read(self, topic: int, subscription: Subscription) -> None:
         pack, entries = ENTRY.pack, self._entries
         async for message in subscription:
-            self._delivered += 1
+            self._delivered[message.publisher] += 1
             number = int.from_bytes(message.payload[:NUMBER_BYTES], "big")
             entries += pack(DELIVERED, topic, int(message.publisher, 16), number, time.monotonic_ns())
 
