@@ -1,9 +1,12 @@
 """Fixtures that several rooms share, and one Hypothesis profile: repeatable, and patient on slow machines."""
 
+import sys
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from gossamer.cli import app as cli
 
 settings.register_profile(
     "gossamer", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow], print_blob=True
@@ -19,3 +22,18 @@ def real_data() -> Path:
     if not REAL_DATA.is_dir():
         pytest.skip("the real data sets are not on this machine")
     return REAL_DATA
+
+
+@pytest.fixture
+def gossamer(monkeypatch, capsys, tmp_path):
+    """Run a command in a folder of its own; returns exit code, output and errors."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["gossamer", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        captured = capsys.readouterr()
+        return ended.value.code or 0, captured.out, captured.err
+
+    return run

@@ -18,14 +18,18 @@ from gossamer.cli import (
     churn,
     ingest,
     keys,
+    messages,
+    node,
     plan,
     profile,
     replay,
     reproduce,
     simulate,
+    status,
     study,
     systems,
     theory,
+    up,
     workload,
 )
 from gossamer.model.values.errors import CheckFailed, GossamerError, InputError, MissingExtra
@@ -55,6 +59,11 @@ app.command("systems")(systems.systems)
 app.command("study")(study.study)
 app.command("sweep")(study.sweep)
 app.command("reproduce")(reproduce.reproduce)
+app.command("node")(node.node)
+app.command("pub")(messages.pub)
+app.command("sub")(messages.sub)
+app.command("up")(up.up)
+app.command("status")(status.status)
 
 
 def _show_version(wanted: bool) -> None:

@@ -1,35 +1,65 @@
-"""`gossamer replay`: feed a record to fresh machines and compare every action."""
+"""`gossamer replay`: feed records to fresh machines, compare every action, and audit where data went."""
 
+from collections import deque
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from gossamer.cli.console import print_json
+from gossamer.cli.console import print_facts, print_json, progress_bar
 from gossamer.cli.options import Json
 from gossamer.model.values.errors import InputError
 
 
 def replay(
-    record: Annotated[Path, typer.Argument(metavar="RECORD", help="A file that a simulation or a node recorded.")],
+    records: Annotated[
+        list[Path], typer.Argument(metavar="RECORD...", help="Files that a simulation or nodes recorded.")
+    ],
     json: Json = False,
 ) -> None:
-    """Replay a record of a simulation or of a live node; exit code 1 if any action differs.
+    """Replay records of a simulation or of live nodes; exit code 1 if any action differs or data went where it must not.
+
+    The audit: data is sent only to neighbours and on topics that both ends hold (gossip may relay without), nothing is
+    delivered twice, to whom does not follow it, or out of its publisher's order.
 
     Example: gossamer replay out/sim/record.bin
     """
+    from gossamer.live.audit import Audit
+
+    for path in records:
+        if not path.is_file():
+            raise InputError(f"there is no record at {path}")
+    audit = Audit()
+    results: list[dict[str, Any]] = []
+    with progress_bar() as progress:
+        for done, path in enumerate(records):
+            progress("records replayed", done, len(records))
+            results.append(_replay_one(path, audit))
+    differs = [result for result in results if result["difference"] is not None]
+    if json:
+        # One record alone answers as a value of its own, several as a list.
+        shown = results[0] if len(results) == 1 else {"records": results}
+        print_json({**shown, "audit": audit.findings})
+    else:
+        _show(results, audit.findings)
+    if differs or audit.findings.breach_count:
+        raise typer.Exit(1)
+
+
+def _replay_one(path: Path, audit: Any) -> dict[str, Any]:
     from gossamer.protocols import record as records
     from gossamer.protocols.systems import find_system, make_machine, read_parameters
 
-    if not record.is_file():
-        raise InputError(f"there is no record at {record}")
-    with record.open("rb") as source:
+    with path.open("rb") as source:
         header, steps = records.read_record(source)
         system = find_system(header.system)
         parameters = read_parameters(system, header.parameters)
+        # Where nodes know of each other by messages alone, no view answers for them.
         takes_view = system.takes_view(parameters)
+        whole = records.WholeSteps(steps)
+        audited = audit.read(header, whole)
         count, difference = records.replay(
-            steps,
+            audited,
             lambda node, view: make_machine(
                 system,
                 parameters,
@@ -41,14 +71,36 @@ def replay(
                 header.recovery,
             ),
         )
-    if json:
-        print_json({"system": header.system, "seed": header.seed, "equal_steps": count, "difference": difference})
-    elif difference is None:
-        typer.echo(f"{count:,} steps of {header.system} replayed; every action is the same.")
-    else:
-        typer.echo(
-            f"step {difference.step} differs: node {difference.node} at {difference.at_us} us was given "
-            f"{difference.event}\n  recorded: {difference.recorded}\n  replayed: {difference.replayed}"
-        )
-    if difference is not None:
-        raise typer.Exit(1)
+        # A replay ends where it differs; the audit reads on.
+        deque(audited, maxlen=0)
+    return {
+        "record": str(path),
+        "system": header.system,
+        "seed": header.seed,
+        "equal_steps": count,
+        "difference": difference,
+        "cut_off": whole.is_cut,
+    }
+
+
+def _show(results: list[dict[str, Any]], findings: Any) -> None:
+    for result in results:
+        difference = result["difference"]
+        if difference is not None:
+            typer.echo(
+                f"{result['record']}: step {difference.step} differs: node {difference.node} at {difference.at_us} us was "
+                f"given {difference.event}\n  recorded: {difference.recorded}\n  replayed: {difference.replayed}"
+            )
+        if result["cut_off"]:
+            typer.echo(
+                f"{result['record']} ends in the middle of a step, as the record of a node that was killed does."
+            )
+    steps = sum(result["equal_steps"] for result in results)
+    systems = ", ".join(sorted({result["system"] for result in results}))
+    if not any(result["difference"] for result in results):
+        typer.echo(f"{steps:,} steps of {systems} replayed; every action is the same.")
+    if findings.data_sent or findings.deliveries:
+        facts = {name: getattr(findings, name) for name in ("nodes", "data_sent", "data_received", "deliveries")}
+        print_facts("Where data went", {**facts, "breaches": findings.breach_count})
+    for breach in findings.breaches:
+        typer.echo(breach)

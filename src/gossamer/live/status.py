@@ -65,6 +65,11 @@ class NodeStatus(Struct, frozen=True):
     # Whatever was dropped, refused or went wrong, by reason.
     counts: dict[str, int]
 
+    @property
+    def covered(self) -> int:
+        """Topics with at least one neighbour that holds them too."""
+        return sum(topic.peers > 0 for topic in self.topics)
+
 
 def link_status(link: "Link", kept: bool) -> LinkStatus:
     """A link as it is now."""
@@ -110,6 +115,7 @@ def prometheus(status: NodeStatus) -> str:
     metric("neighbours", "gauge", "Links that the overlay keeps.", ({}, len(kept)))
     metric("links", "gauge", "Links that stand, kept or not.", ({}, len(status.links)))
     metric("topics", "gauge", "Topics followed or published on.", ({}, len(status.topics)))
+    metric("topics_covered", "gauge", "Topics that at least one neighbour holds too.", ({}, status.covered))
     metric(
         "queued_bytes", "gauge", "Bytes queued towards peers.", ({}, sum(link.queued_bytes for link in status.links))
     )

@@ -158,16 +158,22 @@ def decode_event(content: bytes) -> Event:
     return event
 
 
+class CutOff(InputError):
+    """The last frame of a record is not all there."""
+
+
 def read_frames(source: BinaryIO) -> Iterator[bytes]:
     """The contents of each frame; a damaged or cut-off file is an InputError that says where."""
     index = 0
     while prefix := source.read(4):
         length = int.from_bytes(prefix, "big")
-        if len(prefix) < 4 or length > FRAME_BYTES_MAX:
+        if len(prefix) < 4:
+            raise CutOff(f"frame {index} of the record is cut off: even its length is not all there")
+        if length > FRAME_BYTES_MAX:
             raise InputError(f"frame {index} of the record is damaged: its length is not readable")
         content = source.read(length)
         if len(content) < length:
-            raise InputError(f"frame {index} of the record is cut off: {length} bytes announced, {len(content)} there")
+            raise CutOff(f"frame {index} of the record is cut off: {length} bytes announced, {len(content)} there")
         yield content
         index += 1
 
@@ -190,6 +196,21 @@ def _steps(frames: Iterable[bytes]) -> Iterator[Step]:
             yield _step_decoder.decode(content)
         except ValueError as error:
             raise InputError(f"frame {index} of the record is damaged: {error}") from None
+
+
+class WholeSteps:
+    """Steps up to where a record is cut off, as that of a node that was killed is; `is_cut` tells afterwards."""
+
+    def __init__(self, steps: Iterable[Step]) -> None:
+        self.is_cut = False
+        self._steps = steps
+
+    def __iter__(self) -> Iterator[Step]:
+        """The steps."""
+        try:
+            yield from self._steps
+        except CutOff:
+            self.is_cut = True
 
 
 def replay(steps: Iterable[Step], machine: Callable[[NodeId, RecordedView], Machine]) -> tuple[int, Difference | None]:

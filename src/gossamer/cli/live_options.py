@@ -1,0 +1,64 @@
+"""Flags that the commands of live nodes share, and how they become settings."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gossamer.cli.options import read_settings
+
+if TYPE_CHECKING:
+    from gossamer.live.settings import NodeSettings
+
+Listen = Annotated[
+    str | None, typer.Option(metavar="HOST:PORT", help="Where to listen; by default any free port of 127.0.0.1.")
+]
+Seeds = Annotated[
+    list[str] | None, typer.Option("--seed", metavar="HOST:PORT", help="A node to join through; repeatable.")
+]
+Advertise = Annotated[
+    str | None, typer.Option(metavar="HOST:PORT", help="The address that others are told, if it is another one.")
+]
+SystemName = Annotated[
+    str | None, typer.Option("--system", help="spidercast, stan or gossip; the same on every node of a network.")
+]
+Dissemination = Annotated[str | None, typer.Option(help="How messages travel: tree, flood or gossip.")]
+Carried = Annotated[
+    list[str] | None,
+    typer.Option("--with", metavar="NAME=VALUE", help="A parameter of the dissemination; repeatable."),
+]
+KeysFolder = Annotated[
+    str | None, typer.Option("--keys", metavar="FOLDER", help="The node's certificate and key: TLS (`gossamer keys`).")
+]
+Insecure = Annotated[
+    bool, typer.Option("--insecure", help="Listen on other than loopback without TLS: the network is trusted.")
+]
+Signatures = Annotated[
+    str | None, typer.Option(help="off, accept or strict: whether messages are signed, and unsigned ones refused.")
+]
+Rules = Annotated[str | None, typer.Option(metavar="FILE", help="Who may publish or follow what (TOML).")]
+IdentityFile = Annotated[
+    str | None, typer.Option("--identity-file", metavar="FILE", help="Keeps the node's identity; made if absent.")
+]
+Timeout = Annotated[float, typer.Option("--timeout", metavar="SECONDS", help="How long to wait for a first neighbour.")]
+
+
+def settings_of(
+    config: Path | None,
+    settings: list[str] | None,
+    carried: list[str] | None,
+    **flags: Any,
+) -> "NodeSettings":
+    """The settings file, where there is one, and over it the flags that were given."""
+    from gossamer.live.settings import node_settings, read_settings_file
+
+    content: dict[str, Any] = {} if config is None else read_settings_file(config)
+    where = "the command" if config is None else str(config)
+    content |= {name: value for name, value in flags.items() if value not in (None, False, [])}
+    for name, texts, flag in (("settings", settings, "--set"), ("dissemination_settings", carried, "--with")):
+        given = read_settings(texts, flag)
+        kept = content.get(name, {})
+        if given and isinstance(kept, Mapping):
+            content[name] = {**kept, **given}
+    return node_settings(content, where)

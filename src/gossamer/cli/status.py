@@ -1,0 +1,118 @@
+"""`gossamer status`: how live nodes are doing."""
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gossamer.cli.console import print_json, print_table
+from gossamer.cli.options import Json
+from gossamer.model.values.errors import GossamerError, InputError, PeerError
+
+if TYPE_CHECKING:
+    from gossamer.live.status import NodeStatus
+
+# Chosen: asked at the same time.
+AT_ONCE = 32
+
+
+def status(
+    addresses: Annotated[
+        list[str] | None, typer.Argument(metavar="HOST:PORT...", help="Where nodes serve their metrics.")
+    ] = None,
+    folder: Annotated[
+        Path | None, typer.Option("--dir", metavar="DIR", help="The folder of a network that `gossamer up` runs.")
+    ] = None,
+    timeout: Annotated[float, typer.Option(min=0.001, metavar="SECONDS", help="How long to wait for each.")] = 5.0,
+    json: Json = False,
+) -> None:
+    """Show links, topics, coverage, queues and drops of running nodes; exit code 1 if one does not answer.
+
+    Example: gossamer status 127.0.0.1:9400
+    """
+    from gossamer.live.addresses import split_address
+
+    asked = list(addresses or [])
+    if folder is not None:
+        from gossamer.live.fleet.network import read_members
+
+        asked += [member.metrics for member in read_members(folder)]
+    if not asked:
+        raise InputError("give HOST:PORT of one node or more (their --metrics), or --dir of a running `gossamer up`")
+    for address in asked:
+        split_address(address)
+    answers = asyncio.run(_ask(asked, timeout))
+    found = [answer for answer in answers if not isinstance(answer, PeerError)]
+    silent = [str(answer) for answer in answers if isinstance(answer, PeerError)]
+    if json:
+        print_json({"nodes": found, "silent": silent})
+    elif found:
+        _show(found)
+    if silent:
+        raise GossamerError("; ".join(silent))
+
+
+async def _ask(addresses: list[str], timeout: float) -> "list[NodeStatus | PeerError]":
+    from gossamer.live.http import fetch_status
+
+    turns = asyncio.Semaphore(AT_ONCE)
+
+    async def ask(address: str) -> "NodeStatus | PeerError":
+        async with turns:
+            try:
+                return await fetch_status(address, timeout)
+            except PeerError as error:
+                return error
+
+    return await asyncio.gather(*map(ask, addresses))
+
+
+def _show(found: "list[NodeStatus]") -> None:
+    columns = [
+        "node",
+        "address",
+        "links",
+        "kept",
+        "slow",
+        "queued bytes",
+        "topics",
+        "covered",
+        "published",
+        "delivered",
+    ]
+    rows = []
+    for node in found:
+        numbers: list[Any] = [
+            len(node.links),
+            sum(link.kept for link in node.links),
+            sum(link.slow for link in node.links),
+            sum(link.queued_bytes for link in node.links),
+            len(node.topics),
+            node.covered,
+            node.published,
+            node.delivered,
+        ]
+        rows.append([node.node, node.address, *(f"{number:,}" for number in numbers)])
+    print_table("Nodes; a topic is covered where at least one neighbour holds it", columns, rows)
+    counts = [[node.node, reason, f"{count:,}"] for node in found for reason, count in node.counts.items()]
+    if counts:
+        print_table("What was dropped, refused or went wrong", ["node", "reason", "times"], counts)
+    if len(found) == 1:
+        _show_one(found[0])
+
+
+def _show_one(node: "NodeStatus") -> None:
+    links = [
+        [link.node, link.name, link.address, "yes" if link.kept else "no", f"{link.queued_bytes:,}"]
+        + [f"{number:,}" for number in (link.frames_in, link.frames_out, link.bytes_in, link.bytes_out)]
+        for link in node.links
+    ]
+    columns = ["peer", "name", "address", "kept", "queued bytes", "frames in", "frames out", "bytes in", "bytes out"]
+    print_table("Links", columns, links)
+    topics = [
+        [topic.topic, "yes" if topic.follows else "no", "yes" if topic.publishes else "no"]
+        + [f"{number:,}" for number in (topic.peers, topic.waiting, topic.dropped)]
+        for topic in node.topics
+    ]
+    print_table("Topics", ["topic", "follows", "publishes", "neighbours", "waiting", "dropped"], topics)

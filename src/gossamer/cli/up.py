@@ -1,0 +1,279 @@
+"""`gossamer up`: a whole network on this machine, with traffic that is counted."""
+
+import asyncio
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gossamer.cli.console import PLAIN_SECONDS, print_facts, print_json
+from gossamer.cli.live_options import Dissemination, SystemName
+from gossamer.cli.options import Json, Seed, Settings, read_settings
+from gossamer.model.values.errors import InputError
+
+if TYPE_CHECKING:
+    from gossamer.live.fleet.count import Count
+    from gossamer.live.fleet.member import Counts, Task
+    from gossamer.live.fleet.network import Fleet
+
+# Chosen: far more processes than a machine for which this command is made.
+NODES_MAX = 1_000
+# Chosen: how long the last messages may take once nobody publishes, and how long without any news is the end.
+DRAIN_SECONDS = 30.0
+NO_NEWS_SECONDS = 5.0
+CONNECT_SECONDS = 60.0
+
+
+class _Say:
+    """Progress on standard error, a line every two seconds at most."""
+
+    def __init__(self) -> None:
+        self._at = time.monotonic()
+
+    def __call__(self, text: str) -> None:
+        now = time.monotonic()
+        if now - self._at >= PLAIN_SECONDS:
+            self._at = now
+            typer.echo(text, err=True)
+
+
+def up(
+    nodes: Annotated[int, typer.Option(min=2, max=NODES_MAX, help="Node processes.")] = 20,
+    topics: Annotated[int, typer.Option(min=1, help="Topics that there are.")] = 50,
+    subscriptions: Annotated[
+        str, typer.Option(help="Topics that each node follows: a number or a range, 10-40.")
+    ] = "10",
+    popularity: Annotated[str, typer.Option(help="How popular topics are: rss, zipf:A, uniform ...")] = "rss",
+    rate: Annotated[float, typer.Option(min=0, max=1_000_000, help="Messages a second over all topics.")] = 100.0,
+    payload: Annotated[int, typer.Option(min=8, max=1_000_000, metavar="BYTES", help="The size of a message.")] = 100,
+    seconds: Annotated[float, typer.Option(min=0, help="How long to publish for.")] = 30.0,
+    seed: Seed = 1,
+    kill: Annotated[
+        float, typer.Option(min=0, max=0.9, metavar="SHARE", help="Kill this share half-way (SIGKILL).")
+    ] = 0.0,
+    settle: Annotated[
+        float, typer.Option(min=0, help="With --kill: seconds after which all must be well again.")
+    ] = 10.0,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Keep logs and records there; it must not exist.")
+    ] = None,
+    record: Annotated[
+        bool, typer.Option("--record", help="Each node records for `gossamer replay`; needs --out.")
+    ] = False,
+    system: SystemName = None,
+    settings: Settings = None,
+    dissemination: Dissemination = None,
+    json: Json = False,
+) -> None:
+    """Run a network of node processes with traffic; count every message at every subscriber, by id.
+
+    Exit code 1 if a topic stayed parted, or a message was missing, came twice or out of order.
+
+    Example: gossamer up --nodes 20 --topics 50 --subscriptions 10 --rate 100 --seconds 30 --seed 1
+    """
+    if record and out is None:
+        raise InputError("--record needs --out DIR to keep the records in")
+    if kill and seconds / 2 <= settle:
+        raise InputError(f"--kill happens half-way: give --seconds above {2 * settle:g}, or a shorter --settle")
+    if out is not None and out.exists():
+        raise InputError(f"{out} exists; give another folder")
+    from gossamer.live.stacks import find_stack
+
+    find_stack(system or "spidercast", read_settings(settings), dissemination)
+    with ExitStack() as open_things:
+        if out is None:
+            out = Path(open_things.enter_context(tempfile.TemporaryDirectory(prefix="gossamer-up-")))
+        tasks = _tasks(
+            out,
+            _interests(nodes, topics, subscriptions, popularity, seed),
+            rate,
+            seed,
+            payload_bytes=payload,
+            system=system or "spidercast",
+            settings=dict(read_settings(settings)),
+            dissemination=dissemination,
+            record=record,
+        )
+        out.mkdir(parents=True, exist_ok=True)
+        found = asyncio.run(_run(out, tasks, seconds, kill, settle, seed))
+    if json:
+        print_json(found)
+    else:
+        phases = found.pop("phases")
+        print_facts(f"{nodes} nodes, {topics} topics, {found['messages_published']:,} messages", found)
+        for phase in phases if kill else ():
+            print_facts(f"published {phase.pop('name')}", phase)
+    bad = ("topics_parted", "missing", "twice", "out_of_order", "died")
+    if any(found[name] for name in bad):
+        raise typer.Exit(1)
+
+
+def _interests(nodes: int, topics: int, subscriptions: str, popularity: str, seed: int) -> list[list[int]]:
+    """The topics of each node."""
+    from gossamer.workloads.interests import make_interests
+
+    made = make_interests(nodes, topics, subscriptions, popularity, seed)
+    return [made.topics_of(node).tolist() for node in range(nodes)]
+
+
+def _tasks(folder: Path, interests: Sequence[Sequence[int]], rate: float, seed: int, **same: Any) -> "list[Task]":
+    """Every topic gets the same share of the rate, and of that share each of its followers."""
+    from gossamer.live.fleet.member import Task
+
+    followers: dict[int, int] = {}
+    for held in interests:
+        for topic in held:
+            followers[topic] = followers.get(topic, 0) + 1
+    # What one node alone follows has nobody to go to.
+    shared = {topic: count for topic, count in followers.items() if count > 1}
+    if not shared:
+        raise InputError("no topic is followed by two nodes; ask for fewer topics or more subscriptions")
+    return [
+        Task(
+            index=index,
+            topics=tuple(held),
+            rates=tuple(rate / len(shared) / shared[topic] if topic in shared else 0.0 for topic in held),
+            seeds=(),
+            folder=str(folder),
+            draw_seed=seed * NODES_MAX + index,
+            **same,
+        )
+        for index, held in enumerate(interests)
+    ]
+
+
+async def _run(
+    folder: Path, tasks: "Sequence[Task]", seconds: float, kill: float, settle: float, seed: int
+) -> dict[str, Any]:
+    from gossamer.live.fleet.count import count_messages
+    from gossamer.live.fleet.network import Fleet
+
+    say = _Say()
+    began = time.monotonic()
+    reconnected: float | None = None
+    phases = [("before", 0)]
+    async with Fleet(folder, tasks, say) as fleet:
+        await fleet.start()
+        started = time.monotonic()
+        whole = await fleet.connected(CONNECT_SECONDS)
+        connected = time.monotonic()
+        typer.echo(
+            f"{len(tasks)} nodes up after {started - began:.1f} s; "
+            + (f"all topics connected {connected - started:.1f} s later" if whole else "some topics stay parted"),
+            err=True,
+        )
+        await fleet.tell("publish")
+        await _watch(fleet, say, seconds / 2 if kill else seconds)
+        if kill:
+            killed_at = time.monotonic()
+            phases += [("meanwhile", time.monotonic_ns()), ("after", time.monotonic_ns() + int(settle * 1e9))]
+            fleet.kill(_victims(len(tasks), kill, seed))
+            typer.echo(f"killed {len(fleet.killed)} of {len(tasks)} nodes", err=True)
+            whole = await fleet.connected(CONNECT_SECONDS) and whole
+            reconnected = time.monotonic() - killed_at
+            await _watch(fleet, say, killed_at + seconds / 2 - time.monotonic())
+        await fleet.tell("quiet")
+        counts = await _drain(fleet, say)
+        nodes = {member.task.index: int(member.hello.node, 16) for member in fleet.members if member.hello is not None}
+    typer.echo("counting", err=True)
+    gone = {*fleet.killed, *fleet.died}
+    count = count_messages(folder, [task.topics for task in tasks], nodes, gone, phases)
+    return _summary(count, counts, started - began, connected - started, whole, reconnected, fleet)
+
+
+async def _watch(fleet: "Fleet", say: _Say, seconds: float) -> None:
+    """Let time pass, and say how it goes."""
+    until = time.monotonic() + seconds
+    while (left := until - time.monotonic()) > 0:
+        await asyncio.sleep(min(left, PLAIN_SECONDS))
+        counts = await fleet.counts()
+        published = sum(sum(count.published) for count in counts.values())
+        delivered = sum(sum(count.delivered.values()) for count in counts.values())
+        say(f"{published:,} published, {delivered:,} delivered, {max(left, 0):.0f} s left")
+
+
+async def _drain(fleet: "Fleet", say: _Say) -> "dict[int, Counts]":
+    """Wait until all that was published has come, or nothing comes any more."""
+    until = time.monotonic() + DRAIN_SECONDS
+    latest, changed_at = -1, time.monotonic()
+    while True:
+        counts = await fleet.counts()
+        alive = {member.hello.node for member in fleet.alive if member.hello is not None}
+        delivered = sum(
+            number for count in counts.values() for node, number in count.delivered.items() if node in alive
+        )
+        now = time.monotonic()
+        if delivered != latest:
+            latest, changed_at = delivered, now
+        if delivered >= _owed(fleet, counts) or now - changed_at > NO_NEWS_SECONDS or now > until:
+            return counts
+        say(f"{delivered:,} delivered; waiting for the last ones")
+        await asyncio.sleep(0.1)
+
+
+def _owed(fleet: "Fleet", counts: "dict[int, Counts]") -> int:
+    """Deliveries that those alive owe each other."""
+    followers: dict[int, int] = {}
+    for member in fleet.alive:
+        for topic in member.task.topics:
+            followers[topic] = followers.get(topic, 0) + 1
+    owed = 0
+    for index, count in counts.items():
+        for topic, published in zip(fleet.members[index].task.topics, count.published, strict=True):
+            owed += published * (followers.get(topic, 1) - 1)
+    return owed
+
+
+def _victims(nodes: int, share: float, seed: int) -> list[int]:
+    """Nodes drawn by the seed."""
+    import random
+
+    return sorted(random.Random(seed).sample(range(nodes), max(1, round(nodes * share))))
+
+
+def _summary(
+    count: "Count",
+    counts: "dict[int, Counts]",
+    seconds_to_start: float,
+    seconds_to_connect: float,
+    whole: bool,
+    reconnected: float | None,
+    fleet: "Fleet",
+) -> dict[str, Any]:
+    links = [each.links for each in counts.values()] or [0]
+    frames, sent_bytes = sum(each.frames for each in counts.values()), sum(each.bytes for each in counts.values())
+    rss = [each.rss_bytes / 1e6 for each in counts.values()] or [0.0]
+    return {
+        "seconds_to_start": round(seconds_to_start, 2),
+        "seconds_to_connect": round(seconds_to_connect, 2),
+        "topics_parted": not whole,
+        **({} if reconnected is None else {"seconds_to_connect_again": round(reconnected, 2)}),
+        "links_average": round(sum(links) / len(links), 2),
+        "links_most": max(links),
+        "messages_published": count.published,
+        "delivered": count.delivered,
+        "refused": sum(each.refused for each in counts.values()),
+        "missing": count.missing,
+        "twice": count.twice,
+        "out_of_order": count.out_of_order,
+        "of_unwritten_messages": count.unknown,
+        "latency_ms_p50": round(count.latency_ms_p50, 3),
+        "latency_ms_p99": round(count.latency_ms_p99, 3),
+        "latency_ms_max": round(count.latency_ms_max, 3),
+        "frames_per_delivery": round(frames / max(count.delivered, 1), 2),
+        "bytes_per_delivery": round(sent_bytes / max(count.delivered, 1), 1),
+        "cpu_seconds": round(sum(each.cpu_seconds for each in counts.values()), 1),
+        "rss_mb_average": round(sum(rss) / len(rss), 1),
+        "rss_mb_most": round(max(rss), 1),
+        "killed": len(fleet.killed),
+        "died": len(fleet.died),
+        "missing_examples": count.examples,
+        "phases": [
+            {"name": phase.name, "published": phase.published, "expected": phase.expected, "missing": phase.missing}
+            for phase in count.phases
+        ],
+    }

@@ -1,0 +1,129 @@
+"""What arrived, counted by id from the members' logs: none missing, none twice, each publisher's in order."""
+
+from array import array
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from gossamer.live.fleet.member import DELIVERED, ENTRY, PUBLISHED, log_path
+
+# Chosen: ids of missing messages that are named.
+EXAMPLES = 10
+
+
+class Phase(Struct):
+    """Messages published in a part of the run by nodes that were not killed, and what came of them at the others."""
+
+    name: str
+    from_ns: int
+    published: int = 0
+    # Deliveries that should have been, and those of them that were not.
+    expected: int = 0
+    missing: int = 0
+
+
+class Count(Struct):
+    """A run, counted."""
+
+    phases: list[Phase]
+    published: int = 0
+    delivered: int = 0
+    missing: int = 0
+    twice: int = 0
+    out_of_order: int = 0
+    # Deliveries of messages that stand in no log: those of a killed node that it had not written down yet.
+    unknown: int = 0
+    latency_ms_p50: float = 0.0
+    latency_ms_p99: float = 0.0
+    latency_ms_max: float = 0.0
+    examples: list[str] = []
+
+
+def read_log(path: Path) -> Iterator[tuple[int, int, int, int, int]]:
+    """The entries of a member's log; a last one that is cut off is left out."""
+    content = path.read_bytes() if path.exists() else b""
+    yield from ENTRY.iter_unpack(content[: len(content) // ENTRY.size * ENTRY.size])
+
+
+def count_messages(
+    folder: Path,
+    topics: Sequence[Sequence[int]],
+    nodes: Mapping[int, int],
+    gone: Collection[int],
+    phases: Iterable[tuple[str, int]],
+) -> Count:
+    """Count a run. `topics` are what each member followed, `nodes` the members' node ids, `gone` who was killed.
+
+    A phase is a name and when it begins, in order; who was killed owes nothing and is owed nothing.
+    """
+    count = Count([Phase(name, from_ns) for name, from_ns in phases])
+    followers: dict[int, list[int]] = {}
+    for member, held in enumerate(topics):
+        for topic in held:
+            if member not in gone:
+                followers.setdefault(topic, []).append(member)
+    # (publisher, number) -> topic, when, phase (none for those of a killed node), deliveries so far.
+    messages: dict[tuple[int, int], list[int]] = {}
+    for member, node in nodes.items():
+        for what, topic, _, number, at_ns in read_log(log_path(folder, member)):
+            if what == PUBLISHED:
+                messages[node, number] = [topic, at_ns, -1 if member in gone else _phase(count.phases, at_ns), 0]
+    latencies = array("d")
+    for member in nodes:
+        if member not in gone:
+            _count_deliveries(read_log(log_path(folder, member)), messages, count, latencies)
+    members = {node: member for member, node in nodes.items()}
+    for (node, number), (topic, _, place, arrived) in messages.items():
+        count.published += 1
+        if place < 0:
+            continue
+        owed = len(followers.get(topic, ())) - (members[node] not in gone)
+        phase = count.phases[place]
+        phase.published += 1
+        phase.expected += owed
+        phase.missing += owed - arrived
+        if owed > arrived and len(count.examples) < EXAMPLES:
+            count.examples.append(f"message {number} of {node:016x} on topic {topic}: at {arrived} of {owed}")
+    count.missing = sum(phase.missing for phase in count.phases)
+    if latencies:
+        ordered = sorted(latencies)
+        count.latency_ms_p50 = ordered[len(ordered) // 2]
+        count.latency_ms_p99 = ordered[len(ordered) * 99 // 100]
+        count.latency_ms_max = ordered[-1]
+    return count
+
+
+def _count_deliveries(
+    entries: Iterable[tuple[int, int, int, int, int]],
+    messages: Mapping[tuple[int, int], list[int]],
+    count: Count,
+    latencies: "array[float]",
+) -> None:
+    seen: set[tuple[int, int, int]] = set()
+    latest: dict[tuple[int, int], int] = {}
+    for what, topic, publisher, number, at_ns in entries:
+        if what != DELIVERED:
+            continue
+        count.delivered += 1
+        if (topic, publisher, number) in seen:
+            count.twice += 1
+            continue
+        seen.add((topic, publisher, number))
+        if number < latest.get((topic, publisher), 0):
+            count.out_of_order += 1
+        latest[topic, publisher] = number
+        message = messages.get((publisher, number))
+        if message is None or message[0] != topic:
+            count.unknown += 1
+        else:
+            message[3] += 1
+            latencies.append((at_ns - message[1]) / 1e6)
+
+
+def _phase(phases: Sequence[Phase], at_ns: int) -> int:
+    place = 0
+    for index, phase in enumerate(phases):
+        if at_ns >= phase.from_ns:
+            place = index
+    return place

@@ -1,0 +1,75 @@
+"""What a node's log looks like on standard error: a line of JSON or of text for each event.
+
+Code of this room logs a sentence, and `extra={"facts": {...}}` for what a program would look for.
+"""
+
+import json
+import logging
+import time
+from typing import Literal, TextIO
+
+Format = Literal["json", "text"]
+# Chosen: the same line of a peer that is tried again and again is said so often, and then with how often it was left out.
+REPEAT_SECONDS = 30.0
+# Chosen: lines that are remembered for that.
+REMEMBERED_MAX = 1_000
+
+
+class Lines(logging.Formatter):
+    """A record as one line."""
+
+    def __init__(self, shape: Format) -> None:
+        super().__init__()
+        self._shape = shape
+
+    def format(self, record: logging.LogRecord) -> str:
+        """See logging."""
+        milliseconds = f"{record.msecs:03.0f}"
+        at = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created)) + f".{milliseconds}Z"
+        message = record.getMessage()
+        left_out = getattr(record, "left_out", 0)
+        facts = dict(getattr(record, "facts", {}))
+        if left_out:
+            facts["left_out"] = left_out
+        if record.exc_info:
+            facts["error"] = self.formatException(record.exc_info)
+        if self._shape == "json":
+            return json.dumps({"at": at, "level": record.levelname.lower(), "message": message, **facts}, default=str)
+        again = f" (and {left_out} times before)" if left_out else ""
+        trace = f"\n{facts['error']}" if record.exc_info else ""
+        return f"{at} {record.levelname.lower()} {message}{again}{trace}"
+
+
+class Seldom(logging.Filter):
+    """Lets the same line through once in a while, and says how often it was left out."""
+
+    def __init__(self, seconds: float = REPEAT_SECONDS) -> None:
+        super().__init__()
+        self._seconds = seconds
+        # Line -> when it was let through last, and how often it was left out since.
+        self._said: dict[str, tuple[float, int]] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """See logging."""
+        line = record.getMessage()
+        at, left_out = self._said.pop(line, (0.0, 0))
+        if at and record.created - at < self._seconds:
+            self._said[line] = (at, left_out + 1)
+            return False
+        record.left_out = left_out
+        while len(self._said) >= REMEMBERED_MAX:
+            del self._said[next(iter(self._said))]
+        self._said[line] = (record.created, 0)
+        return True
+
+
+def log_to(stream: TextIO, shape: Format, level: int = logging.INFO) -> logging.Handler:
+    """Send this room's log to a stream; answers the handler, for who wants to take it away again."""
+    logger = logging.getLogger("gossamer.live")
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(Lines(shape))
+    handler.addFilter(Seldom())
+    logger.addHandler(handler)
+    logger.setLevel(level)
+    logger.propagate = False
+    return handler

@@ -1,0 +1,217 @@
+"""The commands of live nodes, as processes: signals, pipes, exit codes."""
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+
+import pytest
+
+COMMAND = [sys.executable, "-m", "gossamer"]
+QUICK = ("--set", "heartbeat_us=200000", "--set", "period_us=20000", "--set", "connect_timeout_us=200000")
+SECONDS = 30
+
+
+@contextmanager
+def running(*arguments, **options):
+    """A command that runs on; it is gone when the test is."""
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, **options}
+    with subprocess.Popen([*COMMAND, *arguments], **pipes) as process:
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                process.kill()
+
+
+@contextmanager
+def node(*arguments):
+    """A running node: its process, and what its first lines of JSON log say."""
+    with running("node", "--log", "json", "--metrics", "127.0.0.1:0", *QUICK, *arguments) as process:
+        facts = {"process": process}
+        while "metrics" not in facts:
+            facts = json.loads(process.stderr.readline()) | facts
+        yield facts
+
+
+def run(*arguments, **options):
+    done = subprocess.run(
+        [*COMMAND, *arguments], capture_output=True, text=True, timeout=SECONDS, check=False, **options
+    )
+    assert "Traceback" not in done.stderr
+    return done.returncode, done.stdout, done.stderr
+
+
+def until(condition):
+    deadline = time.monotonic() + SECONDS
+    while not (found := condition()):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    return found
+
+
+def holders(metrics):
+    """How many neighbours hold the first topic of a node."""
+    code, out, _ = run("status", metrics, "--json")
+    assert code == 0
+    (found,) = json.loads(out)["nodes"]
+    return found["topics"][0]["peers"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_node_leaves_in_good_order_on_a_signal(number):
+    with node("--follow", "t") as found:
+        process = found["process"]
+        assert found["message"] == f"listening on {found['address']}"
+        process.send_signal(number)
+        out, log = process.communicate(timeout=SECONDS)
+    assert (process.returncode, out) == (0, "")
+    assert [json.loads(line)["message"] for line in log.splitlines()] == ["leaving", "left"]
+
+
+def test_lines_of_stdin_reach_a_node_that_prints_and_one_that_subscribes():
+    with node("--follow", "a/b", "--print") as found:
+        seed = ("--seed", found["address"], *QUICK)
+        with running("sub", "a/b", "other", *seed, "--count", "2") as reader:
+            until(lambda: holders(found["metrics"]))
+            code, out, _ = run("pub", "a/b", "--json", *seed, input="one\ntwo\nthree\n")
+            receipts = [json.loads(line) for line in out.splitlines()]
+            assert (code, len(receipts)) == (0, 3)
+            assert all(receipt["sent"] >= 1 for receipt in receipts)
+            out, _ = reader.communicate(timeout=SECONDS)
+            assert (reader.returncode, out) == (0, "a/b\tone\na/b\ttwo\n")
+        printed = [json.loads(found["process"].stdout.readline()) for _ in range(3)]
+    assert [message["payload"] for message in printed] == ["one", "two", "three"]
+    assert [message["sequence"] for message in printed] == [receipt["sequence"] for receipt in receipts]
+
+
+def test_a_closed_pipe_ends_a_reader_quietly():
+    with node("--publish", "t") as found:
+        seed = ("--seed", found["address"], *QUICK)
+        with running("sub", "t", *seed, "--json") as reader:
+            until(lambda: holders(found["metrics"]))
+            reader.stdout.close()
+            assert run("pub", "t", "x", *seed, "--count", "3", "--rate", "1000")[0] == 0
+            assert reader.wait(SECONDS) == 0
+            assert reader.stderr.read() == ""
+
+
+def test_nobody_reached_is_exit_code_1_and_one_sentence():
+    code, out, err = run("pub", "t", "x", "--seed", "127.0.0.1:1", "--timeout", "0.3")
+    assert (code, out) == (1, "")
+    assert err == "gossamer: no seed of 127.0.0.1:1 answered within 0.3 s; nothing was published\n"
+    with node() as found:
+        code, _, err = run("pub", "t", "x", "--seed", found["address"], "--timeout", "0.5", *QUICK)
+    assert code == 1
+    assert err == "gossamer: nobody was found who holds 't' within 0.5 s; nothing was published\n"
+
+
+def test_a_node_tries_its_seeds_on_and_joins_when_one_comes():
+    with socket.create_server(("127.0.0.1", 0)) as place:
+        seed = f"127.0.0.1:{place.getsockname()[1]}"
+    with node("--seed", seed, "--follow", "t") as early:
+        lines = iter(early["process"].stderr.readline, "")
+        complaint = next(entry for line in lines if (entry := json.loads(line))["level"] == "warning")
+        assert complaint["message"] == f"no seed has answered; still trying {seed}"
+        with node("--listen", seed, "--follow", "t") as late:
+            until(lambda: holders(late["metrics"]))
+
+
+def test_status_shows_links_topics_and_who_is_silent():
+    with node("--follow", "t") as one, node("--seed", one["address"], "--publish", "t") as other:
+        until(lambda: holders(one["metrics"]))
+        code, out, err = run("status", one["metrics"], other["metrics"], "127.0.0.1:1", "--timeout", "5")
+        assert code == 1
+        assert err == "gossamer: 127.0.0.1:1 cannot be reached: connection refused\n"
+        assert all(found["node"] in out and found["address"] in out for found in (one, other))
+        code, out, _ = run("status", one["metrics"])
+        assert code == 0
+        assert "Links" in out
+        assert other["address"] in out
+
+
+def test_a_node_takes_its_settings_from_a_file_and_flags_go_over_it(tmp_path):
+    (tmp_path / "node.toml").write_text(
+        'follow = ["from/file"]\nrecord = "r.bin"\nlisten = "127.0.0.1:1"\n[settings]\nheartbeat_us = 200000\n'
+    )
+    with node("--config", tmp_path / "node.toml", "--listen", "127.0.0.1:0") as found:
+        _, out, _ = run("status", found["metrics"], "--json")
+        assert [topic["topic"] for topic in json.loads(out)["nodes"][0]["topics"]] == ["from/file"]
+        found["process"].send_signal(signal.SIGTERM)
+        assert found["process"].wait(SECONDS) == 0
+    code, out, _ = run("replay", tmp_path / "r.bin", "--json")
+    assert code == 0
+    assert json.loads(out)["difference"] is None
+
+
+WRONG = {
+    "a bad address": (("node", "--listen", "nowhere"), "an address must be HOST:PORT"),
+    "a bad seed": (("node", "--seed", "127.0.0.1"), "an address must be HOST:PORT"),
+    "an unknown system": (("node", "--system", "spidrcast"), "not 'spidrcast'"),
+    "an unknown parameter": (("node", "--set", "greedy=1"), "has no parameter 'greedy'"),
+    "an unknown dissemination": (("node", "--dissemination", "pigeon"), "no dissemination 'pigeon'"),
+    "keys that are not there": (("node", "--keys", "nowhere"), "nowhere"),
+    "an open address without keys": (("node", "--listen", "0.0.0.0:0"), "can be reached from other machines"),
+    "a topic without a name": (("node", "--follow", ""), "must be text, and not empty"),
+    "a topic with a long name": (("node", "--follow", "x" * 256), "at most 255 bytes"),
+    "metrics at a bad address": (("node", "--metrics", "here"), "an address must be HOST:PORT"),
+    "a record that cannot be written": (("node", "--record", "no/such/folder"), "No such file or directory"),
+    "a settings file that is not there": (("node", "--config", "nowhere.toml"), "no settings file at nowhere.toml"),
+    "no seed to publish through": (("pub", "t", "x"), "give the address of a node to join through"),
+    "no seed to follow through": (("sub", "t"), "give the address of a node to join through"),
+    "a rate of nothing": (("pub", "t", "x", "--seed", "a:1", "--rate", "0"), "--rate must lie above 0"),
+    "nobody to ask": (("status",), "give HOST:PORT"),
+    "a folder without a network": (("status", "--dir", "."), "no network runs in"),
+    "records without a folder": (("up", "--record"), "--record needs --out"),
+    "a kill without the time to settle": (("up", "--kill", "0.2", "--seconds", "10"), "give --seconds above 20"),
+    "a folder that is there": (("up", "--out", "."), "exists; give another folder"),
+    "topics that nobody shares": (
+        ("up", "--nodes", "2", "--topics", "100000", "--subscriptions", "1", "--popularity", "uniform"),
+        "no topic is followed by two nodes",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_a_wrong_flag_is_one_sentence_and_exit_code_2(gossamer, case):
+    arguments, sentence = WRONG[case]
+    code, out, err = gossamer(*arguments)
+    assert (code, out) == (2, "")
+    assert sentence in err
+    assert err.count("\n") == 1
+
+
+def test_a_port_in_use_is_one_sentence_and_exit_code_2(gossamer):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        assert gossamer("node", "--listen", address) == (
+            2,
+            "",
+            f"gossamer: cannot listen on {address}: address already in use\n",
+        )
+        code, _, err = gossamer("node", "--metrics", address)
+    assert code == 2
+    assert f"cannot serve the status on {address}: " in err
+
+
+@pytest.mark.parametrize("command", ["node", "pub", "sub", "up", "status", "replay"])
+def test_help_has_an_example(gossamer, command):
+    code, out, _ = gossamer(command, "--help")
+    assert code == 0
+    assert f"Example: gossamer {command}" in " ".join(out.split())
+
+
+def test_a_node_command_loads_neither_numbers_nor_drawings():
+    code = (
+        "import sys, os, signal, threading\n"
+        "threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGTERM)).start()\n"
+        "from gossamer.cli.app import app\n"
+        "try:\n app(['node', '--follow', 't', '--metrics', '127.0.0.1:0'])\n"
+        "except SystemExit as ended:\n assert not ended.code\n"
+        "print(sorted({'numpy', 'numba', 'pyarrow', 'scipy', 'rich', 'cryptography'} & set(sys.modules)))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=SECONDS, check=False)
+    assert done.stdout == "[]\n", done.stderr

@@ -1,0 +1,138 @@
+"""The status over HTTP: what scrapers ask, and what else comes in at an open port."""
+
+import asyncio
+import re
+
+import msgspec
+import pytest
+
+from gossamer import InputError, Node
+from gossamer.live import http
+from gossamer.live.status import NodeStatus
+from gossamer.model.values.errors import PeerError
+from tests.live.conftest import QUICK
+
+
+async def ask(address, request):
+    host, _, port = address.rpartition(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    writer.write(request)
+    async with asyncio.timeout(10):
+        answer = await reader.read()
+    writer.close()
+    head, _, body = answer.partition(b"\r\n\r\n")
+    return head.decode(), body
+
+
+async def get(address, path):
+    return await ask(address, f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+
+
+def served(scenario):
+    """Run a scenario with two nodes that share a topic, one of which is served."""
+
+    async def run():
+        async with Node(settings=QUICK) as one, Node(seeds=[one.address], settings=QUICK) as other:
+            async with one.subscribe('quotes "x"') as messages, other.subscribe('quotes "x"'):
+                await other.ready('quotes "x"')
+                await other.publish('quotes "x"', b"1")
+                await anext(messages)
+                server = await http.serve_status(one, "127.0.0.1:0")
+                try:
+                    return await scenario(one, server)
+                finally:
+                    await server.close()
+
+    return asyncio.run(run())
+
+
+def test_metrics_are_what_prometheus_reads():
+    async def scenario(node, server):
+        return await get(server.address, "/metrics")
+
+    head, body = served(scenario)
+    assert head.startswith("HTTP/1.1 200 OK")
+    assert f"Content-Length: {len(body)}" in head
+    lines = body.decode().splitlines()
+    assert "gossamer_delivered_total 1" in lines
+    assert "gossamer_topics_covered 1" in lines
+    assert 'gossamer_topic_peers{topic="quotes \\"x\\""} 1' in lines
+    assert 'gossamer_latency_seconds_count{topic="quotes \\"x\\""} 1' in lines
+    sample = re.compile(r'^[a-z_]+(\{([a-z]+="([^"\\]|\\.)*",?)+\})? [0-9.e+-]+$')
+    assert all(line.startswith("# ") or sample.match(line) for line in lines)
+    buckets = [int(line.rsplit(" ", 1)[1]) for line in lines if "_bucket{" in line]
+    assert buckets == sorted(buckets)
+
+
+def test_the_status_is_the_node_s_own():
+    async def scenario(node, server):
+        _, body = await get(server.address, "/status?x=1")
+        return msgspec.json.decode(body, type=NodeStatus), await http.fetch_status(server.address), node.status()
+
+    first, fetched, own = served(scenario)
+    assert first.node == fetched.node == own.node
+    assert [topic.topic for topic in fetched.topics] == ['quotes "x"']
+    assert fetched.covered == 1
+
+
+@pytest.mark.parametrize(
+    ("request_line", "status"),
+    [
+        (b"GET /healthz HTTP/1.1\r\n\r\n", "200"),
+        (b"GET /nothing HTTP/1.1\r\n\r\n", "404"),
+        (b"POST /status HTTP/1.1\r\n\r\n", "405"),
+        (b"\x16\x03\x01 nonsense\r\n\r\n", "400"),
+        (b"GET / HTTP/1.1\r\n" + b"a: b\r\n" * 4_000 + b"\r\n", "431"),
+    ],
+    ids=["health", "no such page", "not GET", "not HTTP", "too long"],
+)
+def test_every_request_has_its_answer(request_line, status):
+    async def scenario(node, server):
+        try:
+            return (await ask(server.address, request_line))[0]
+        except ConnectionError:
+            # What was sent beyond the bound is not read; the system may then reset the connection.
+            return "HTTP/1.1 431"
+
+    assert served(scenario).split()[1] == status
+
+
+def test_a_client_that_never_asks_is_not_kept(monkeypatch):
+    monkeypatch.setattr(http, "REQUEST_SECONDS", 0.05)
+
+    async def scenario(node, server):
+        return await ask(server.address, b"GET /status HT")
+
+    assert served(scenario) == ("", b"")
+
+
+def test_more_clients_than_the_bound_are_turned_away(monkeypatch):
+    monkeypatch.setattr(http, "CLIENTS_MAX", 1)
+
+    async def scenario(node, server):
+        host, _, port = server.address.rpartition(":")
+        _, waiting = await asyncio.open_connection(host, int(port))
+        waiting.write(b"GET")
+        with pytest.raises(PeerError):
+            await http.fetch_status(server.address, 5)
+        waiting.close()
+        async with asyncio.timeout(10):
+            while True:
+                try:
+                    return await http.fetch_status(server.address, 5)
+                except PeerError:
+                    await asyncio.sleep(0.01)
+
+    assert served(scenario).delivered == 1
+
+
+def test_a_port_in_use_and_a_stranger_are_said_plainly():
+    async def scenario(node, server):
+        with pytest.raises(InputError, match=r"cannot serve the status on .*in use"):
+            await http.serve_status(node, server.address)
+        with pytest.raises(PeerError, match="serves no status; give the address that the node has for --metrics"):
+            await http.fetch_status(node.address, 5)
+        with pytest.raises(PeerError, match="cannot be reached"):
+            await http.fetch_status("127.0.0.1:1", 5)
+
+    served(scenario)
