@@ -280,6 +280,19 @@ def test_a_message_of_two_topics_behind_a_gap_in_one_that_nobody_fills_is_delive
     assert not node.recovery._gaps.counts
 
 
+def test_a_message_of_two_topics_that_is_late_in_one_holds_nobody_up_in_the_other():
+    node = Node((Subscribe(TOPIC, Role.FOLLOWS), Subscribe(OTHER, Role.FOLLOWS)))
+    node.get(data(1))
+    node.get(data(2, topic=OTHER))
+    node.get(data(6, 5))
+    node.wait(10 * SECOND)
+    assert node.facts == [Lost(TOPIC, ANN, 1, 6)]
+    node.get(data(5, 1, also=((OTHER, 2),)))
+    node.get(data(7, 5, topic=OTHER))
+    assert [sequence for _, sequence in node.delivered] == [1, 2, 6, 7]
+    assert node.facts[1:] == [Late(OTHER, ANN, 5)]
+
+
 # Tails.
 
 
