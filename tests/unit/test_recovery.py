@@ -170,6 +170,28 @@ def test_a_gap_that_nobody_fills_is_said_to_be_lost_and_a_late_copy_is_dropped_a
     assert not node.recovery._gaps.counts
 
 
+def test_each_gap_has_its_own_time():
+    node = Node()
+    node.get(data(1))
+    node.get(data(3, 2))
+    node.get(data(6, 5))
+    node.wait(3 * SECOND)
+    node.get(data(2, 1))
+    assert [sequence for _, sequence in node.delivered] == [1, 2, 3]
+    node.wait(3 * SECOND)
+    assert node.facts == []
+    node.wait(2 * SECOND)
+    assert node.facts == [Lost(TOPIC, ANN, 3, 6)]
+
+
+def test_a_publisher_that_was_crowded_out_goes_on_where_it_was():
+    node = Node(publishers=1)
+    node.get(data(1))
+    node.get(data(1, publisher=BOB))
+    node.get(data(2, 1))
+    assert node.delivered == [(ANN, 1), (BOB, 1), (ANN, 2)]
+
+
 def test_publishers_do_not_wait_for_each_other():
     node = Node()
     node.get(data(3, 2))
@@ -469,15 +491,17 @@ def bounded(node):
     assert sum(node.recovery._gaps.counts.values()) <= parameters.publishers * len(node.recovery._topics)
 
 
-def test_a_flood_of_gaps_stays_bounded_and_an_honest_gap_beside_it_is_filled():
-    node = Node(publishers=64, gaps=32, waiting_bytes=40_000)
+@pytest.mark.parametrize(("payload_bytes", "gaps"), [(500, 64), (0, 20)])
+def test_a_flood_of_gaps_stays_bounded_and_an_honest_gap_beside_it_is_filled(payload_bytes, gaps):
+    node = Node(publishers=64, gaps=gaps, waiting_bytes=40_000)
     node.get(data(1), sender=3)
     node.get(data(3, 2), sender=3)
     for number in range(3_000):
-        node.get(data(9, 8, publisher=1_000 + number, payload=bytes(500)), sender=2)
+        node.get(data(9, 8, publisher=1_000 + number, payload=bytes(payload_bytes)), sender=2)
         if number % 100 == 0:
             bounded(node)
-    assert node.recovery._gaps.counts[2] <= 32 + 1
+            assert node.recovery._load._bytes_of[2] <= 10_000
+            assert node.recovery._gaps.counts[2] <= gaps
     assert (3, Ask(TOPIC, ANN, 1, 3)) in asks(node.wait(150 * MS))
     node.get(Answer(TOPIC, ANN, (data(2, 1),)), sender=3)
     assert [sequence for publisher, sequence in node.delivered if publisher == ANN] == [1, 2, 3]
@@ -556,6 +580,9 @@ def test_a_lie_about_the_floor_skips_nothing():
     node.wait(150 * MS)
     node.get(Answer(TOPIC, ANN, (data(6, 5),), floor=2**60))
     assert node.delivered == []
+    node.wait(300 * MS)
+    node.get(Answer(TOPIC, ANN, (data(7, 6),), floor=5), sender=3)
+    assert node.delivered == [(ANN, 6), (ANN, 7), (ANN, 8)]
 
 
 @pytest.mark.parametrize("ordered", [True, False])
