@@ -330,10 +330,10 @@ def test_neighbours_are_told_of_the_last_message_a_few_times_and_then_no_more():
     for send in told:
         by_node.setdefault(send.to, []).append(send.message)
     assert by_node == {
-        (2,): [Have((heard,))] * 6,
-        (3,): [Have((heard,))] * 6,
-        (4,): [Have((heard, mine))] * 6,
-        (5,): [Have((mine,))] * 6,
+        (2,): [Have((heard,))] * 3,
+        (3,): [Have((heard,))] * 3,
+        (4,): [Have((heard, mine))] * 3,
+        (5,): [Have((mine,))] * 3,
     }
 
 

@@ -55,7 +55,7 @@ class RecoveryParameters(Struct, frozen=True, kw_only=True):
         Meta(
             ge=1,
             le=1_000,
-            description="Chosen: 6. How often each is told: words get lost, and links break seconds before it shows",
+            description="Chosen: 6. They are told twice, and again after so many rounds: a link may break seconds before it shows",
         ),
     ] = 6
     waiting: Annotated[
