@@ -170,6 +170,13 @@ def test_a_gap_that_nobody_fills_is_said_to_be_lost_and_a_late_copy_is_dropped_a
     assert not node.recovery._gaps.counts
 
 
+def test_behind_a_gap_where_much_comes_fast_nobody_waits_before_asking():
+    node = Node(waiting=80)
+    node.get(data(1))
+    actions = [action for number in range(3, 20) for action in node.get(data(number, number - 1))]
+    assert asks(actions) == [(2, Ask(TOPIC, ANN, 1, 3))]
+
+
 def test_each_gap_has_its_own_time():
     node = Node()
     node.get(data(1))

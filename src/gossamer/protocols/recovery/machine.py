@@ -315,6 +315,9 @@ class Recovery:
         elif stream.order and stream.due_us > now_us + self._parameters.ask_again_us:
             # A neighbour's word has been borne out by a message.
             self._time_gap(stream, now_us + self._parameters.gap_after_us, out)
+        elif not stream.asked and len(stream.order) > self._parameters.waiting // 8:
+            # At this rate there is no time to wait.
+            self._ask_next(stream, out)
 
     def _open_gap(self, stream: Stream, suspect: NodeId, now_us: int, out: list[Action]) -> None:
         self._gaps.open(stream, suspect, now_us)

@@ -59,8 +59,8 @@ class RecoveryParameters(Struct, frozen=True, kw_only=True):
         ),
     ] = 6
     waiting: Annotated[
-        int, Meta(ge=1, description="Chosen: 1,024. Messages of one publisher on one topic that wait behind a gap")
-    ] = 1_024
+        int, Meta(ge=1, description="Chosen: 4,096. Messages of one publisher on one topic that wait behind a gap")
+    ] = 4_096
     waiting_bytes: Annotated[
         int,
         Meta(ge=1, description="Chosen: 8 MiB. All messages that wait behind gaps; one neighbour's may be a quarter"),
