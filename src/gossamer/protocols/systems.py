@@ -132,6 +132,7 @@ def _spidercast(
         node,
         adaptive=parameters.adaptive,
         drop_when_stuck=parameters.drop_when_stuck,
+        part_uncovered=parameters.part_uncovered,
         mend_us=parameters.mend_us,
     )
     return (*below, part)
