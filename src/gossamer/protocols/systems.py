@@ -152,6 +152,7 @@ def _spidercast(
         node,
         adaptive=parameters.adaptive,
         drop_when_stuck=parameters.drop_when_stuck,
+        part_uncovered=parameters.part_uncovered,
         mend_us=parameters.mend_us,
         settle_us=parameters.settle_us,
     )

@@ -112,6 +112,13 @@ class SpiderCastParameters(Timing, frozen=True, kw_only=True):
         bool,
         Meta(description="Chosen: yes. A node at L_max that is under-covered may drop a redundant neighbour"),
     ] = True
+    part_uncovered: Annotated[
+        bool,
+        Meta(
+            description="Chosen: no, as in the paper; live nodes: yes. A node with a topic that nobody can cover parts from "
+            "redundant neighbours all the same (event engine only)"
+        ),
+    ] = False
 
     def problem(self) -> str | None:
         """What is wrong with the parameters together, if anything."""

@@ -71,6 +71,7 @@ class NeighbourTask:
         "_interest",
         "_just_covered",
         "_uncovered_count",
+        "counts_uncovered",
         "coverage",
         "margin",
         "neighbours",
@@ -78,8 +79,10 @@ class NeighbourTask:
         "target",
     )
 
-    def __init__(self, rule: Rule, coverage: int, margin: int) -> None:
+    def __init__(self, rule: Rule, coverage: int, margin: int, counts_uncovered: bool = False) -> None:
         self.rule = rule
+        # Whether one who holds a topic that is under-covered as it is counts as missed too.
+        self.counts_uncovered = counts_uncovered
         # K; for the rivals the number of links wanted.
         self.coverage = coverage
         self.margin = margin
@@ -117,7 +120,10 @@ class NeighbourTask:
     def under_covered_without(self, node: NodeId) -> int:
         """CALCKUNCOVERED over all neighbours but one."""
         if self.rule <= Rule.COVER_AT_RANDOM:
-            return self._uncovered_count + len(self._just_covered.intersection(self.neighbours[node].shared))
+            shared = self.neighbours[node].shared
+            if self.counts_uncovered:
+                return self._uncovered_count + sum([self._cover[topic] <= self.coverage for topic in shared])
+            return self._uncovered_count + len(self._just_covered.intersection(shared))
         return max(self.coverage - len(self.neighbours) + 1, 0)
 
     def uncovered_topics(self) -> list[TopicId]:
