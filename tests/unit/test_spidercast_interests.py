@@ -172,7 +172,7 @@ def test_coverage_follows_what_neighbours_change():
     assert greedy.under_covered == 0
     node.give(Subscribe(7, Role.FOLLOWS))
     assert greedy.under_covered == 1
-    greedy.raise_coverage(greedy.coverage + 1)
+    greedy.raise_coverage()
     assert greedy.under_covered == 2
 
 

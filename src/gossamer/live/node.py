@@ -218,20 +218,8 @@ class Node:
             raise InputError(f"slow must be 'block' or 'drop', got {slow!r}")
         if last < 0 or last_seconds < 0 or (queue is not None and queue < 1):
             raise InputError("last and last_seconds must not be negative, and queue must be at least 1")
-        most = queue or self._limits.reader_messages
-        unseal = self._security.unseal
-        return Subscription(
-            self,
-            topic,
-            find_codec(codec),
-            unseal,
-            slow=slow,
-            own=own,
-            queue=most,
-            last=last,
-            last_seconds=last_seconds,
-            secret=secret,
-        )
+        most, unseal = queue or self._limits.reader_messages, self._security.unseal
+        return Subscription(self, topic, find_codec(codec), unseal, most, slow, own, last, last_seconds, secret)
 
     def publisher(self, topic: str, codec: str | Codec = "bytes") -> Publisher:
         """Publish on a topic without following it: enter the answer."""

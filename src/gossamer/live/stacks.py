@@ -33,7 +33,7 @@ class Stack:
 # Live nodes learn of each other by Cyclon, and look for topics in parts more often than simulated ones: Chosen, so that a
 # topic that fell apart is whole again within seconds.
 _SETTINGS: Mapping[str, tuple[str, Mapping[str, object]]] = {
-    "spidercast": ("spidercast", {"membership": "cyclon", "mend_us": 2 * SECOND_US, "settle_us": 5 * SECOND_US}),
+    "spidercast": ("spidercast", {"membership": "cyclon", "mend_us": 2 * SECOND_US, "part_uncovered": True}),
     "stan": ("stan", {"membership": "cyclon"}),
     # Chosen: six random links, as many as gossipsub keeps for each topic.
     "gossip": ("random", {"membership": "cyclon", "links": 6}),

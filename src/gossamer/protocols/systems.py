@@ -154,7 +154,6 @@ def _spidercast(
         drop_when_stuck=parameters.drop_when_stuck,
         part_uncovered=parameters.part_uncovered,
         mend_us=parameters.mend_us,
-        settle_us=parameters.settle_us,
     )
     return (*below, part)
 

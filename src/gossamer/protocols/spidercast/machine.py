@@ -56,7 +56,6 @@ from gossamer.protocols.spidercast.messages import (
     MaintenanceDue,
     MendDue,
     Redirect,
-    SettleDue,
     Task,
     Timing,
 )
@@ -75,7 +74,6 @@ class SpiderCast:
         "_adaptive",
         "_address",
         "_asking",
-        "_coverage",
         "_drop_when_stuck",
         "_exchange",
         "_interest",
@@ -87,7 +85,6 @@ class SpiderCast:
         "_part_uncovered",
         "_seed",
         "_sent_disconnect",
-        "_settle_us",
         "_timing",
         "_turn_is_set",
         "_version",
@@ -98,7 +95,7 @@ class SpiderCast:
     )
 
     MESSAGES: ClassVar[tuple[type[Message], ...]] = MESSAGES
-    TIMERS: ClassVar[tuple[type[Timer], ...]] = (MaintenanceDue, HeartbeatDue, MendDue, SettleDue)
+    TIMERS: ClassVar[tuple[type[Timer], ...]] = (MaintenanceDue, HeartbeatDue, MendDue)
 
     def __init__(
         self,
@@ -114,7 +111,6 @@ class SpiderCast:
         drop_when_stuck: bool = True,
         part_uncovered: bool = False,
         mend_us: int = 0,
-        settle_us: int = 0,
     ) -> None:
         self.tasks = tuple(NeighbourTask(rule, coverage, margin, part_uncovered) for rule, coverage in tasks)
         self._asking = (Asking(), Asking())
@@ -126,10 +122,6 @@ class SpiderCast:
         self._drop_when_stuck = drop_when_stuck
         self._part_uncovered = part_uncovered
         self._mend_us = mend_us
-        self._settle_us = settle_us
-        self._coverage = tasks[Task.GREEDY][1]
-        if settle_us:
-            self.tasks[Task.GREEDY].coverage = min(self._coverage, 1)
         # When others last said anything; the node fills it, and a heartbeat empties it.
         self.heard: dict[NodeId, int] = {}
         self.roots = Roots(node)
@@ -166,8 +158,6 @@ class SpiderCast:
                     self._on_maintenance_due(now_us, out)
                 elif isinstance(event.timer, MendDue):
                     self._on_mend_due(now_us, out)
-                elif isinstance(event.timer, SettleDue):
-                    self._on_settle_due(now_us, out)
                 else:
                     self._on_heartbeat_due(now_us, out)
             case PeerDown():
@@ -196,14 +186,6 @@ class SpiderCast:
         out.append(SetTimer(now_us + self._timing.heartbeat_us, HeartbeatDue()))
         if self._mend_us:
             out.append(SetTimer(now_us + self._mend_us, MendDue()))
-        if self._settle_us:
-            out.append(SetTimer(now_us + self._settle_us, SettleDue()))
-        self._wake(now_us, out)
-
-    def _on_settle_due(self, now_us: int, out: list[Action]) -> None:
-        # Differs: whoever asks before it knows many others makes links that later ones do not make needless.
-        self.tasks[Task.GREEDY].raise_coverage(self._coverage)
-        self._is_quiet = False
         self._wake(now_us, out)
 
     def _on_stopping(self, out: list[Action]) -> None:
@@ -322,7 +304,7 @@ class SpiderCast:
         """3.3.1: a node whose K_g coverage took only K_g links adds random coverage until it has enough links."""
         greedy, random = self.tasks
         if self._adaptive and wants_more_links(greedy, random, len(self._interest)):
-            random.raise_coverage(random.coverage + 1)
+            random.raise_coverage()
 
     # Messages, Figure 4.
 

@@ -156,9 +156,9 @@ class NeighbourTask:
             neighbour.heard_us = max(neighbour.heard_us, heard.get(node, 0))
         return [node for node, neighbour in self.neighbours.items() if neighbour.heard_us < since_us]
 
-    def raise_coverage(self, coverage: int) -> None:
-        """K becomes this."""
-        self.coverage = coverage
+    def raise_coverage(self) -> None:
+        """K := K + 1, for the adaptive K_r."""
+        self.coverage += 1
         self._uncovered_count, self._just_covered = 0, set()
         for topic, count in self._cover.items():
             self._note(topic, count)
