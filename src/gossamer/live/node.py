@@ -21,6 +21,8 @@ from gossamer.live.addresses import is_loopback, split_address
 from gossamer.live.driver import LiveDriver, Tally
 from gossamer.live.limits import Limits
 from gossamer.live.messages import Codec, Gap, Receipt, find_codec
+from gossamer.live.plans import Plan
+from gossamer.live.publisher import Publisher
 from gossamer.live.security import Security
 from gossamer.live.sockets import Sockets
 from gossamer.live.stacks import Stack, find_stack
@@ -50,28 +52,6 @@ log = logging.getLogger("gossamer.live")
 TURN_EVERY = 64
 
 
-class Publisher:
-    """What `node.publisher` gives: while it is entered, the topic is part of the node's interest."""
-
-    def __init__(self, node: "Node", topic: str, codec: str | Codec) -> None:
-        self._node = node
-        self._topic = topic
-        self._codec = codec
-
-    async def __aenter__(self) -> Self:
-        """Join the topic's overlay without following it."""
-        self._node.open_publisher(self._topic)
-        return self
-
-    async def __aexit__(self, *exception: object) -> None:
-        """Leave it."""
-        self._node.close_publisher(self._topic)
-
-    async def publish(self, payload: Any, **options: Any) -> Receipt:
-        """See `Node.publish`."""
-        return await self._node.publish(self._topic, payload, codec=self._codec, **options)
-
-
 class Node:
     """A live node. Enter it to start it; leave it to stop it."""
 
@@ -92,7 +72,12 @@ class Node:
         rules: str | os.PathLike[str] | None = None,
         limits: Limits | None = None,
         record: str | os.PathLike[str] | None = None,
+        plan: str | os.PathLike[str] | None = None,
+        name: str = "",
+        addresses: Mapping[str, str] | None = None,
     ) -> None:
+        if (system == "planned") != (plan is not None):
+            raise InputError("system='planned' and plan=PATH go together, with name= this node's name in the plan")
         self._host, self._port = split_address(listen)
         for seed in seeds:
             split_address(seed)
@@ -104,6 +89,8 @@ class Node:
                 "`gossamer keys issue`), or say insecure=True where the network is trusted"
             )
         self._seeds = tuple(seeds)
+        self._plan = None if plan is None else Plan(plan, name, addresses or {})
+        self._looking: asyncio.Task[None] | None = None
         self._advertise = advertise
         self._stack: Stack = find_stack(system, settings, dissemination, dissemination_settings)
         self._limits = limits or Limits()
@@ -168,6 +155,8 @@ class Node:
         )
         contacts = tuple(Peer(0, address.encode()) for address in self._seeds if address != self._address)
         self._driver.start(Started(contacts, joining=bool(contacts), address=self._address.encode()))
+        if self._plan is not None:
+            self._looking = asyncio.create_task(self._plan.look(sockets, self._on_planned))
         log.info("listening on %s", self._address, extra={"facts": {"address": self._address, "node": self.hex_id}})
 
     async def stop(self) -> None:
@@ -177,6 +166,8 @@ class Node:
         for topic in list(self._topics.by_id.values()):
             for subscription in list(topic.subscriptions):
                 subscription.close()
+        if self._looking is not None:
+            self._looking.cancel()
         self._driver.stop()
         self._judge.stop()
         await self._sockets.closed()
@@ -456,6 +447,12 @@ class Node:
         if self._driver is not None:
             self._driver.give(Validated(ticket, int(outcome)))
 
+    def _on_planned(self, topics: frozenset[str]) -> None:
+        """A peer of the plan has been found."""
+        for name in topics & self._topics.by_name.keys():
+            if self._topics.by_name[name].is_held:
+                self._tell(self._topics.by_name[name])
+
     def _look(self) -> None:
         """Whether somebody's topic is ready."""
         for state, peers, waiter in self._waiters:
@@ -477,8 +474,9 @@ class Node:
                 self._topics.forget(state)
             return
         validates = state.validator is not None or state.payload_bytes < self._limits.payload_bytes
+        peers = () if self._plan is None else self._plan.peers_on(state.name)
         self._driver.give(
-            Subscribe(state.id, state.role, secret=state.secret, validates=validates, last=last, last_us=last_us)
+            Subscribe(state.id, state.role, peers, secret=state.secret, validates=validates, last=last, last_us=last_us)
         )
 
     def _open_record(self, seed: int) -> tuple[BinaryIO, Header] | None:

@@ -66,7 +66,7 @@ class Sockets:
         self._links: dict[Link, None] = {}
         self._kept: dict[NodeId, None] = {}
         self._dials: dict[tuple[NodeId, bytes], list[bytes]] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[Link]] = set()
         # Slow links, and what had left over each at the last look, and since when it takes too little.
         self._slow: dict[Link, tuple[int, float]] = {}
         self._holds: set[str] = set()
@@ -277,7 +277,13 @@ class Sockets:
             waiting.append(frame)
         return None
 
-    async def _reach(self, node: NodeId, address: bytes, waiting: list[bytes]) -> None:
+    async def find(self, address: bytes) -> NodeId | None:
+        """Who listens at an address; None where nobody answers as a node of this network."""
+        self._dials.setdefault((0, address), [])
+        link = await self._reach(0, address, self._dials[0, address])
+        return link.node if link.is_up else None
+
+    async def _reach(self, node: NodeId, address: bytes, waiting: list[bytes]) -> Link:
         loop = asyncio.get_running_loop()
         link = Link(self, dialled=True, expected=node)
         try:
@@ -289,12 +295,13 @@ class Sockets:
         except (OSError, TimeoutError, UnicodeError, InputError, ssl.SSLError) as error:
             problem = self._words(error)
         finally:
-            del self._dials[node, address]
+            self._dials.pop((node, address), None)
         if problem is None and node in (0, link.node):
             for frame in waiting:
                 link.write(frame)
         else:
             self._on_unreached(node, address, problem, len(waiting))
+        return link
 
     def _words(self, error: Exception) -> str:
         if self._tls is not None and isinstance(error, ssl.SSLError | ConnectionResetError):

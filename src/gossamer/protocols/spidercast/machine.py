@@ -125,7 +125,7 @@ class SpiderCast:
         # When others last said anything; the node fills it, and a heartbeat empties it.
         self.heard: dict[NodeId, int] = {}
         self.roots = Roots(node)
-        # What the node holds is kept below; this is the version that neighbours were last told.
+        # The version of its interest that neighbours were last told.
         self._exchange = exchange
         self._interest = exchange.topics
         self._version = 0
@@ -195,6 +195,9 @@ class SpiderCast:
                 out.append(self._links.to(tuple(task.neighbours), Leave(kind)))
 
     def _on_interest(self, event: Subscribe | Unsubscribe, now_us: int, out: list[Action]) -> None:
+        if isinstance(event, Subscribe) and event.peers:
+            self._asking[Task.RANDOM].given |= {peer.node: peer for peer in event.peers}
+            self._wake(now_us, out)
         since, self._version = self._version, self._exchange.version
         if since == self._version:
             return
@@ -214,12 +217,12 @@ class SpiderCast:
 
     def _on_maintenance_due(self, now_us: int, out: list[Action]) -> None:
         self._turn_is_set = False
-        if self._is_quiet:
+        if self._is_quiet and not self._asking[Task.RANDOM].given:
             return
         before, coverage = len(out), self.tasks[Task.RANDOM].coverage
         busy = self._maintain(Task.GREEDY, now_us, out)
         self._adapt()
-        busy = self._maintain(Task.RANDOM, now_us, out) or busy
+        busy = self._ask_given(now_us, out) or self._maintain(Task.RANDOM, now_us, out) or busy
         for kind, task in enumerate(self.tasks):
             # One that was just asked to part is told nothing: it may already be gone when that arrives.
             untold = tuple(node for node in task.untold() if node != self._sent_disconnect[kind])
@@ -230,6 +233,16 @@ class SpiderCast:
         self._is_quiet = not (busy or waiting or len(out) > before or self.tasks[Task.RANDOM].coverage != coverage)
         if busy:
             self._wake(now_us, out)
+
+    def _ask_given(self, now_us: int, out: list[Action]) -> bool:
+        """Ask whom the application knows to hold its topics (a plan's peers); says whether there may be more to ask."""
+        asking = self._asking[Task.RANDOM]
+        if not asking.given:
+            return False
+        peer = asking.take_given(self.tasks[Task.RANDOM], now_us)
+        if peer is not None:
+            self._ask(Task.RANDOM, peer, now_us, out, is_bridge=True)
+        return True
 
     def _maintain(self, kind: Task, now_us: int, out: list[Action]) -> bool:
         """One iteration of the loop; says whether there may be more to do."""

@@ -295,10 +295,12 @@ class Asking:
     One redirect is enough: a node asks one peer at a time, and tries where it was sent before it asks another.
     """
 
-    __slots__ = ("is_bridge", "open_peer", "open_until_us", "quarantined", "redirect", "told")
+    __slots__ = ("given", "is_bridge", "open_peer", "open_until_us", "quarantined", "redirect", "told")
 
     def __init__(self) -> None:
         self.redirect: Peer | None = None
+        # Whom the application knows, to be asked before anybody else for a link that stays.
+        self.given: dict[NodeId, Peer] = {}
         self.quarantined: dict[NodeId, int] = {}
         self.open_peer: NodeId | None = None
         self.open_until_us = 0
@@ -317,6 +319,13 @@ class Asking:
             return False
         self.open_peer = None
         return True
+
+    def take_given(self, task: NeighbourTask, now_us: int) -> Peer | None:
+        """One of those the application knows who is no neighbour yet, unless an answer is awaited."""
+        if self.open_peer is not None and now_us < self.open_until_us:
+            return None
+        peer = self.given.pop(next(iter(self.given)))
+        return None if peer.node in task.neighbours else peer
 
     def take_redirect(self, me: NodeId, task: NeighbourTask) -> Peer | None:
         """The redirect candidate, if it is still one; it is used up."""
