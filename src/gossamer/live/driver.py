@@ -226,9 +226,9 @@ class LiveDriver:
         """A kept connection stands."""
         self.give(PeerUp(node))
 
-    def peer_down(self, node: NodeId) -> None:
+    def peer_down(self, node: NodeId, hung_up: bool = False) -> None:
         """A kept connection ended, or a node could not be reached."""
-        self.give(PeerDown(node))
+        self.give(PeerDown(node, hung_up))
 
     # Carrying actions out.
 

@@ -31,6 +31,10 @@ STUCK_PATIENCE = 15
 STRANGER_PATIENCE = 6
 
 
+# What a node says that goes away, and not just from one link.
+LEAVING = "this node is leaving"
+
+
 class Tls:
     """Both contexts, how to read who is at the other end of a link, and how to say why there is none."""
 
@@ -108,7 +112,7 @@ class Sockets:
         for task in self._tasks:
             task.cancel()
         for link in list(self._links):
-            link.close("this node is leaving" if link.is_up else "")
+            link.close(LEAVING if link.is_up else "")
 
     async def closed(self, seconds: float = 1.0) -> None:
         """Wait until all links are gone; those that do not go are cut."""
@@ -203,7 +207,7 @@ class Sockets:
         if known is None or _opener(link, self.node) < _opener(known, self.node):
             self._by_node[link.node] = link
         if self._driver is None:
-            link.close("this node is leaving")
+            link.close(LEAVING)
             return
         if link.expected and link.expected != link.node:
             self.counts["another node answered"] += 1
@@ -244,7 +248,7 @@ class Sockets:
         if other is not None:
             self._by_node[link.node] = other
         elif self._driver is not None and self._kept.pop(link.node, 0) is None:
-            self._driver.peer_down(link.node)
+            self._driver.peer_down(link.node, link.hung_up)
 
     def on_refused(self, link: Link, reason: str) -> None:
         """A peer was turned away, or turned us away."""
@@ -327,6 +331,7 @@ class Sockets:
         goodbye = _bye(body)
         if goodbye is not None:
             log.info("a peer ends its link: %s", goodbye, extra={"facts": {"peer": link.node, "reason": goodbye}})
+            link.hung_up = goodbye != LEAVING
             link.abort()
             return
         self.counts["frames that could not be read"] += 1

@@ -274,7 +274,10 @@ class SpiderCast:
         if asking.open_peer is not None and now_us < asking.open_until_us:
             return True
         asking.end_quarantines(now_us)
-        peer = asking.take_redirect(self._node, task) or self._next_coverage_node(kind, now_us)
+        exclude = {self._node, *task.neighbours, *asking.quarantined}
+        key = draw_base(self._seed, self._node, _CONNECT[kind], now_us)
+        peer = asking.take_redirect(self._node, task)
+        peer = peer or task.next_coverage_node(self._view, tuple(self._interest), exclude, key)
         if peer is None:
             # Nobody to ask until a quarantine ends or the view changes; the heartbeat looks again.
             return False
@@ -294,11 +297,6 @@ class SpiderCast:
         self._links.note_address(peer)
         told = (*asking.told, self._exchange.first(), self._address, is_bridge, self._version, len(self._interest))
         out.append(self._links.to((peer.node,), Connect(kind, *told)))
-
-    def _next_coverage_node(self, kind: Task, now_us: int) -> Peer | None:
-        exclude = {self._node, *self.tasks[kind].neighbours, *self._asking[kind].quarantined}
-        key = draw_base(self._seed, self._node, _CONNECT[kind], now_us)
-        return self.tasks[kind].next_coverage_node(self._view, tuple(self._interest), exclude, key)
 
     def _part(self, kind: Task, under_covered_most: int | None, now_us: int, out: list[Action]) -> bool:
         """Ask the least missed neighbour to part, if that leaves at most so many topics uncovered (None: any)."""
