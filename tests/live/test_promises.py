@@ -1,0 +1,49 @@
+"""What a live network of fifty processes must reach on two cores. Slow: minutes, and it wants the machine to itself."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from gossamer.model.values.run import Run, WorkloadLaw
+from gossamer.simulator.execute import execute
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900), pytest.mark.xdist_group("promises")]
+
+NETWORK = ("--nodes", "50", "--topics", "200", "--subscriptions", "40", "--popularity", "rss", "--seed", "1")
+
+
+def up(*arguments):
+    command = [sys.executable, "-m", "gossamer", "up", *NETWORK, *arguments, "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=800, check=False)
+    assert done.stdout, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_fifty_nodes_connect_with_few_links_and_lose_nothing_for_a_minute():
+    found = up("--rate", "1000", "--seconds", "60")
+    law = WorkloadLaw(nodes=50, topics=200, subscriptions="40", popularity="rss")
+    kernel = execute(Run(system="spidercast", seed=1, workload=law)).overlay.degrees.mean()
+    assert found["seconds_to_connect"] <= 15
+    assert found["links_average"] <= 24
+    assert found["links_average"] == pytest.approx(kernel, rel=0.1)
+    assert found["links_most"] <= 35
+    assert found["messages_published"] >= 59_000
+    assert (found["missing"], found["twice"], found["out_of_order"], found["refused"]) == (0, 0, 0, 0)
+
+
+def test_a_fifth_of_fifty_nodes_is_killed_and_all_that_live_get_everything():
+    found = up("--rate", "100", "--seconds", "40", "--kill", "0.2", "--settle", "10")
+    assert found["killed"] == 10
+    before, meanwhile, after = found["phases"]
+    assert after["published"] >= 900
+    assert (after["missing"], meanwhile["missing"], found["twice"], found["out_of_order"]) == (0, 0, 0, 0)
+
+
+def test_data_keeps_to_the_overlay_of_its_topic_in_fifty_recorded_processes(tmp_path):
+    up("--rate", "100", "--seconds", "10", "--record", "--out", str(tmp_path / "out"))
+    command = [sys.executable, "-m", "gossamer", "replay", *(tmp_path / "out").glob("*.record"), "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=800, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert json.loads(done.stdout)["audit"]["breach_count"] == 0
