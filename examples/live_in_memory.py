@@ -4,7 +4,7 @@ import asyncio
 
 from gossamer.live.driver import LiveDriver
 from gossamer.live.memory import MemoryTransport
-from gossamer.protocols.interface import NeighbourUp, Observe, Peer, Started
+from gossamer.protocols.interface import Fact, NeighbourUp, Peer, Started
 from gossamer.protocols.systems import SYSTEMS, make_machine, read_parameters
 
 
@@ -17,9 +17,9 @@ async def main() -> None:
     drivers = []
     for node in range(10):
 
-        def watch(action: Observe, node: int = node) -> None:
-            if isinstance(action.fact, NeighbourUp):
-                met[node].add(action.fact.node)
+        def watch(fact: Fact, node: int = node) -> None:
+            if isinstance(fact, NeighbourUp):
+                met[node].add(fact.node)
 
         driver = LiveDriver(make_machine(system, parameters, 1, node, None), node, b"node-%d" % node, transport, watch)
         driver.start(Started((Peer(0, b"node-0"),) if node else (), address=driver.address))

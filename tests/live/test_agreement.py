@@ -95,7 +95,6 @@ def test_fifty_live_nodes_and_their_simulation_agree(tmp_path):
                 components(interest, simulated.overlay),
             )
         )
-    print(rows)
     degrees, simulated_degrees, hops, simulated_hops, *_ = zip(*rows, strict=True)
     assert statistics.mean(degrees) == pytest.approx(statistics.mean(simulated_degrees), rel=0.05)
     assert statistics.mean(hops) == pytest.approx(statistics.mean(simulated_hops), rel=0.10)

@@ -138,7 +138,7 @@ def test_a_peer_that_never_reads_is_refused_frames_and_the_others_are_served(net
         async with network(2, limits=limits, audited=False) as (node, other):
             async with node.publisher("t"), other.subscribe("t") as messages:
                 await node.ready("t")
-                topic = node._by_name["t"].id
+                topic = node._topics.by_name["t"].id
                 peer = await RawPeer.greet(node)
                 peer.writer.transport.pause_reading()
                 peer.send(connect(topic))

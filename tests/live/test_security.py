@@ -90,7 +90,7 @@ def test_signed_messages_are_read_and_unsigned_ones_refused_where_that_is_strict
                     await one.publish("t", b"signed")
                     (message,) = await take(messages, 1)
                     peer = await RawPeer.greet(other, stack=("spidercast", "tree", "signed"))
-                    topic = other._by_name["t"].id
+                    topic = other._topics.by_name["t"].id
                     peer.send(TreeData(topic, 7, 1, 0, 1, b"\0not signed"))
                     peer.send(TreeData(topic, one.id, message.sequence + 1, 0, 1, b"\0forged"))
                     await peer.writer.drain()

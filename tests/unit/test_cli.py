@@ -185,6 +185,8 @@ def test_systems_lists_parameters_with_where_they_come_from(gossamer):
     assert "Paper: 20" in gossamer("systems")[1]
 
 
+RECOVERY = ("--recovery", "--recovery-with")
+
 BAD = {
     "unknown system": (("build", "cylon", "w", "o", "--seed", 1), "no system 'cylon'; there are: cyclon"),
     "unknown parameter": (("build", "cyclon", "w", "o", "--seed", 1, "--set", "vew=1"), "no parameter 'vew'"),
@@ -230,11 +232,11 @@ BAD = {
         "unstructured has no recovery",
     ),
     "a parameter of no recovery": (
-        ("simulate", "spidercast", "w", "o", "--seed", 1, "--recovery-with", "history=5"),
+        ("simulate", "spidercast", "w", "o", "--seed", 1, RECOVERY[1], "history=5"),
         "give --recovery too",
     ),
     "a parameter that recovery has not": (
-        (*"simulate spidercast w o --seed 1 --dissemination tree --recovery --recovery-with histroy=5".split(),),
+        ("simulate", "spidercast", "w", "o", "--seed", 1, "--dissemination", "tree", *RECOVERY, "histroy=5"),
         "did you mean history?",
     ),
     "events with nothing to carry them": (

@@ -42,11 +42,11 @@ class Network:
         self.drivers = [self._driver(node) for node in range(count)]
 
     def _driver(self, node):
-        def watch(action):
-            if isinstance(action.fact, NeighbourUp):
-                self.neighbours[node].add(action.fact.node)
-            elif isinstance(action.fact, NeighbourDown):
-                self.neighbours[node].remove(action.fact.node)
+        def watch(fact):
+            if isinstance(fact, NeighbourUp):
+                self.neighbours[node].add(fact.node)
+            elif isinstance(fact, NeighbourDown):
+                self.neighbours[node].remove(fact.node)
 
         machine = make_machine(CYCLON, PARAMETERS, 1, node, None)
         return LiveDriver(machine, node, address(node), self.transport, watch, (self.logs[node], HEADER))
@@ -97,7 +97,7 @@ def test_what_a_live_node_was_told_replays_into_the_same_actions():
     async def scenario():
         network = Network(6)
         network.start()
-        await until(lambda: min(driver.counts["Send"] for driver in network.drivers) > 20)
+        await until(lambda: min(driver.sent_count for driver in network.drivers) > 20)
         network.stop()
         return network
 
@@ -207,7 +207,7 @@ def test_a_clock_that_wakes_early_does_not_silence_a_node():
     async def scenario():
         driver = LiveDriver(Ticking(), 0, b"", MemoryTransport())
         driver.start(Started())
-        driver._zero += 0.0009  # from now on every timer fires almost a millisecond early
+        driver._offset_us += 900  # from now on every timer fires almost a millisecond early
         await until(lambda: len(told) == 5)
 
     asyncio.run(scenario())

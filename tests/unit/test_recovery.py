@@ -170,6 +170,35 @@ def test_a_gap_that_nobody_fills_is_said_to_be_lost_and_a_late_copy_is_dropped_a
     assert not node.recovery._gaps.counts
 
 
+def test_behind_a_gap_where_much_comes_fast_nobody_waits_before_asking():
+    node = Node(waiting=80)
+    node.get(data(1))
+    actions = [action for number in range(3, 20) for action in node.get(data(number, number - 1))]
+    assert asks(actions) == [(2, Ask(TOPIC, ANN, 1, 3))]
+
+
+def test_each_gap_has_its_own_time():
+    node = Node()
+    node.get(data(1))
+    node.get(data(3, 2))
+    node.get(data(6, 5))
+    node.wait(3 * SECOND)
+    node.get(data(2, 1))
+    assert [sequence for _, sequence in node.delivered] == [1, 2, 3]
+    node.wait(3 * SECOND)
+    assert node.facts == []
+    node.wait(2 * SECOND)
+    assert node.facts == [Lost(TOPIC, ANN, 3, 6)]
+
+
+def test_a_publisher_that_was_crowded_out_goes_on_where_it_was():
+    node = Node(publishers=1)
+    node.get(data(1))
+    node.get(data(1, publisher=BOB))
+    node.get(data(2, 1))
+    assert node.delivered == [(ANN, 1), (BOB, 1), (ANN, 2)]
+
+
 def test_publishers_do_not_wait_for_each_other():
     node = Node()
     node.get(data(3, 2))
@@ -280,6 +309,19 @@ def test_a_message_of_two_topics_behind_a_gap_in_one_that_nobody_fills_is_delive
     assert not node.recovery._gaps.counts
 
 
+def test_a_message_of_two_topics_that_is_late_in_one_holds_nobody_up_in_the_other():
+    node = Node((Subscribe(TOPIC, Role.FOLLOWS), Subscribe(OTHER, Role.FOLLOWS)))
+    node.get(data(1))
+    node.get(data(2, topic=OTHER))
+    node.get(data(6, 5))
+    node.wait(10 * SECOND)
+    assert node.facts == [Lost(TOPIC, ANN, 1, 6)]
+    node.get(data(5, 1, also=((OTHER, 2),)))
+    node.get(data(7, 5, topic=OTHER))
+    assert [sequence for _, sequence in node.delivered] == [1, 2, 6, 7]
+    assert node.facts[1:] == [Late(OTHER, ANN, 5)]
+
+
 # Tails.
 
 
@@ -295,10 +337,10 @@ def test_neighbours_are_told_of_the_last_message_a_few_times_and_then_no_more():
     for send in told:
         by_node.setdefault(send.to, []).append(send.message)
     assert by_node == {
-        (2,): [Have((heard,))] * 6,
-        (3,): [Have((heard,))] * 6,
-        (4,): [Have((heard, mine))] * 6,
-        (5,): [Have((mine,))] * 6,
+        (2,): [Have((heard,))] * 3,
+        (3,): [Have((heard,))] * 3,
+        (4,): [Have((heard, mine))] * 3,
+        (5,): [Have((mine,))] * 3,
     }
 
 
@@ -456,15 +498,17 @@ def bounded(node):
     assert sum(node.recovery._gaps.counts.values()) <= parameters.publishers * len(node.recovery._topics)
 
 
-def test_a_flood_of_gaps_stays_bounded_and_an_honest_gap_beside_it_is_filled():
-    node = Node(publishers=64, gaps=32, waiting_bytes=40_000)
+@pytest.mark.parametrize(("payload_bytes", "gaps"), [(500, 64), (0, 20)])
+def test_a_flood_of_gaps_stays_bounded_and_an_honest_gap_beside_it_is_filled(payload_bytes, gaps):
+    node = Node(publishers=64, gaps=gaps, waiting_bytes=40_000)
     node.get(data(1), sender=3)
     node.get(data(3, 2), sender=3)
     for number in range(3_000):
-        node.get(data(9, 8, publisher=1_000 + number, payload=bytes(500)), sender=2)
+        node.get(data(9, 8, publisher=1_000 + number, payload=bytes(payload_bytes)), sender=2)
         if number % 100 == 0:
             bounded(node)
-    assert node.recovery._gaps.counts[2] <= 32 + 1
+            assert node.recovery._load._bytes_of[2] <= 10_000
+            assert node.recovery._gaps.counts[2] <= gaps
     assert (3, Ask(TOPIC, ANN, 1, 3)) in asks(node.wait(150 * MS))
     node.get(Answer(TOPIC, ANN, (data(2, 1),)), sender=3)
     assert [sequence for publisher, sequence in node.delivered if publisher == ANN] == [1, 2, 3]
@@ -543,6 +587,9 @@ def test_a_lie_about_the_floor_skips_nothing():
     node.wait(150 * MS)
     node.get(Answer(TOPIC, ANN, (data(6, 5),), floor=2**60))
     assert node.delivered == []
+    node.wait(300 * MS)
+    node.get(Answer(TOPIC, ANN, (data(7, 6),), floor=5), sender=3)
+    assert node.delivered == [(ANN, 6), (ANN, 7), (ANN, 8)]
 
 
 @pytest.mark.parametrize("ordered", [True, False])

@@ -20,6 +20,8 @@ from gossamer.protocols.spidercast.messages import (
     Claims,
     Connect,
     ConnectOk,
+    Disconnect,
+    DisconnectOk,
     Heartbeat,
     MaintenanceDue,
     MendDue,
@@ -34,12 +36,12 @@ ME, ONE, TWO = 50, 3, 90
 class Node:
     """A node with topics 7 and 8, which two others hold too."""
 
-    def __init__(self, topics=(7, 8)):
+    def __init__(self, topics=(7, 8), **settings):
         self.oracle = InterestOracle(100)
         for node in (ONE, TWO):
             self.oracle.put(node, [7, 8])
         system = SYSTEMS["spidercast"]
-        parameters = read_parameters(system, {})
+        parameters = read_parameters(system, settings)
         self.machine = make_machine(system, parameters, 1, ME, self.oracle.view_for(parameters, 1, ME))
         self.part = self.machine._parts[-1]
         self.now_us = 0
@@ -170,7 +172,7 @@ def test_coverage_follows_what_neighbours_change():
     assert greedy.under_covered == 0
     node.give(Subscribe(7, Role.FOLLOWS))
     assert greedy.under_covered == 1
-    greedy.raise_coverage(greedy.coverage + 1)
+    greedy.raise_coverage()
     assert greedy.under_covered == 2
 
 
@@ -183,6 +185,29 @@ def test_changes_cannot_make_an_interest_grow_without_end():
         facts += node.hear(ONE, Heartbeat(Task.GREEDY, 0, 3, version=number + 1, since=number, added=added))[1]
     assert len(node.knows(ONE)) <= TOPICS_MAX
     assert any(isinstance(fact, PeerMisbehaved) for fact in facts)
+
+
+@pytest.mark.parametrize("parts", [True, False])
+def test_a_topic_that_nobody_can_cover_keeps_only_those_who_hold_it(parts):
+    """Topic 9 has one other holder: K_g = 3 can never be. Four hold topic 7 and can be spared one by one, if asked to."""
+    node = Node(topics=(7, 9), part_uncovered=parts)
+    for other in (60, 61, 62, 63):
+        node.hear(other, Connect(Task.GREEDY, 5, 5, (7, 9) if other == 60 else (7,), version=1, count=2))
+    assert [message for to, message in node.hear(60, Disconnect(Task.GREEDY))[0]] == [], "it holds the rare topic"
+    agreed = [to for to, message in node.hear(61, Disconnect(Task.GREEDY))[0] if isinstance(message, DisconnectOk)]
+    assert agreed == ([61] if parts else [])
+    assert node.hear(62, Disconnect(Task.GREEDY))[0] == [], "three are needed for topic 7"
+
+
+@pytest.mark.parametrize("parts", [True, False])
+def test_a_node_with_nobody_left_to_ask_parts_from_whom_it_can_spare(parts):
+    node = Node(topics=(7, 9), part_uncovered=parts)
+    for other in (ONE, TWO, 62, 63):
+        node.hear(other, Connect(Task.GREEDY, 5, 5, (7, 9) if other == ONE else (7,), version=1, count=2))
+    node.now_us = 100_000
+    asked = [to for to, message in node.give(TimerFired(MaintenanceDue()))[0] if isinstance(message, Disconnect)]
+    assert len(asked) == parts
+    assert ONE not in asked
 
 
 @pytest.mark.parametrize("gone", [True, False])

@@ -6,6 +6,7 @@ from gossamer.protocols.interface import (
     Data,
     MessageReceived,
     NeighbourDown,
+    PeerMisbehaved,
     Publish,
     Send,
     SetTimer,
@@ -20,6 +21,7 @@ from gossamer.protocols.tree import (
     AnnounceDue,
     Graft,
     MissingDue,
+    Named,
     Prune,
     Tree,
     TreeData,
@@ -51,6 +53,22 @@ def data(sequence, publisher=9):
     return TreeData(TOPIC, publisher, sequence, 0, 0, b"x", sequence - 1)
 
 
+def named(*names):
+    return Announce(tuple(Named(TOPIC, *name) for name in names))
+
+
+def test_names_of_several_topics_share_a_frame_and_one_of_a_topic_that_is_not_held_is_said_so():
+    tree = make(3)
+    give(tree, Subscribe(8, Role.BOTH))
+    give(tree, MessageReceived(3, Prune(8)))
+    give(tree, MessageReceived(2, data(1)))
+    give(tree, MessageReceived(2, TreeData(8, 9, 2, 0, 0, b"")))
+    (send,) = give(tree, TimerFired(AnnounceDue()))
+    assert send == Send((3,), Announce((Named(TOPIC, 9, 1), Named(8, 9, 2))))
+    (observed, _) = sorted(give(make(), MessageReceived(2, Announce((Named(99, 9, 1), Named(TOPIC, 9, 2))))), key=str)
+    assert observed.fact == PeerMisbehaved(2, "sent a topic that this node does not hold")
+
+
 def test_names_for_lazy_links_are_gathered_and_go_together():
     tree = make(3, 4)
     actions = give(tree, MessageReceived(2, data(1)), 100)
@@ -58,7 +76,8 @@ def test_names_for_lazy_links_are_gathered_and_go_together():
     actions += give(tree, MessageReceived(2, data(2)), 200)
     assert [type(action) for action in actions].count(SetTimer) == 1
     assert not any(type(action) is Send for action in actions)
-    assert give(tree, TimerFired(AnnounceDue())) == [Send((3, 4), Announce(TOPIC, ((9, 1), (9, 2))))]
+    both = named((9, 1), (9, 2))
+    assert give(tree, TimerFired(AnnounceDue())) == [Send((3,), both), Send((4,), both)]
     assert give(tree, TimerFired(AnnounceDue())) == []
 
 
@@ -69,24 +88,25 @@ def test_a_neighbour_is_not_told_the_name_of_what_it_sent():
     tree._lazy[TOPIC][4] = None
     give(tree, MessageReceived(2, data(3)))
     sends = give(tree, TimerFired(AnnounceDue()))
-    assert {send.to: [name[1] for name in send.message.names] for send in sends} == {(3,): [1, 2, 3], (4,): [3]}
+    assert {send.to: [name.sequence for name in send.message.names] for send in sends} == {(3,): [1, 2, 3], (4,): [3]}
 
 
 def test_many_names_go_in_frames_of_bounded_size_and_never_wait_in_great_numbers(monkeypatch):
     monkeypatch.setattr(trees, "GATHERED_MAX", 600)
-    tree = make(3, 4)
+    tree = make(3)
     sends = []
     for number in range(1, 601):
         sends += [a for a in give(tree, MessageReceived(2, data(number))) if type(a) is Send]
-    assert [len(send.message.names) for send in sends] == [256, 256, 88]
-    assert tree._gathered_count == 0
+    announced = [send.message for send in sends if type(send.message) is Announce]
+    assert [len(message.names) for message in announced] == [256, 256, 88]
+    assert not tree._gathered
 
 
 def test_what_was_announced_and_did_not_come_is_asked_for_in_one_frame_and_its_link_is_eager():
     tree = make(3)
-    actions = give(tree, MessageReceived(3, Announce(TOPIC, ((9, 1), (9, 2)))))
+    actions = give(tree, MessageReceived(3, named((9, 1), (9, 2))))
     assert actions == [SetTimer(MISSING_AFTER_US, MissingDue())]
-    give(tree, MessageReceived(4, Announce(TOPIC, ((9, 2),))))
+    give(tree, MessageReceived(4, named((9, 2))))
     sends = [a for a in give(tree, TimerFired(MissingDue()), MISSING_AFTER_US) if type(a) is Send]
     assert sends == [Send((3,), Graft(TOPIC, ((9, 1), (9, 2))))]
     assert 3 not in tree._lazy[TOPIC]
@@ -98,14 +118,14 @@ def test_what_was_announced_and_did_not_come_is_asked_for_in_one_frame_and_its_l
 
 def test_nothing_is_asked_for_once_it_has_come():
     tree = make()
-    give(tree, MessageReceived(3, Announce(TOPIC, ((9, 1),))))
+    give(tree, MessageReceived(3, named((9, 1))))
     give(tree, MessageReceived(2, data(1)))
     assert give(tree, TimerFired(MissingDue()), MISSING_AFTER_US) == []
 
 
 def test_nothing_is_asked_for_once_recovery_has_brought_it():
     tree = make()
-    give(tree, MessageReceived(3, Announce(TOPIC, ((9, 1),))))
+    give(tree, MessageReceived(3, named((9, 1))))
     tree._held.add(9, 1)
     assert give(tree, TimerFired(MissingDue()), MISSING_AFTER_US) == []
 
@@ -148,7 +168,7 @@ def test_what_is_missing_is_bounded(monkeypatch):
     tree = make()
     for number in range(10):
         names = tuple((9, 100 * number + one) for one in range(100))
-        give(tree, MessageReceived(3, Announce(TOPIC, names)))
+        give(tree, MessageReceived(3, named(*names)))
         assert len(tree._missing) <= 50
 
 

@@ -118,6 +118,7 @@ class LiveDriver:
         self.address = address
         # Frames dropped, by reason.
         self.counts: Counter[str] = Counter()
+        self.sent_count = 0
         self._machine = machine
         self._transport = transport
         self._watch = watch
@@ -225,15 +226,16 @@ class LiveDriver:
         """A kept connection stands."""
         self.give(PeerUp(node))
 
-    def peer_down(self, node: NodeId) -> None:
+    def peer_down(self, node: NodeId, hung_up: bool = False) -> None:
         """A kept connection ended, or a node could not be reached."""
-        self.give(PeerDown(node))
+        self.give(PeerDown(node, hung_up))
 
     # Carrying actions out.
 
     def _send(self, action: Send) -> None:
         message = action.message
         frame = wire.frame(message)
+        self.sent_count += len(action.to)
         send, me, guard, tally = self._transport.send, self.node, self._guard, self._tally
         addresses = action.addresses
         patient = tally is None or tally.patient

@@ -48,6 +48,7 @@ class Link(asyncio.Protocol):
         "frames_in",
         "frames_out",
         "greeted",
+        "hung_up",
         "is_slow",
         "is_stuck",
         "is_up",
@@ -70,6 +71,8 @@ class Link(asyncio.Protocol):
         self.is_slow = False
         self.is_stuck = False
         self.used_at = 0.0
+        # The other end said goodbye, and is still there.
+        self.hung_up = False
         self.offences = 0
         self.frames_in = self.frames_out = self.bytes_in = 0
         self._sockets = sockets

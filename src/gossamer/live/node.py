@@ -8,11 +8,10 @@ async with gossamer.Node(listen="127.0.0.1:0", seeds=["127.0.0.1:7400"]) as node
 """
 
 import asyncio
-import hmac
 import logging
 import os
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, Self
 
@@ -21,14 +20,17 @@ import msgspec
 from gossamer.live.addresses import is_loopback, split_address
 from gossamer.live.driver import LiveDriver, Tally
 from gossamer.live.limits import Limits
-from gossamer.live.messages import Codec, Gap, Message, Receipt, find_codec
+from gossamer.live.messages import Codec, Gap, Receipt, find_codec
+from gossamer.live.plans import Plan
+from gossamer.live.publisher import Publisher
 from gossamer.live.security import Security
 from gossamer.live.sockets import Sockets
 from gossamer.live.stacks import Stack, find_stack
-from gossamer.live.status import Histogram, LinkStatus, NodeStatus, TopicStatus
+from gossamer.live.status import NodeStatus, link_status, topic_status
 from gossamer.live.subscription import Slow, Subscription
+from gossamer.live.topics import Judge, Topic, Topics, Validator, check_topic
 from gossamer.model.values.errors import InputError
-from gossamer.model.values.ids import NodeId, Role, TopicId, identity
+from gossamer.model.values.ids import NodeId
 from gossamer.protocols.interface import (
     Deliver,
     Fact,
@@ -39,7 +41,6 @@ from gossamer.protocols.interface import (
     Started,
     Subscribe,
     Unsubscribe,
-    Validate,
     Validated,
 )
 from gossamer.protocols.record import Header
@@ -47,69 +48,8 @@ from gossamer.protocols.systems import make_machine
 
 log = logging.getLogger("gossamer.live")
 
-# Chosen: names of topics are short; what is longer is a mistake.
-TOPIC_BYTES_MAX = 255
 # Chosen: a publisher that never waits lets the loop turn after so many messages, so that links are read.
 TURN_EVERY = 64
-# Chosen: topics whose latencies are kept apart; those of any further topic are not.
-HISTOGRAMS_MAX = 10_000
-
-Verdict = Outcome | bool | None
-Validator = Callable[[Message], Verdict | Awaitable[Verdict]]
-
-
-class _Topic:
-    """What this node does with a topic."""
-
-    __slots__ = (
-        "id",
-        "is_held",
-        "latencies",
-        "name",
-        "payload_bytes",
-        "publishers",
-        "secret",
-        "subscriptions",
-        "validator",
-    )
-
-    def __init__(self, name: str, topic: TopicId, secret: bytes, payload_bytes: int) -> None:
-        self.name = name
-        self.id = topic
-        self.secret = secret
-        self.payload_bytes = payload_bytes
-        self.subscriptions: list[Subscription] = []
-        self.publishers = 0
-        self.validator: Validator | None = None
-        self.latencies: Histogram | None = None
-        # Whether the machine has been told of it.
-        self.is_held = False
-
-    @property
-    def role(self) -> int:
-        return (Role.FOLLOWS if self.subscriptions else 0) | (Role.PUBLISHES if self.publishers else 0)
-
-
-class Publisher:
-    """What `node.publisher` gives: while it is entered, the topic is part of the node's interest."""
-
-    def __init__(self, node: "Node", topic: str, codec: str | Codec) -> None:
-        self._node = node
-        self._topic = topic
-        self._codec = codec
-
-    async def __aenter__(self) -> Self:
-        """Join the topic's overlay without following it."""
-        self._node.open_publisher(self._topic)
-        return self
-
-    async def __aexit__(self, *exception: object) -> None:
-        """Leave it."""
-        self._node.close_publisher(self._topic)
-
-    async def publish(self, payload: Any, **options: Any) -> Receipt:
-        """See `Node.publish`."""
-        return await self._node.publish(self._topic, payload, codec=self._codec, **options)
 
 
 class Node:
@@ -132,7 +72,12 @@ class Node:
         rules: str | os.PathLike[str] | None = None,
         limits: Limits | None = None,
         record: str | os.PathLike[str] | None = None,
+        plan: str | os.PathLike[str] | None = None,
+        name: str = "",
+        addresses: Mapping[str, str] | None = None,
     ) -> None:
+        if (system == "planned") != (plan is not None):
+            raise InputError("system='planned' and plan=PATH go together, with name= this node's name in the plan")
         self._host, self._port = split_address(listen)
         for seed in seeds:
             split_address(seed)
@@ -144,20 +89,21 @@ class Node:
                 "`gossamer keys issue`), or say insecure=True where the network is trusted"
             )
         self._seeds = tuple(seeds)
+        self._plan = None if plan is None else Plan(plan, name, addresses or {})
+        self._looking: asyncio.Task[None] | None = None
         self._advertise = advertise
         self._stack: Stack = find_stack(system, settings, dissemination, dissemination_settings)
         self._limits = limits or Limits()
-        self._security = Security(keys, identity_file, signatures, rules, self._topic_name)
+        self._topics = Topics(self._stack.discloses, self._limits.payload_bytes)
+        self._judge = Judge(self._topics, self._settle)
+        self._security = Security(keys, identity_file, signatures, rules, self._topics.name_of)
         self.id: NodeId = self._security.node
         self._record_path = None if record is None else Path(record)
         self._record: BinaryIO | None = None
         self._address = ""
-        self._topics: dict[TopicId, _Topic] = {}
-        self._by_name: dict[str, _Topic] = {}
         # Topics that `publish` opened by itself.
         self._opened: dict[str, None] = {}
-        self._waiters: list[tuple[_Topic, int, asyncio.Future[None]]] = []
-        self._validations: set[asyncio.Task[None]] = set()
+        self._waiters: list[tuple[Topic, int, asyncio.Future[None]]] = []
         self._drops: Counter[str] = Counter()
         self._published = self._delivered = self._since_turn = 0
         self._driver: LiveDriver | None = None
@@ -204,23 +150,26 @@ class Node:
             self._on_fact,
             self._open_record(seed),
             self._on_deliver,
-            self._on_validate,
+            self._judge.ask,
             self._security.guard,
         )
         contacts = tuple(Peer(0, address.encode()) for address in self._seeds if address != self._address)
         self._driver.start(Started(contacts, joining=bool(contacts), address=self._address.encode()))
+        if self._plan is not None:
+            self._looking = asyncio.create_task(self._plan.look(sockets, self._on_planned))
         log.info("listening on %s", self._address, extra={"facts": {"address": self._address, "node": self.hex_id}})
 
     async def stop(self) -> None:
         """Leave in good order: neighbours are told, readers end."""
         if self._driver is None or self._sockets is None:
             return
-        for topic in list(self._topics.values()):
+        for topic in list(self._topics.by_id.values()):
             for subscription in list(topic.subscriptions):
                 subscription.close()
+        if self._looking is not None:
+            self._looking.cancel()
         self._driver.stop()
-        for task in self._validations:
-            task.cancel()
+        self._judge.stop()
         await self._sockets.closed()
         if self._record is not None:
             self._record.close()
@@ -255,29 +204,17 @@ class Node:
         `last` and `last_seconds` ask neighbours for what was published before; `own` also delivers what this node
         publishes; `secret` is what those who hold the topic share (StAN).
         """
-        self._check_topic(topic)
+        check_topic(topic)
         if slow not in ("block", "drop"):
             raise InputError(f"slow must be 'block' or 'drop', got {slow!r}")
         if last < 0 or last_seconds < 0 or (queue is not None and queue < 1):
             raise InputError("last and last_seconds must not be negative, and queue must be at least 1")
-        most = queue or self._limits.reader_messages
-        unseal = self._security.unseal
-        return Subscription(
-            self,
-            topic,
-            find_codec(codec),
-            unseal,
-            slow=slow,
-            own=own,
-            queue=most,
-            last=last,
-            last_seconds=last_seconds,
-            secret=secret,
-        )
+        most, unseal = queue or self._limits.reader_messages, self._security.unseal
+        return Subscription(self, topic, find_codec(codec), unseal, most, slow, own, last, last_seconds, secret)
 
     def publisher(self, topic: str, codec: str | Codec = "bytes") -> Publisher:
         """Publish on a topic without following it: enter the answer."""
-        self._check_topic(topic)
+        check_topic(topic)
         find_codec(codec)
         return Publisher(self, topic, codec)
 
@@ -286,7 +223,7 @@ class Node:
 
         It answers an Outcome, or True to accept and False to reject.
         """
-        state = self._hold(topic)
+        state = self._topics.hold(topic)
         state.validator = validator
         self._tell(state)
 
@@ -294,13 +231,13 @@ class Node:
         """Refuse messages of a topic with longer payloads, whoever publishes them."""
         if not 0 < payload_bytes <= self._limits.payload_bytes:
             raise InputError(f"payload_bytes must lie between 1 and {self._limits.payload_bytes}, got {payload_bytes}")
-        state = self._hold(topic)
+        state = self._topics.hold(topic)
         state.payload_bytes = payload_bytes
         self._tell(state)
 
     async def ready(self, topic: str, peers: int = 1, timeout: float = 10.0) -> None:
         """Wait until at least so many neighbours hold the topic too; TimeoutError if that takes too long."""
-        state = self._by_name.get(topic)
+        state = self._topics.by_name.get(topic)
         if state is None or not state.is_held:
             raise InputError(f"{topic!r} is neither followed nor opened by this node; subscribe to it first")
         if len(self._overlay.neighbours_on(state.id)) >= peers:
@@ -321,7 +258,7 @@ class Node:
 
     def peers(self, topic: str) -> list[str]:
         """The neighbours that hold a topic."""
-        state = self._by_name.get(topic)
+        state = self._topics.by_name.get(topic)
         return [] if state is None else [f"{node:016x}" for node in self._overlay.neighbours_on(state.id)]
 
     # Publishing.
@@ -343,9 +280,9 @@ class Node:
         """
         if self._sockets is None:
             raise InputError("start the node before you publish: async with gossamer.Node(...) as node")
-        state = self._by_name.get(topic) if type(topic) is str else None
+        state = self._topics.by_name.get(topic) if type(topic) is str else None
         if state is not None and state.is_held:
-            states: Sequence[_Topic] = (state,)
+            states: Sequence[Topic] = (state,)
         else:
             states = await self._ready_topics((topic,) if isinstance(topic, str) else tuple(topic), timeout)
             state = states[0]
@@ -371,7 +308,7 @@ class Node:
         refused = tuple((f"{node:016x}", reason) for node, reason in tally.refused) if tally.refused else ()
         return Receipt(state.name, tally.sequence, len(tally.queued), sent, refused)
 
-    def _publish(self, states: Sequence[_Topic], content: bytes, patient: bool) -> Tally:
+    def _publish(self, states: Sequence[Topic], content: bytes, patient: bool) -> Tally:
         driver = self._driver
         assert driver is not None
         first = states[0]
@@ -400,17 +337,17 @@ class Node:
                 sent += await link.emptied()
         return sent
 
-    async def _ready_topics(self, names: tuple[str, ...], timeout: float) -> list[_Topic]:
+    async def _ready_topics(self, names: tuple[str, ...], timeout: float) -> list[Topic]:
         if not names:
             raise InputError("publish needs at least one topic")
         found = []
         for name in dict.fromkeys(names):
-            state = self._by_name.get(name)
+            state = self._topics.by_name.get(name)
             if state is None or not state.is_held:
                 self.open_publisher(name)
                 self._opened[name] = None
                 await self.ready(name, 1, timeout)
-                state = self._by_name[name]
+                state = self._topics.by_name[name]
             found.append(state)
         return found
 
@@ -418,7 +355,7 @@ class Node:
 
     def open_subscription(self, subscription: Subscription) -> None:
         """A reader begins."""
-        state = self._hold(subscription.topic, subscription.secret)
+        state = self._topics.hold(subscription.topic, subscription.secret)
         was_followed = bool(state.subscriptions)
         state.subscriptions.append(subscription)
         if not was_followed or subscription.last or subscription.last_seconds:
@@ -426,7 +363,7 @@ class Node:
 
     def close_subscription(self, subscription: Subscription) -> None:
         """A reader is done."""
-        state = self._by_name.get(subscription.topic)
+        state = self._topics.by_name.get(subscription.topic)
         if state is not None and subscription in state.subscriptions:
             state.subscriptions.remove(subscription)
             if not state.subscriptions:
@@ -434,14 +371,14 @@ class Node:
 
     def open_publisher(self, topic: str) -> None:
         """A publisher begins."""
-        state = self._hold(topic)
+        state = self._topics.hold(topic)
         state.publishers += 1
         if state.publishers == 1:
             self._tell(state)
 
     def close_publisher(self, topic: str) -> None:
         """A publisher is done."""
-        state = self._by_name[topic]
+        state = self._topics.by_name[topic]
         state.publishers -= 1
         if not state.publishers:
             self._tell(state)
@@ -466,63 +403,39 @@ class Node:
         """Links, topics, coverage, queues and drops, as they are now."""
         if self._sockets is None or self._driver is None:
             raise InputError("the node has not been started")
-        counts = self._drops + self._sockets.counts + self._driver.counts
-        links = [
-            LinkStatus(
-                node=f"{link.node:016x}",
-                name=link.name,
-                address=link.address.decode(errors="replace"),
-                kept=kept,
-                queued_bytes=link.queued_bytes,
-                slow=link.is_slow,
-                frames_in=link.frames_in,
-                frames_out=link.frames_out,
-                bytes_in=link.bytes_in,
-                bytes_out=link.sent_bytes,
-            )
-            for link, kept in self._sockets.links()
-        ]
-        topics = [
-            TopicStatus(
-                topic=state.name,
-                follows=bool(state.subscriptions),
-                publishes=bool(state.publishers),
-                peers=len(self._overlay.neighbours_on(state.id)),
-                waiting=sum(subscription.waiting for subscription in state.subscriptions),
-                dropped=sum(subscription.dropped for subscription in state.subscriptions),
-                latencies=state.latencies,
-            )
-            for state in self._topics.values()
-        ]
         return NodeStatus(
             node=self.hex_id,
             address=self._address,
             stack=list(self._stack.names),
-            links=links,
-            topics=topics,
+            links=[link_status(link, kept) for link, kept in self._sockets.links()],
+            topics=[
+                topic_status(topic, len(self._overlay.neighbours_on(topic.id))) for topic in self._topics.by_id.values()
+            ],
             published=self._published,
             delivered=self._delivered,
-            counts=dict(sorted(counts.items())),
+            counts=dict(
+                sorted((self._drops + self._judge.counts + self._sockets.counts + self._driver.counts).items())
+            ),
         )
 
     # Called by the driver.
 
     def _on_deliver(self, action: Deliver) -> None:
         self._delivered += 1
-        state = self._topics.get(action.topic)
+        state = self._topics.by_id.get(action.topic)
         if state is not None:
             if state.latencies is not None and self._driver is not None:
                 state.latencies.add((self._driver.now_us - action.published_us) / 1e6)
             for subscription in state.subscriptions:
                 subscription.put(action)
         for topic in action.also:
-            for subscription in self._topics[topic].subscriptions if topic in self._topics else ():
+            for subscription in self._topics.by_id[topic].subscriptions if topic in self._topics.by_id else ():
                 subscription.put(action)
 
     def _on_fact(self, fact: Fact) -> None:
         if isinstance(fact, Lost):
             self._drops["messages lost: gap not filled"] += 1
-            state = self._topics.get(fact.topic)
+            state = self._topics.by_id.get(fact.topic)
             if state is not None:
                 gap = Gap(state.name, f"{fact.publisher:016x}", fact.after, fact.before)
                 for subscription in state.subscriptions:
@@ -530,46 +443,15 @@ class Node:
         elif self._waiters:
             self._look()
 
-    def _on_validate(self, action: Validate) -> None:
-        state = self._topics.get(action.topic)
-        assert self._driver is not None
-        # Later: the machine is answering another event just now.
-        asyncio.get_running_loop().call_soon(self._judge, state, action)
-
-    def _judge(self, state: _Topic | None, action: Validate) -> None:
-        if state is None or len(action.payload) > state.payload_bytes:
-            self._settle(action.ticket, Outcome.REJECT)
-            return
-        if state.validator is None:
-            self._settle(action.ticket, Outcome.ACCEPT)
-            return
-        publisher = f"{action.publisher:016x}"
-        message = Message(state.name, action.payload, publisher, action.sequence, 0, action.published_us / 1e6)
-        try:
-            verdict = state.validator(message)
-        except Exception:
-            log.exception("the validator of %s failed; the message is ignored", state.name)
-            verdict = Outcome.IGNORE
-        if isinstance(verdict, Awaitable):
-            task = asyncio.ensure_future(self._await_verdict(action.ticket, state.name, verdict))
-            self._validations.add(task)
-            task.add_done_callback(self._validations.discard)
-        else:
-            self._settle(action.ticket, _outcome(verdict))
-
-    async def _await_verdict(self, ticket: int, topic: str, verdict: Awaitable[Verdict]) -> None:
-        try:
-            outcome = _outcome(await verdict)
-        except Exception:
-            log.exception("the validator of %s failed; the message is ignored", topic)
-            outcome = Outcome.IGNORE
-        self._settle(ticket, outcome)
-
     def _settle(self, ticket: int, outcome: Outcome) -> None:
-        if outcome is not Outcome.ACCEPT:
-            self._drops[f"validator: {outcome.name.lower()}"] += 1
         if self._driver is not None:
             self._driver.give(Validated(ticket, int(outcome)))
+
+    def _on_planned(self, topics: frozenset[str]) -> None:
+        """A peer of the plan has been found."""
+        for name in topics & self._topics.by_name.keys():
+            if self._topics.by_name[name].is_held:
+                self._tell(self._topics.by_name[name])
 
     def _look(self) -> None:
         """Whether somebody's topic is ready."""
@@ -579,40 +461,7 @@ class Node:
 
     # Within.
 
-    def _topic_name(self, topic: TopicId) -> str | None:
-        state = self._topics.get(topic)
-        return None if state is None else state.name
-
-    def _check_topic(self, name: str) -> None:
-        if not isinstance(name, str) or not name:
-            raise InputError("a topic's name must be text, and not empty")
-        size = len(name.encode())
-        if size > TOPIC_BYTES_MAX:
-            raise InputError(f"a topic's name takes at most {TOPIC_BYTES_MAX} bytes, this one has {size}")
-
-    def _hold(self, name: str, secret: bytes = b"") -> _Topic:
-        self._check_topic(name)
-        state = self._by_name.get(name)
-        if state is not None:
-            if secret and secret != state.secret:
-                raise InputError(f"{name!r} is held with another secret")
-            return state
-        topic = self._topic_id(name, secret)
-        if topic in self._topics:
-            raise InputError(f"{name!r} and {self._topics[topic].name!r} have the same id; rename one of them")
-        state = _Topic(name, topic, secret, self._limits.payload_bytes)
-        if len(self._topics) < HISTOGRAMS_MAX:
-            state.latencies = Histogram()
-        self._by_name[name] = self._topics[topic] = state
-        return state
-
-    def _topic_id(self, name: str, secret: bytes) -> TopicId:
-        if self._stack.discloses:
-            return identity(name.encode())
-        # Nobody without the secret can tell the name from the token.
-        return identity(hmac.digest(secret or b"gossamer", name.encode(), "sha256"))
-
-    def _tell(self, state: _Topic, last: int = 0, last_us: int = 0) -> None:
+    def _tell(self, state: Topic, last: int = 0, last_us: int = 0) -> None:
         """Tell the machine what this node does with a topic now."""
         if self._driver is None:
             if state.role:
@@ -622,12 +471,12 @@ class Node:
         if not state.is_held:
             self._driver.give(Unsubscribe(state.id))
             if state.validator is None:
-                self._topics.pop(state.id, None)
-                self._by_name.pop(state.name, None)
+                self._topics.forget(state)
             return
         validates = state.validator is not None or state.payload_bytes < self._limits.payload_bytes
+        peers = () if self._plan is None else self._plan.peers_on(state.name)
         self._driver.give(
-            Subscribe(state.id, state.role, secret=state.secret, validates=validates, last=last, last_us=last_us)
+            Subscribe(state.id, state.role, peers, secret=state.secret, validates=validates, last=last, last_us=last_us)
         )
 
     def _open_record(self, seed: int) -> tuple[BinaryIO, Header] | None:
@@ -644,9 +493,3 @@ class Node:
             recovery={} if stack.recovers else None,
         )
         return self._record, header
-
-
-def _outcome(verdict: Verdict) -> Outcome:
-    if verdict is None or verdict is True:
-        return Outcome.ACCEPT
-    return Outcome.REJECT if verdict is False else Outcome(verdict)

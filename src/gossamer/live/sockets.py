@@ -31,6 +31,10 @@ STUCK_PATIENCE = 15
 STRANGER_PATIENCE = 6
 
 
+# What a node says that goes away, and not just from one link.
+LEAVING = "this node is leaving"
+
+
 class Tls:
     """Both contexts, how to read who is at the other end of a link, and how to say why there is none."""
 
@@ -66,7 +70,7 @@ class Sockets:
         self._links: dict[Link, None] = {}
         self._kept: dict[NodeId, None] = {}
         self._dials: dict[tuple[NodeId, bytes], list[bytes]] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[Link]] = set()
         # Slow links, and what had left over each at the last look, and since when it takes too little.
         self._slow: dict[Link, tuple[int, float]] = {}
         self._holds: set[str] = set()
@@ -108,7 +112,7 @@ class Sockets:
         for task in self._tasks:
             task.cancel()
         for link in list(self._links):
-            link.close("this node is leaving" if link.is_up else "")
+            link.close(LEAVING if link.is_up else "")
 
     async def closed(self, seconds: float = 1.0) -> None:
         """Wait until all links are gone; those that do not go are cut."""
@@ -203,7 +207,7 @@ class Sockets:
         if known is None or _opener(link, self.node) < _opener(known, self.node):
             self._by_node[link.node] = link
         if self._driver is None:
-            link.close("this node is leaving")
+            link.close(LEAVING)
             return
         if link.expected and link.expected != link.node:
             self.counts["another node answered"] += 1
@@ -244,7 +248,7 @@ class Sockets:
         if other is not None:
             self._by_node[link.node] = other
         elif self._driver is not None and self._kept.pop(link.node, 0) is None:
-            self._driver.peer_down(link.node)
+            self._driver.peer_down(link.node, link.hung_up)
 
     def on_refused(self, link: Link, reason: str) -> None:
         """A peer was turned away, or turned us away."""
@@ -277,7 +281,13 @@ class Sockets:
             waiting.append(frame)
         return None
 
-    async def _reach(self, node: NodeId, address: bytes, waiting: list[bytes]) -> None:
+    async def find(self, address: bytes) -> NodeId | None:
+        """Who listens at an address; None where nobody answers as a node of this network."""
+        self._dials.setdefault((0, address), [])
+        link = await self._reach(0, address, self._dials[0, address])
+        return link.node if link.is_up else None
+
+    async def _reach(self, node: NodeId, address: bytes, waiting: list[bytes]) -> Link:
         loop = asyncio.get_running_loop()
         link = Link(self, dialled=True, expected=node)
         try:
@@ -289,12 +299,13 @@ class Sockets:
         except (OSError, TimeoutError, UnicodeError, InputError, ssl.SSLError) as error:
             problem = self._words(error)
         finally:
-            del self._dials[node, address]
+            self._dials.pop((node, address), None)
         if problem is None and node in (0, link.node):
             for frame in waiting:
                 link.write(frame)
         else:
             self._on_unreached(node, address, problem, len(waiting))
+        return link
 
     def _words(self, error: Exception) -> str:
         if self._tls is not None and isinstance(error, ssl.SSLError | ConnectionResetError):
@@ -320,6 +331,7 @@ class Sockets:
         goodbye = _bye(body)
         if goodbye is not None:
             log.info("a peer ends its link: %s", goodbye, extra={"facts": {"peer": link.node, "reason": goodbye}})
+            link.hung_up = goodbye != LEAVING
             link.abort()
             return
         self.counts["frames that could not be read"] += 1

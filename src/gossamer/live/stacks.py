@@ -33,7 +33,12 @@ class Stack:
 # Live nodes learn of each other by Cyclon, and look for topics in parts more often than simulated ones: Chosen, so that a
 # topic that fell apart is whole again within seconds.
 _SETTINGS: Mapping[str, tuple[str, Mapping[str, object]]] = {
-    "spidercast": ("spidercast", {"membership": "cyclon", "mend_us": 2 * SECOND_US, "settle_us": 5 * SECOND_US}),
+    "spidercast": ("spidercast", {"membership": "cyclon", "mend_us": 2 * SECOND_US, "part_uncovered": True}),
+    # A plan connects every topic with few links. They stay; one other link covers a topic that lost its own.
+    "planned": (
+        "spidercast",
+        {"membership": "cyclon", "mend_us": 2 * SECOND_US, "greedy_coverage": 0, "random_coverage": 1},
+    ),
     "stan": ("stan", {"membership": "cyclon"}),
     # Chosen: six random links, as many as gossipsub keeps for each topic.
     "gossip": ("random", {"membership": "cyclon", "links": 6}),

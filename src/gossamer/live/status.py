@@ -1,9 +1,13 @@
 """What a node says of itself: a value for programs, text for Prometheus."""
 
 from bisect import bisect_left
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
+
+if TYPE_CHECKING:
+    from gossamer.live.links import Link
+    from gossamer.live.topics import Topic
 
 # Chosen: from a tenth of a millisecond to ten seconds, two steps a decade or so.
 BUCKETS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
@@ -65,6 +69,35 @@ class NodeStatus(Struct, frozen=True):
     def covered(self) -> int:
         """Topics with at least one neighbour that holds them too."""
         return sum(topic.peers > 0 for topic in self.topics)
+
+
+def link_status(link: "Link", kept: bool) -> LinkStatus:
+    """A link as it is now."""
+    return LinkStatus(
+        node=f"{link.node:016x}",
+        name=link.name,
+        address=link.address.decode(errors="replace"),
+        kept=kept,
+        queued_bytes=link.queued_bytes,
+        slow=link.is_slow,
+        frames_in=link.frames_in,
+        frames_out=link.frames_out,
+        bytes_in=link.bytes_in,
+        bytes_out=link.sent_bytes,
+    )
+
+
+def topic_status(topic: "Topic", peers: int) -> TopicStatus:
+    """A topic as it is now."""
+    return TopicStatus(
+        topic=topic.name,
+        follows=bool(topic.subscriptions),
+        publishes=bool(topic.publishers),
+        peers=peers,
+        waiting=sum(subscription.waiting for subscription in topic.subscriptions),
+        dropped=sum(subscription.dropped for subscription in topic.subscriptions),
+        latencies=topic.latencies,
+    )
 
 
 def prometheus(status: NodeStatus) -> str:

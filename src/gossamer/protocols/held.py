@@ -31,6 +31,7 @@ SEEN_MAX = 65_536
 JUDGED_MAX = 1_024
 JUDGED_BYTES_MAX = 8 * 2**20
 
+NOT_HELD = "sent a topic that this node does not hold"
 # Plain numbers: an enum's arithmetic costs more than all else here.
 FOLLOWS = int(Role.FOLLOWS)
 
@@ -202,7 +203,7 @@ class Held:
         """Whether a message may neither be delivered nor passed on; says why."""
         if data.topic not in self.roles and not (data.also and self.topics_of(data)):
             # An interest that has just changed, or a peer that does not care; never relayed, never delivered.
-            reason = "sent a topic that this node does not hold"
+            reason = NOT_HELD
         elif data.previous >= data.sequence or (
             data.also and any(previous >= data.sequence for _, previous in data.also)
         ):

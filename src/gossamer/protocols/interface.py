@@ -9,7 +9,7 @@ replays into a fresh machine, and a message is its own wire format.
 
 from collections.abc import Collection, Sequence
 from enum import IntEnum
-from typing import Annotated, Any, ClassVar, Protocol
+from typing import Annotated, Any, ClassVar, Protocol, runtime_checkable
 
 import msgspec
 
@@ -354,6 +354,7 @@ class InterestView(Protocol):
         ...
 
 
+@runtime_checkable
 class Overlay(Protocol):
     """What an overlay part offers those above it."""
 

@@ -9,6 +9,7 @@ order, before anything else happens.
 from collections.abc import Sequence
 
 from gossamer.model.values.errors import MachineMisuse
+from gossamer.model.values.ids import NodeId
 from gossamer.protocols.interface import (
     Action,
     Data,
@@ -16,6 +17,7 @@ from gossamer.protocols.interface import (
     Fact,
     MessageReceived,
     Observe,
+    Overlay,
     Part,
     PeerMisbehaved,
     Publish,
@@ -26,20 +28,28 @@ from gossamer.protocols.interface import (
 class NodeMachine:
     """One node's machine: routes events to parts and facts upwards."""
 
-    __slots__ = ("_levels_by_class", "_parts")
+    __slots__ = ("_heard", "_levels_by_class", "_parts")
 
     def __init__(self, parts: Sequence[Part]) -> None:
         self._parts = tuple(parts)
         self._levels_by_class = _levels_by_class(tuple(type(part) for part in parts))
+        # When each sender was last heard of, for a part that suspects the silent: it empties this.
+        self._heard: dict[NodeId, int] | None = next((part.heard for part in parts if hasattr(part, "heard")), None)
 
     @property
-    def overlay(self):
-        return next(part for part in self._parts if hasattr(part, "neighbours_on"))
+    def overlay(self) -> Overlay:
+        """The part that knows who holds a topic; for those who look, not for those who decide."""
+        found: list[Overlay] = [part for part in self._parts if isinstance(part, Overlay)]
+        if not found:
+            raise MachineMisuse("no part of this node knows which neighbours hold a topic")
+        return found[0]
 
     def handle(self, event: Event, now_us: int) -> Sequence[Action]:
         """The machine contract (`interface.Machine`). The commonest event first."""
         out: list[Action] = []
         if type(event) is MessageReceived:
+            if self._heard is not None:
+                self._heard[event.sender] = now_us
             level = self._levels_by_class.get(type(event.message))
             if level is None:
                 # Differs: no paper says what to do with a message of another system; we observe and drop it.

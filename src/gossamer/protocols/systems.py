@@ -20,7 +20,7 @@ from gossamer.protocols.held import Held
 from gossamer.protocols.history import History
 from gossamer.protocols.interest_exchange import InterestExchange
 from gossamer.protocols.interest_table import InterestTable
-from gossamer.protocols.interface import InterestView, Machine, Part, Timer
+from gossamer.protocols.interface import InterestView, Part, Timer
 from gossamer.protocols.node import NodeMachine
 from gossamer.protocols.planned import (
     GmParameters,
@@ -152,8 +152,8 @@ def _spidercast(
         node,
         adaptive=parameters.adaptive,
         drop_when_stuck=parameters.drop_when_stuck,
+        part_uncovered=parameters.part_uncovered,
         mend_us=parameters.mend_us,
-        settle_us=parameters.settle_us,
     )
     return (*below, part)
 
@@ -351,7 +351,7 @@ def make_machine(
     dissemination: str | None = None,
     settings: Mapping[str, object] | None = None,
     recovery: Mapping[str, object] | None = None,
-) -> Machine:
+) -> NodeMachine:
     """A node's machine: the system's parts, the dissemination above them, and recovery on top where it has settings."""
     if system.parts is None:
         raise InputError(f"{system.name} is planned centrally: it can be built, and has no node to run or simulate")

@@ -12,13 +12,13 @@ each link once; copies of it that were not needed say nothing about one tree, so
 """
 
 from collections.abc import Sequence
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta
 
 from gossamer.model.values.ids import NodeId, TopicId
 from gossamer.model.values.time import MILLISECOND_US
-from gossamer.protocols.held import Held, recast
+from gossamer.protocols.held import NOT_HELD, Held, recast
 from gossamer.protocols.history import History, Name
 from gossamer.protocols.interface import (
     NOTHING,
@@ -41,9 +41,10 @@ from gossamer.protocols.interface import (
     TimerFired,
     Unsubscribe,
     Validated,
+    Value,
 )
 
-# Chosen: names are gathered for so long, so that under load a lazy link carries few frames. Mending begins that much later.
+# Chosen: names of all topics are gathered for so long, so that a lazy link carries few frames. Mending begins that much later.
 ANNOUNCE_EVERY_US = 100 * MILLISECOND_US
 # Chosen: several hops of a slow network; a message that was announced is given so long to come over the tree.
 MISSING_AFTER_US = 500 * MILLISECOND_US
@@ -66,11 +67,18 @@ class TreeData(Data, frozen=True, array_like=True, gc=False, tag="tree_data"):
     """Application data on its way along a tree."""
 
 
-class Announce(Message, frozen=True, array_like=True, gc=False, tag="tree_announce"):
-    """I have these messages (publisher, sequence), should you miss one."""
+class Named(Value, frozen=True, array_like=True, gc=False):
+    """The name of a message on a topic."""
 
     topic: TopicId
-    names: Names
+    publisher: NodeId
+    sequence: int
+
+
+class Announce(Message, frozen=True, array_like=True, gc=False, tag="tree_announce"):
+    """I have these messages, on topics that we share, should you miss one."""
+
+    names: Annotated[tuple[Named, ...], Meta(max_length=NAMES_MAX)]
 
 
 class Graft(Message, frozen=True, array_like=True, gc=False, tag="tree_graft"):
@@ -110,7 +118,6 @@ class Tree:
 
     __slots__ = (
         "_gathered",
-        "_gathered_count",
         "_held",
         "_history",
         "_lazy",
@@ -132,9 +139,8 @@ class Tree:
         self._history: History = self._held.history
         # By topic: neighbours who get names only. All others get messages.
         self._lazy: dict[TopicId, dict[NodeId, None]] = {}
-        # By topic: names to announce, and to whom.
-        self._gathered: dict[TopicId, list[tuple[Name, tuple[NodeId, ...]]]] = {}
-        self._gathered_count = 0
+        # Names to announce, and to whom.
+        self._gathered: list[tuple[Named, tuple[NodeId, ...]]] = []
         self._missing: dict[Name, Missing] = {}
         # Whether a timer looks after what is missing.
         self._looking = False
@@ -162,7 +168,7 @@ class Tree:
                 self._held.set_interest(event)
                 if isinstance(event, Unsubscribe):
                     self._lazy.pop(event.topic, None)
-                    self._gathered_count -= len(self._gathered.pop(event.topic, ()))
+                    self._gathered = [row for row in self._gathered if row[0].topic != event.topic]
         return NOTHING
 
     def learn(self, fact: Fact, now_us: int, out: list[Action]) -> Sequence[Fact]:
@@ -172,18 +178,15 @@ class Tree:
                 lazy.pop(fact.node, None)
         return NOTHING
 
-    def _on_control(self, sender: NodeId, message: Message, now_us: int, out: list[Action]) -> None:
-        topic: TopicId = message.topic  # type: ignore[attr-defined]
-        if topic not in self._held.roles:
-            out.append(Observe(PeerMisbehaved(sender, "sent a topic that this node does not hold")))
-            return
-        match message:
-            case Announce():
-                self._on_announce(sender, message, now_us, out)
-            case Graft():
-                self._on_graft(sender, message, out)
-            case Prune():
-                self._make_lazy(topic, sender)
+    def _on_control(self, sender: NodeId, message: Any, now_us: int, out: list[Action]) -> None:
+        if type(message) is Announce:
+            self._on_announce(sender, message, now_us, out)
+        elif message.topic not in self._held.roles:
+            out.append(Observe(PeerMisbehaved(sender, NOT_HELD)))
+        elif type(message) is Graft:
+            self._on_graft(sender, message, out)
+        else:
+            self._make_lazy(message.topic, sender)
 
     def _make_lazy(self, topic: TopicId, node: NodeId) -> None:
         # Of neighbours only: what others send must not make this grow.
@@ -227,7 +230,7 @@ class Tree:
             eager = tuple([node for node in neighbours if node != came_from and node not in lazy])
             told = tuple([node for node in neighbours if node != came_from and node in lazy])
             if told:
-                self._gather(topic, (data.publisher, data.sequence), told, now_us, out)
+                self._gather(topic, data, told, now_us, out)
         else:
             eager = tuple([node for node in neighbours if node != came_from])
         if eager:
@@ -247,46 +250,45 @@ class Tree:
             out.append(Send(tuple(sorted(eager)), data))
         for node, topic in lazy.items():
             if node not in eager and node != came_from:
-                self._gather(topic, (data.publisher, data.sequence), (node,), now_us, out)
+                self._gather(topic, data, (node,), now_us, out)
 
     # Announcing.
 
-    def _gather(self, topic: TopicId, name: Name, told: tuple[NodeId, ...], now_us: int, out: list[Action]) -> None:
-        if not self._gathered_count:
+    def _gather(self, topic: TopicId, data: Data, told: tuple[NodeId, ...], now_us: int, out: list[Action]) -> None:
+        if not self._gathered:
             out.append(SetTimer(now_us + ANNOUNCE_EVERY_US, AnnounceDue()))
-        self._gathered.setdefault(topic, []).append((name, told))
-        self._gathered_count += 1
-        if self._gathered_count >= GATHERED_MAX:
+        self._gathered.append((Named(topic, data.publisher, data.sequence), told))
+        if len(self._gathered) >= GATHERED_MAX:
             self._announce(out)
 
     def _announce(self, out: list[Action]) -> None:
-        for topic, gathered in self._gathered.items():
-            names: dict[NodeId, list[Name]] = {}
-            for name, told in gathered:
-                for node in told:
-                    names.setdefault(node, []).append(name)
-            # Neighbours that are told the same share a frame: it is encoded once.
-            alike: dict[tuple[Name, ...], list[NodeId]] = {}
-            for node, mine in names.items():
-                for place in range(0, len(mine), NAMES_MAX):
-                    alike.setdefault(tuple(mine[place : place + NAMES_MAX]), []).append(node)
-            out.extend(Send(tuple(nodes), Announce(topic, some)) for some, nodes in alike.items())
-        self._gathered = {}
-        self._gathered_count = 0
+        names: dict[NodeId, list[Named]] = {}
+        for name, told in self._gathered:
+            for node in told:
+                names.setdefault(node, []).append(name)
+        self._gathered = []
+        for node, mine in names.items():
+            for place in range(0, len(mine), NAMES_MAX):
+                out.append(Send((node,), Announce(tuple(mine[place : place + NAMES_MAX]))))
 
     def _on_announce(self, sender: NodeId, message: Announce, now_us: int, out: list[Action]) -> None:
-        for publisher, sequence in message.names:
-            if self._held.knows(publisher, sequence):
-                continue
-            missing = self._missing.get((publisher, sequence))
-            if missing is None:
-                if len(self._missing) >= MISSING_MAX:
-                    del self._missing[next(iter(self._missing))]
-                due_us = now_us + MISSING_AFTER_US
-                self._missing[publisher, sequence] = Missing(message.topic, sender, due_us)
-                self._look_at(due_us, out)
-            elif sender not in missing.announcers and len(missing.announcers) < ANNOUNCERS_MAX:
-                missing.announcers.append(sender)
+        strange = False
+        for named in message.names:
+            name = (named.publisher, named.sequence)
+            if named.topic not in self._held.roles:
+                strange = True
+            elif not self._held.knows(*name):
+                missing = self._missing.get(name)
+                if missing is None:
+                    if len(self._missing) >= MISSING_MAX:
+                        del self._missing[next(iter(self._missing))]
+                    due_us = now_us + MISSING_AFTER_US
+                    self._missing[name] = Missing(named.topic, sender, due_us)
+                    self._look_at(due_us, out)
+                elif sender not in missing.announcers and len(missing.announcers) < ANNOUNCERS_MAX:
+                    missing.announcers.append(sender)
+        if strange:
+            out.append(Observe(PeerMisbehaved(sender, NOT_HELD)))
 
     # Mending.
 

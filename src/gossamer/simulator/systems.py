@@ -45,6 +45,8 @@ class SimulatedSystem:
 
 def spidercast_numbers(parameters: SpiderCastParameters) -> SpiderCastNumbers:
     """SpiderCast's parameters for its kernel."""
+    if parameters.part_uncovered:
+        raise InputError("part_uncovered has no kernel; use --engine event")
     if parameters.ties == "near":
         raise InputError("ties=near needs links with latencies; use --engine event")
     return SpiderCastNumbers(

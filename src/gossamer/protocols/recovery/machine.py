@@ -197,8 +197,9 @@ class Recovery:
                 if not catch_up.add(fact) or catch_up.complete:
                     self._end_catch_up(topic, now_us, out)
                 return
-        streams = [self._stream_of(fact, topic, now_us, out) for topic in topics]
-        if any(data.sequence <= stream.delivered for stream in streams):
+        found = [self._stream_of(fact, topic, now_us, out) for topic in topics]
+        streams = [stream for stream in found if stream.delivered < data.sequence]
+        if not streams:
             out.append(Observe(Late(data.topic, data.publisher, data.sequence)))
             return
         for stream in streams:
@@ -260,10 +261,13 @@ class Recovery:
                 continue
             data = fact.data
             streams = [stream] if not data.also else self._streams_of(data)
-            if any(one.delivered >= data.sequence for one in streams):
-                # A topic was let go of and taken up again meanwhile, and is further.
+            if stream.delivered >= previous_on(data, stream.topic) and any(
+                one.delivered >= data.sequence for one in streams
+            ):
+                # Another of its topics is further: to deliver it would break the order there.
                 stream.take()
                 self._load.remove(fact)
+                stream.delivered = max(stream.delivered, data.sequence)
                 out.append(Observe(Late(stream.topic, data.publisher, data.sequence)))
                 continue
             if any(
@@ -304,13 +308,16 @@ class Recovery:
         elif stream.gap_us is None:
             if not self._gaps.room(suspect):
                 stream.told = 0
-                if stream.order:
+                while stream.order and not stream.open:
                     self._give_up(stream, now_us, out)
             else:
                 self._open_gap(stream, suspect, now_us, out)
         elif stream.order and stream.due_us > now_us + self._parameters.ask_again_us:
             # A neighbour's word has been borne out by a message.
             self._time_gap(stream, now_us + self._parameters.gap_after_us, out)
+        elif not stream.asked and len(stream.order) > self._parameters.waiting // 8:
+            # At this rate there is no time to wait.
+            self._ask_next(stream, out)
 
     def _open_gap(self, stream: Stream, suspect: NodeId, now_us: int, out: list[Action]) -> None:
         self._gaps.open(stream, suspect, now_us)

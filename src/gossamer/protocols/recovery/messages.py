@@ -55,12 +55,12 @@ class RecoveryParameters(Struct, frozen=True, kw_only=True):
         Meta(
             ge=1,
             le=1_000,
-            description="Chosen: 6. How often each is told: words get lost, and links break seconds before it shows",
+            description="Chosen: 6. They are told twice, and again after so many rounds: a link may break seconds before it shows",
         ),
     ] = 6
     waiting: Annotated[
-        int, Meta(ge=1, description="Chosen: 1,024. Messages of one publisher on one topic that wait behind a gap")
-    ] = 1_024
+        int, Meta(ge=1, description="Chosen: 4,096. Messages of one publisher on one topic that wait behind a gap")
+    ] = 4_096
     waiting_bytes: Annotated[
         int,
         Meta(ge=1, description="Chosen: 8 MiB. All messages that wait behind gaps; one neighbour's may be a quarter"),

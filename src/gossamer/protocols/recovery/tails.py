@@ -1,4 +1,8 @@
-"""Telling neighbours of the last messages that are new here, a few times each, and nothing once all is quiet."""
+"""Telling neighbours of the last messages that are new here, three times each, and nothing once all is quiet.
+
+Twice at once, as words get lost; and once more when some rounds have passed, as a link may be broken for a while before
+it shows.
+"""
 
 from collections.abc import Mapping
 
@@ -46,17 +50,19 @@ class Tails:
         if self._newcomers:
             for topic, followed in topics.items():
                 if followed.streams:
-                    nodes = [node for node in self._overlay.neighbours_on(topic) if node in self._newcomers]
+                    known = self._overlay.neighbours_on(topic)
+                    nodes = [node for node in known if self._tells(self._newcomers.get(node, 0))]
                     for stream in followed.streams.values():
                         _add(stream, nodes, tails)
         neighbours: dict[TopicId, list[NodeId]] = {}
         changed = [stream for stream in self._changed if stream.untold]
         for stream in changed:
             topic = stream.topic
-            if topic not in neighbours:
-                known = self._overlay.neighbours_on(topic)
-                neighbours[topic] = [node for node in known if node not in self._newcomers]
-            _add(stream, neighbours[topic], tails)
+            if self._tells(stream.untold):
+                if topic not in neighbours:
+                    known = self._overlay.neighbours_on(topic)
+                    neighbours[topic] = [node for node in known if not self._tells(self._newcomers.get(node, 0))]
+                _add(stream, neighbours[topic], tails)
             stream.untold -= 1
         self._changed = [stream for stream in changed if stream.untold]
         self._newcomers = {node: left - 1 for node, left in self._newcomers.items() if left > 1}
@@ -65,6 +71,10 @@ class Tails:
                 out.append(Send((node,), Have(tuple(mine[place : place + TAILS_MAX]))))
         if self._changed or self._newcomers:
             self._time(now_us, out)
+
+    def _tells(self, left: int) -> bool:
+        """Whether it is told in a round, by how many are left: in the first two and in the last."""
+        return left == 1 or left > max(self._rounds - 2, 0)
 
     def _time(self, now_us: int, out: list[Action]) -> None:
         if not self._timed:

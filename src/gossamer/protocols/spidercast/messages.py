@@ -99,19 +99,17 @@ class SpiderCastParameters(Timing, frozen=True, kw_only=True):
             description="Chosen: 15 s. Between looks for topics in two parts, which get a bridge; 0: never, as in the paper",
         ),
     ] = 15 * SECOND_US
-    settle_us: Annotated[
-        int,
-        Meta(
-            ge=0,
-            le=PERIOD_US_MAX,
-            description="Chosen: 0 (simulations start with views); live nodes 5 s. For so long after its start a node that "
-            "still learns who there is covers each topic once only",
-        ),
-    ] = 0
     drop_when_stuck: Annotated[
         bool,
         Meta(description="Chosen: yes. A node at L_max that is under-covered may drop a redundant neighbour"),
     ] = True
+    part_uncovered: Annotated[
+        bool,
+        Meta(
+            description="Chosen: no, as in the paper; live nodes: yes. A node with a topic that nobody can cover parts from "
+            "redundant neighbours all the same (event engine only)"
+        ),
+    ] = False
 
     def problem(self) -> str | None:
         """What is wrong with the parameters together, if anything."""
@@ -232,7 +230,3 @@ class HeartbeatDue(Timer, frozen=True, array_like=True, gc=False, tag="spidercas
 
 class MendDue(Timer, frozen=True, array_like=True, gc=False, tag="spidercast_mend"):
     """Look for topics in two parts."""
-
-
-class SettleDue(Timer, frozen=True, array_like=True, gc=False, tag="spidercast_settle"):
-    """The node has heard of others for long enough to choose well."""

@@ -18,6 +18,7 @@ from collections.abc import Collection, Sequence
 from gossamer.model.values.ids import NodeId, TopicId
 from gossamer.protocols.interest_exchange import PART_TOPICS
 from gossamer.protocols.interface import InterestView, Peer
+from gossamer.protocols.spidercast.messages import Connect, Task
 from gossamer.protocols.spidercast.task import NeighbourTask
 
 # Chosen: 16 links, more than the diameter of any topic of 100,000 nodes with three neighbours each. Farther roots are
@@ -142,3 +143,9 @@ class Roots:
     def lowest(self, topic: TopicId) -> tuple[NodeId, int, int]:
         """(lowest id heard of, links away, looks that it was the node itself)."""
         return (*self._roots[topic], self._alone[topic])
+
+
+def may_be_bridge(message: Connect, interest: Collection[TopicId]) -> bool:
+    """Only the random task has bridges, and only over a topic; any other would be a place that is never given up."""
+    shares = any(topic in interest for topic in message.interest) or message.count > len(message.interest)
+    return message.is_bridge and message.task == Task.RANDOM and shares

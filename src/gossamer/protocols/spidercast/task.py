@@ -3,12 +3,12 @@
 A task knows coverage, not messages or time. The machine asks it what to do and tells it what happened.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import IntEnum
 
 from gossamer.model.values.draw import ITEM_FACTOR, MASK, finish
 from gossamer.model.values.ids import NodeId, TopicId
-from gossamer.protocols.interface import Peer
+from gossamer.protocols.interface import InterestView, Peer
 
 # Paper: "If its degree is lower than its number of subscriptions and K_r <= 3" (3.3.1).
 ADAPTIVE_COVERAGE_MAX = 3
@@ -71,6 +71,7 @@ class NeighbourTask:
         "_interest",
         "_just_covered",
         "_uncovered_count",
+        "counts_uncovered",
         "coverage",
         "margin",
         "neighbours",
@@ -78,8 +79,10 @@ class NeighbourTask:
         "target",
     )
 
-    def __init__(self, rule: Rule, coverage: int, margin: int) -> None:
+    def __init__(self, rule: Rule, coverage: int, margin: int, counts_uncovered: bool = False) -> None:
         self.rule = rule
+        # Whether one who holds a topic that is under-covered as it is counts as missed too.
+        self.counts_uncovered = counts_uncovered
         # K; for the rivals the number of links wanted.
         self.coverage = coverage
         self.margin = margin
@@ -117,7 +120,10 @@ class NeighbourTask:
     def under_covered_without(self, node: NodeId) -> int:
         """CALCKUNCOVERED over all neighbours but one."""
         if self.rule <= Rule.COVER_AT_RANDOM:
-            return self._uncovered_count + len(self._just_covered.intersection(self.neighbours[node].shared))
+            shared = self.neighbours[node].shared
+            if self.counts_uncovered:
+                return self._uncovered_count + sum([self._cover[topic] <= self.coverage for topic in shared])
+            return self._uncovered_count + len(self._just_covered.intersection(shared))
         return max(self.coverage - len(self.neighbours) + 1, 0)
 
     def uncovered_topics(self) -> list[TopicId]:
@@ -127,9 +133,32 @@ class NeighbourTask:
         """
         return [topic for topic in self._interest if self._cover[topic] < self.coverage]
 
-    def raise_coverage(self, coverage: int) -> None:
-        """K becomes this."""
-        self.coverage = coverage
+    def next_coverage_node(
+        self, view: InterestView, interest: Sequence[TopicId], exclude: Collection[NodeId], key: int
+    ) -> Peer | None:
+        """NEXTGREEDYCOVERAGENODE, NEXTRANDOMCOVERAGENODE (Figure 5), and those of the rivals (3.9.1)."""
+        match self.rule:
+            case Rule.COVER_GREEDILY:
+                return view.best_cover(self.uncovered_topics(), exclude, key)
+            case Rule.COVER_AT_RANDOM:
+                return view.random_cover(self.uncovered_topics(), exclude, key)
+            case Rule.COUNT_SIMILAR:
+                return view.best_cover(interest, exclude, key)
+            case Rule.COUNT_RANDOM:
+                return view.random_peer(exclude, key)
+
+    def silent(self, since_us: int, heard: Mapping[NodeId, int]) -> list[NodeId]:
+        """Neighbours who have said nothing since then.
+
+        Differs: whatever they say is a sign of life, not heartbeats alone, which come late behind many messages.
+        """
+        for node, neighbour in self.neighbours.items():
+            neighbour.heard_us = max(neighbour.heard_us, heard.get(node, 0))
+        return [node for node, neighbour in self.neighbours.items() if neighbour.heard_us < since_us]
+
+    def raise_coverage(self) -> None:
+        """K := K + 1, for the adaptive K_r."""
+        self.coverage += 1
         self._uncovered_count, self._just_covered = 0, set()
         for topic, count in self._cover.items():
             self._note(topic, count)
@@ -266,10 +295,12 @@ class Asking:
     One redirect is enough: a node asks one peer at a time, and tries where it was sent before it asks another.
     """
 
-    __slots__ = ("is_bridge", "open_peer", "open_until_us", "quarantined", "redirect", "told")
+    __slots__ = ("given", "is_bridge", "open_peer", "open_until_us", "quarantined", "redirect", "told")
 
     def __init__(self) -> None:
         self.redirect: Peer | None = None
+        # Whom the application knows, to be asked before anybody else for a link that stays.
+        self.given: dict[NodeId, Peer] = {}
         self.quarantined: dict[NodeId, int] = {}
         self.open_peer: NodeId | None = None
         self.open_until_us = 0
@@ -288,6 +319,13 @@ class Asking:
             return False
         self.open_peer = None
         return True
+
+    def take_given(self, task: NeighbourTask, now_us: int) -> Peer | None:
+        """One of those the application knows who is no neighbour yet, unless an answer is awaited."""
+        if self.open_peer is not None and now_us < self.open_until_us:
+            return None
+        peer = self.given.pop(next(iter(self.given)))
+        return None if peer.node in task.neighbours else peer
 
     def take_redirect(self, me: NodeId, task: NeighbourTask) -> Peer | None:
         """The redirect candidate, if it is still one; it is used up."""

@@ -1,0 +1,101 @@
+"""Nodes that start from a plan keep its links, and mend them when a peer is gone."""
+
+import asyncio
+import json
+from contextlib import AsyncExitStack
+
+import pytest
+
+from gossamer import InputError, Node
+from tests.live.conftest import until
+from tests.live.test_node import take
+
+# A chain through "all", and a pair in "pair".
+LINKS = {("n0", "n1"), ("n1", "n2"), ("n2", "n3"), ("n3", "n4")}
+PLAN = {
+    name: {
+        "topics": ["all", *(["pair"] if name in ("n0", "n1") else [])],
+        "peers": [other for link in LINKS if name in link for other in link if other != name],
+    }
+    for name in ("n0", "n1", "n2", "n3", "n4")
+}
+
+
+def free_ports(count):
+    import socket
+
+    sockets = [socket.socket() for _ in range(count)]
+    for each in sockets:
+        each.bind(("127.0.0.1", 0))
+    ports = [each.getsockname()[1] for each in sockets]
+    for each in sockets:
+        each.close()
+    return ports
+
+
+async def start(stack, path, names, addresses):
+    """Nodes of a plan by name, each following its topics; the plan's first is everybody's seed."""
+    nodes = {}
+    for name in names:
+        node = Node(addresses[name], [addresses["n0"]], system="planned", plan=path, name=name, addresses=addresses)
+        nodes[name] = await stack.enter_async_context(node)
+        for topic in PLAN[name]["topics"]:
+            await stack.enter_async_context(node.subscribe(topic))
+    return nodes
+
+
+def links_of(nodes):
+    place = {node.hex_id: name for name, node in nodes.items()}
+    return {
+        tuple(sorted((name, place[link.node])))
+        for name, node in nodes.items()
+        for link in node.status().links
+        if link.kept and link.node in place
+    }
+
+
+def test_a_network_starts_with_the_links_of_its_plan_and_mends_them(tmp_path):
+    (path := tmp_path / "peers.json").write_text(json.dumps(PLAN))
+
+    async def scenario():
+        addresses = {name: f"127.0.0.1:{port}" for name, port in zip(PLAN, free_ports(5), strict=True)}
+        async with AsyncExitStack() as stack:
+            # The last of the plan come first: who is not up yet is waited for.
+            nodes = await start(stack, path, ("n4", "n3", "n2", "n1", "n0"), addresses)
+            await until(lambda: links_of(nodes) >= LINKS)
+            planned = links_of(nodes)
+            await nodes.pop("n2").stop()
+            async with nodes["n4"].subscribe("all") as messages:
+                async with asyncio.timeout(20):
+                    while not messages.waiting:
+                        await nodes["n0"].publish("all", b"x")
+                        await asyncio.sleep(0.05)
+                return planned, (await take(messages, 1))[0].payload
+
+    planned, payload = asyncio.run(scenario())
+    assert planned == LINKS
+    assert payload == b"x"
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "sentence"),
+    [
+        (None, {}, "cannot read the plan"),
+        ("[]", {}, "is not a plan that"),
+        (json.dumps(PLAN), {"name": "n9"}, "has no node 'n9'"),
+        (json.dumps(PLAN), {"name": "n0"}, "'n1' has no address"),
+    ],
+)
+def test_what_is_wrong_with_a_plan_is_said_in_a_sentence(tmp_path, content, options, sentence):
+    path = tmp_path / "peers.json"
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(InputError, match=sentence):
+        Node(system="planned", plan=path, **options)
+
+
+def test_a_plan_and_the_system_that_takes_it_go_together(tmp_path):
+    with pytest.raises(InputError, match="go together"):
+        Node(system="planned")
+    with pytest.raises(InputError, match="go together"):
+        Node(plan=tmp_path)
