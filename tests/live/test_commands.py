@@ -181,6 +181,7 @@ WRONG = {
     "an unknown system": (("node", "--system", "spidrcast"), "not 'spidrcast'"),
     "an unknown parameter": (("node", "--set", "greedy=1"), "has no parameter 'greedy'"),
     "an unknown dissemination": (("node", "--dissemination", "pigeon"), "no dissemination 'pigeon'"),
+    "a plan that is not there": (("node", "--system", "planned", "--plan", "nowhere"), "cannot read the plan nowhere"),
     "keys that are not there": (("node", "--keys", "nowhere"), "nowhere"),
     "an open address without keys": (("node", "--listen", "0.0.0.0:0"), "can be reached from other machines"),
     "a topic without a name": (("node", "--follow", ""), "must be text, and not empty"),

@@ -64,6 +64,10 @@ def node(
     record: Annotated[
         str | None, typer.Option(metavar="FILE", help="Keep every event and action for `gossamer replay`.")
     ] = None,
+    plan: Annotated[
+        str | None, typer.Option(metavar="FILE", help="With --system planned: the peers.json of `gossamer plan`.")
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="This node's name in the plan.")] = None,
     metrics: Annotated[
         str | None, typer.Option(metavar="HOST:PORT", help="Serve /metrics, /status and /healthz there.")
     ] = None,
@@ -95,6 +99,8 @@ def node(
         rules=rules,
         identity_file=identity_file,
         record=record,
+        plan=plan,
+        name=name,
         metrics=metrics,
     )
     handler = log_to(sys.stderr, shape.value)
