@@ -34,13 +34,15 @@ def data(topic=7, sequence=1, publisher=1):
 
 
 def breaches(*steps, header=HEADER):
-    """What an audit says of node 1, told and answering so."""
+    """What an audit says of node 1, told and answering so, and of node 2, which did nothing."""
     content = records.encode_header(header)
     for at_us, (event, *actions) in enumerate(steps):
         content += records.encode_step(at_us, 1, event, actions)
     audit = Audit()
-    found, read = records.read_record(io.BytesIO(content))
-    assert len(list(audit.read(found, read))) == len(steps)
+    other = records.encode_header(header) + records.encode_step(0, 2, Started(), ())
+    for record, count in ((content, len(steps)), (other, 1)):
+        found, read = records.read_record(io.BytesIO(record))
+        assert len(list(audit.read(found, read))) == count
     assert audit.findings.breach_count == len(audit.findings.breaches)
     return [breach.split(" us ")[1] for breach in audit.findings.breaches]
 
@@ -70,10 +72,12 @@ def test_data_to_somebody_else_is_caught():
 def test_data_on_a_topic_that_is_not_held_is_caught_at_both_ends():
     came = (MessageReceived(2, data(topic=8)), Send((2,), data(topic=8)))
     assert breaches(START, HOLD, came) == [
-        "got message 1 of 1 from 2 and never held its topic",
         "sent message 1 of 1 without holding its topic",
+        "got message 1 of 1 from 2 and never held its topic",
     ]
     assert not breaches(START, HOLD, came, header=GOSSIP)
+    # What somebody without a record sent proves nothing about anybody.
+    assert not breaches(START, HOLD, (MessageReceived(99, data(topic=8)),))
     # It was under way when the topic was let go of: no fault of anybody's, but it must not go on.
     late = (MessageReceived(2, data()), Send((2,), data()))
     assert breaches(START, HOLD, LET_GO, late) == ["sent message 1 of 1 without holding its topic"]

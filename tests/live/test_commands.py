@@ -1,5 +1,6 @@
 """The commands of live nodes, as processes: signals, pipes, exit codes."""
 
+import asyncio
 import json
 import signal
 import socket
@@ -9,6 +10,8 @@ import time
 from contextlib import contextmanager
 
 import pytest
+
+from gossamer.live.http import fetch_status
 
 COMMAND = [sys.executable, "-m", "gossamer"]
 QUICK = ("--set", "heartbeat_us=200000", "--set", "period_us=20000", "--set", "connect_timeout_us=200000")
@@ -55,10 +58,7 @@ def until(condition):
 
 def holders(metrics):
     """How many neighbours hold the first topic of a node."""
-    code, out, _ = run("status", metrics, "--json")
-    assert code == 0
-    (found,) = json.loads(out)["nodes"]
-    return found["topics"][0]["peers"]
+    return asyncio.run(fetch_status(metrics)).topics[0].peers
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -70,6 +70,34 @@ def test_a_node_leaves_in_good_order_on_a_signal(number):
         out, log = process.communicate(timeout=SECONDS)
     assert (process.returncode, out) == (0, "")
     assert [json.loads(line)["message"] for line in log.splitlines()] == ["leaving", "left"]
+
+
+STUBBORN = """
+import asyncio
+from gossamer.live.signals import asked_to_stop
+async def main():
+    with asked_to_stop() as asked:
+        print("runs", flush=True)
+        await asked.wait()
+        print("was asked", flush=True)
+        await asyncio.sleep(60)
+asyncio.run(main())
+"""
+
+
+def test_a_second_signal_ends_a_node_at_once():
+    with subprocess.Popen([sys.executable, "-c", STUBBORN], stdout=subprocess.PIPE, text=True) as process:
+        for line in ("runs\n", "was asked\n"):
+            assert process.stdout.readline() == line
+            process.send_signal(signal.SIGTERM)
+        assert process.wait(SECONDS) == 128 + signal.SIGTERM
+
+
+def test_a_reader_says_while_no_seed_answers():
+    with running("sub", "t", "--seed", "127.0.0.1:1") as reader:
+        assert "warning no seed has answered; still trying 127.0.0.1:1" in reader.stderr.readline()
+        reader.send_signal(signal.SIGINT)
+        assert reader.wait(SECONDS) == 0
 
 
 def test_lines_of_stdin_reach_a_node_that_prints_and_one_that_subscribes():
@@ -153,6 +181,7 @@ WRONG = {
     "an unknown system": (("node", "--system", "spidrcast"), "not 'spidrcast'"),
     "an unknown parameter": (("node", "--set", "greedy=1"), "has no parameter 'greedy'"),
     "an unknown dissemination": (("node", "--dissemination", "pigeon"), "no dissemination 'pigeon'"),
+    "a plan that is not there": (("node", "--system", "planned", "--plan", "nowhere"), "cannot read the plan nowhere"),
     "keys that are not there": (("node", "--keys", "nowhere"), "nowhere"),
     "an open address without keys": (("node", "--listen", "0.0.0.0:0"), "can be reached from other machines"),
     "a topic without a name": (("node", "--follow", ""), "must be text, and not empty"),

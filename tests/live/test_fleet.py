@@ -124,7 +124,7 @@ def test_a_network_carries_its_traffic_and_leaves_records_and_no_process(tmp_pat
 
 
 def test_a_network_loses_some_nodes_and_nothing_else(tmp_path):
-    arguments = (*UP, "--rate", "100", "--seconds", "4", "--kill", "0.34", "--settle", "1", "--json")
+    arguments = (*UP, "--rate", "100", "--seconds", "3", "--kill", "0.34", "--settle", "0.7", "--json")
     done = subprocess.run(arguments, capture_output=True, text=True, timeout=120, check=False)
     found = json.loads(done.stdout)
     assert found["killed"] == 2

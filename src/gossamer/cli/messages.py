@@ -2,11 +2,12 @@
 
 import asyncio
 import base64
+import logging
 import os
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from contextlib import AsyncExitStack, contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
@@ -137,7 +138,8 @@ def pub(
         rules=rules,
         identity_file=identity_file,
     )
-    refused = asyncio.run(_publish(found, topic, payload, rate, count, timeout, json))
+    with _warnings():
+        refused = asyncio.run(_publish(found, topic, payload, rate, count, timeout, json))
     if refused:
         raise typer.Exit(1)
 
@@ -183,7 +185,21 @@ def sub(
         rules=rules,
         identity_file=identity_file,
     )
-    asyncio.run(_follow(found, list(dict.fromkeys(topics)), last, last_seconds, count, json))
+    with _warnings():
+        asyncio.run(_follow(found, list(dict.fromkeys(topics)), last, last_seconds, count, json))
+
+
+@contextmanager
+def _warnings() -> Iterator[None]:
+    """What goes wrong on the network is said on standard error; what goes well is not."""
+    from gossamer.live.logs import log_to
+
+    logger = logging.getLogger("gossamer.live")
+    handler = log_to(sys.stderr, "text", logging.WARNING)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
 
 
 def _need_seeds(seeds: Sequence[str] | None) -> None:
@@ -252,6 +268,7 @@ async def _lines(payload: str | None, count: int | None) -> AsyncIterator[bytes]
 async def _follow(
     settings: "NodeSettings", topics: Sequence[str], last: int, last_seconds: float, count: int | None, json: bool
 ) -> None:
+    from gossamer.live.logs import complain_while_alone
     from gossamer.live.signals import asked_to_stop, first_of
 
     def line(message: "Message") -> bytes:
@@ -261,7 +278,7 @@ async def _follow(
     printer = Printer(as_json if json else line, count)
     with asked_to_stop() as asked:
         async with settings.node() as node, AsyncExitStack() as open_things:
-            works: list[Coroutine[Any, Any, object]] = [asked.wait()]
+            works: list[Coroutine[Any, Any, object]] = [asked.wait(), complain_while_alone(node, settings.seeds)]
             for topic in topics:
                 subscription = node.subscribe(topic, last=last, last_seconds=last_seconds)
                 await open_things.enter_async_context(subscription)

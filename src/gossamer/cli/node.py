@@ -28,15 +28,10 @@ from gossamer.cli.live_options import (
 from gossamer.cli.options import Settings
 
 if TYPE_CHECKING:
-    from gossamer.live.node import Node
     from gossamer.live.settings import NodeSettings
     from gossamer.live.subscription import Subscription
 
 log = logging.getLogger("gossamer.live")
-
-# Chosen: a seed on the same network answers within this; from then on it is said less and less often.
-FIRST_COMPLAINT_SECONDS = 3.0
-COMPLAINT_SECONDS_MAX = 300.0
 
 
 class LogFormat(StrEnum):
@@ -69,6 +64,10 @@ def node(
     record: Annotated[
         str | None, typer.Option(metavar="FILE", help="Keep every event and action for `gossamer replay`.")
     ] = None,
+    plan: Annotated[
+        str | None, typer.Option(metavar="FILE", help="With --system planned: the peers.json of `gossamer plan`.")
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="This node's name in the plan.")] = None,
     metrics: Annotated[
         str | None, typer.Option(metavar="HOST:PORT", help="Serve /metrics, /status and /healthz there.")
     ] = None,
@@ -100,6 +99,8 @@ def node(
         rules=rules,
         identity_file=identity_file,
         record=record,
+        plan=plan,
+        name=name,
         metrics=metrics,
     )
     handler = log_to(sys.stderr, shape.value)
@@ -113,6 +114,7 @@ async def _run(settings: "NodeSettings", prints: bool) -> None:
     from gossamer.cli.messages import Printer, as_json
     from gossamer.live.addresses import split_address
     from gossamer.live.http import serve_status
+    from gossamer.live.logs import complain_while_alone
     from gossamer.live.signals import asked_to_stop, first_of
 
     with asked_to_stop() as asked:
@@ -131,7 +133,7 @@ async def _run(settings: "NodeSettings", prints: bool) -> None:
             for publisher in publishers:
                 await open_things.enter_async_context(publisher)
             printer = Printer(as_json)
-            works: list[Coroutine[Any, Any, object]] = [asked.wait(), _complain(node, settings.seeds)]
+            works: list[Coroutine[Any, Any, object]] = [asked.wait(), complain_while_alone(node, settings.seeds)]
             for subscription in subscriptions:
                 await open_things.enter_async_context(subscription)
                 works.append(printer.pass_on(subscription) if prints else _discard(subscription))
@@ -144,16 +146,3 @@ async def _discard(subscription: "Subscription") -> None:
     """Read and forget: the node follows the topic to relay it."""
     async for _ in subscription:
         pass
-
-
-async def _complain(node: "Node", seeds: tuple[str, ...]) -> None:
-    """Say so while no seed answers; the node tries them for as long as it takes."""
-    wait = FIRST_COMPLAINT_SECONDS
-    while True:
-        await asyncio.sleep(wait)
-        if not seeds or node.status().links:
-            wait = FIRST_COMPLAINT_SECONDS
-            continue
-        where = ", ".join(seeds)
-        log.warning("no seed has answered; still trying %s", where, extra={"facts": {"seeds": list(seeds)}})
-        wait = min(2 * wait, COMPLAINT_SECONDS_MAX)

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 # Chosen: asked at the same time.
 AT_ONCE = 32
+# Chosen: silent nodes that are named.
+NAMED = 5
 
 
 def status(
@@ -50,7 +52,8 @@ def status(
     elif found:
         _show(found)
     if silent:
-        raise GossamerError("; ".join(silent))
+        others = f"; nor do {len(silent) - NAMED} others answer" if len(silent) > NAMED else ""
+        raise GossamerError("; ".join(silent[:NAMED]) + others)
 
 
 async def _ask(addresses: list[str], timeout: float) -> "list[NodeStatus | PeerError]":

@@ -3,6 +3,7 @@
 import asyncio
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -103,10 +104,12 @@ def up(
     if json:
         print_json(found)
     else:
-        phases = found.pop("phases")
+        phases, reasons = found.pop("phases"), found.pop("reasons")
         print_facts(f"{nodes} nodes, {topics} topics, {found['messages_published']:,} messages", found)
         for phase in phases if kill else ():
             print_facts(f"published {phase.pop('name')}", phase)
+        if reasons:
+            print_facts("What was dropped, refused or went wrong", reasons)
     bad = ("topics_parted", "missing", "twice", "out_of_order", "died")
     if any(found[name] for name in bad):
         raise typer.Exit(1)
@@ -246,6 +249,7 @@ def _summary(
 ) -> dict[str, Any]:
     links = [each.links for each in counts.values()] or [0]
     frames, sent_bytes = sum(each.frames for each in counts.values()), sum(each.bytes for each in counts.values())
+    reasons = sum((Counter(each.reasons) for each in counts.values()), Counter())
     rss = [each.rss_bytes / 1e6 for each in counts.values()] or [0.0]
     return {
         "seconds_to_start": round(seconds_to_start, 2),
@@ -272,6 +276,7 @@ def _summary(
         "killed": len(fleet.killed),
         "died": len(fleet.died),
         "missing_examples": count.examples,
+        "reasons": dict(sorted(reasons.items())),
         "phases": [
             {"name": phase.name, "published": phase.published, "expected": phase.expected, "missing": phase.missing}
             for phase in count.phases

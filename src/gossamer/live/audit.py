@@ -2,7 +2,7 @@
 
 Data (any subclass of `Data`, also inside messages that carry several) may be sent only to a node that is the sender's neighbour at
 that time, and only on a topic that the sender holds then; it may come only to a node that held one of its topics at some
-time before (it may have let go of it while the frame was under way). No message is delivered twice to a node, or to one that
+time before (it may have let go of it while the frame was under way), where the record of who sent it is there too. No message is delivered twice to a node, or to one that
 does not follow its topic, and those of one publisher on one topic come in order. Gossip relays through nodes without the topic and
 in no order, by its paper: there only neighbours and deliveries are looked at. Each node's record is judged by its own clock alone.
 """
@@ -49,6 +49,8 @@ class Findings(Struct):
     data_sent: int = 0
     data_received: int = 0
     deliveries: int = 0
+    # Data that came from a node without a record here and should not have: nobody's fault that could be proved.
+    unproved: int = 0
     breach_count: int = 0
     breaches: list[str] = []
 
@@ -72,6 +74,8 @@ class Audit:
     def __init__(self) -> None:
         self.findings = Findings()
         self._seen: set[NodeId] = set()
+        # What came from nodes whose records have not been read, and should not have.
+        self._pending: dict[NodeId, list[str]] = {}
 
     def read(self, header: Header, steps: Iterable[Step]) -> Iterator[Step]:
         """Pass the steps of one record on, and judge each."""
@@ -84,6 +88,10 @@ class Audit:
             self._judge(step, nodes, exempt)
         self._seen |= nodes.keys()
         self.findings.nodes = len(self._seen)
+        for sender in [sender for sender in self._pending if sender in self._seen]:
+            for breach in self._pending.pop(sender):
+                self._breach(breach)
+        self.findings.unproved = sum(map(len, self._pending.values()))
 
     def _judge(self, step: Step, nodes: dict[NodeId, _Node], exempt: bool) -> None:
         try:
@@ -101,7 +109,8 @@ class Audit:
             for data in data_in(event.message):
                 self.findings.data_received += 1
                 if not exempt and not any(topic in node.held_once for topic in topics_of(data)):
-                    self._breach(step, f"got {_name(data)} from {event.sender:x} and never held its topic")
+                    what = _told(step, f"got {_name(data)} from {event.sender:x} and never held its topic")
+                    self._pending.setdefault(event.sender, []).append(what)
         for place, action in enumerate(actions):
             if isinstance(action, Send):
                 self._judge_send(step, node, action, actions[place:], exempt)
@@ -120,29 +129,29 @@ class Audit:
         for data in data_in(message):
             self.findings.data_sent += len(action.to)
             if not exempt and not any(topic in node.roles for topic in topics_of(data)):
-                self._breach(step, f"sent {_name(data)} without holding its topic")
+                self._breach(_told(step, f"sent {_name(data)} without holding its topic"))
             for receiver in action.to:
                 if receiver not in node.neighbours and not _becomes_neighbour(receiver, later):
-                    self._breach(step, f"sent {_name(data)} to {receiver:x}, which is not its neighbour")
+                    self._breach(_told(step, f"sent {_name(data)} to {receiver:x}, which is not its neighbour"))
 
     def _judge_delivery(self, step: Step, node: _Node, action: Deliver, exempt: bool) -> None:
         self.findings.deliveries += 1
         name = f"message {action.sequence} of {action.publisher:x}"
         for topic in (action.topic, *action.also):
             if not node.roles.get(topic, 0) & Role.FOLLOWS:
-                self._breach(step, f"delivered {name} on a topic that it does not follow")
+                self._breach(_told(step, f"delivered {name} on a topic that it does not follow"))
             key = (topic, action.publisher, action.sequence)
             if key in node.delivered:
-                self._breach(step, f"delivered {name} twice")
+                self._breach(_told(step, f"delivered {name} twice"))
             node.delivered.add(key)
             if not exempt and action.sequence < node.latest.get((topic, action.publisher), 0):
-                self._breach(step, f"delivered {name} after a later one")
+                self._breach(_told(step, f"delivered {name} after a later one"))
             node.latest[topic, action.publisher] = action.sequence
 
-    def _breach(self, step: Step, what: str) -> None:
+    def _breach(self, told: str) -> None:
         self.findings.breach_count += 1
         if len(self.findings.breaches) < TOLD_MAX:
-            self.findings.breaches.append(f"node {step.node:x} at {step.at_us} us {what}")
+            self.findings.breaches.append(told)
 
 
 def audit_records(paths: Iterable[Path]) -> list[str]:
@@ -170,6 +179,10 @@ def data_in(message: Any) -> Iterator[Data]:
 def topics_of(data: Data) -> tuple[TopicId, ...]:
     """All topics of a message: who holds one of them has a right to it."""
     return (data.topic, *(topic for topic, _ in data.also))
+
+
+def _told(step: Step, what: str) -> str:
+    return f"node {step.node:x} at {step.at_us} us {what}"
 
 
 def _name(data: Data) -> str:

@@ -3,16 +3,25 @@
 Code of this room logs a sentence, and `extra={"facts": {...}}` for what a program would look for.
 """
 
+import asyncio
 import json
 import logging
 import time
+from collections.abc import Sequence
 from typing import Literal, TextIO
+
+from gossamer.live.node import Node
+
+log = logging.getLogger("gossamer.live")
 
 Format = Literal["json", "text"]
 # Chosen: the same line of a peer that is tried again and again is said so often, and then with how often it was left out.
 REPEAT_SECONDS = 30.0
 # Chosen: lines that are remembered for that.
 REMEMBERED_MAX = 1_000
+# Chosen: a seed on the same network answers within this; from then on it is said less and less often.
+FIRST_COMPLAINT_SECONDS = 3.0
+COMPLAINT_SECONDS_MAX = 300.0
 
 
 class Lines(logging.Formatter):
@@ -65,11 +74,23 @@ class Seldom(logging.Filter):
 
 def log_to(stream: TextIO, shape: Format, level: int = logging.INFO) -> logging.Handler:
     """Send this room's log to a stream; answers the handler, for who wants to take it away again."""
-    logger = logging.getLogger("gossamer.live")
     handler = logging.StreamHandler(stream)
     handler.setFormatter(Lines(shape))
     handler.addFilter(Seldom())
-    logger.addHandler(handler)
-    logger.setLevel(level)
-    logger.propagate = False
+    log.addHandler(handler)
+    log.setLevel(level)
+    log.propagate = False
     return handler
+
+
+async def complain_while_alone(node: Node, seeds: Sequence[str]) -> None:
+    """Say so while no seed answers; the node tries them for as long as it takes. Never ends by itself."""
+    wait = FIRST_COMPLAINT_SECONDS
+    while True:
+        await asyncio.sleep(wait)
+        if not seeds or node.status().links:
+            wait = FIRST_COMPLAINT_SECONDS
+            continue
+        where = ", ".join(seeds)
+        log.warning("no seed has answered; still trying %s", where, extra={"facts": {"seeds": list(seeds)}})
+        wait = min(2 * wait, COMPLAINT_SECONDS_MAX)

@@ -14,7 +14,7 @@ from gossamer.live.node import Node
 from gossamer.model.values.errors import InputError
 
 # Values of these keys are paths: in a file they are taken from the file's own folder.
-_PATHS = ("keys", "identity_file", "rules", "record")
+_PATHS = ("keys", "identity_file", "rules", "record", "plan")
 
 
 class NodeSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -37,6 +37,10 @@ class NodeSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     rules: str | None = None
     identity_file: str | None = None
     record: str | None = None
+    # For system="planned": the peers.json of `gossamer plan`, this node's name in it, and where the named nodes are.
+    plan: str | None = None
+    name: str = ""
+    addresses: dict[str, str] | None = None
     # Where to serve status and metrics; nowhere by default.
     metrics: str | None = None
     limits: Limits = field(default_factory=Limits)
@@ -58,6 +62,9 @@ class NodeSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             rules=self.rules,
             limits=self.limits,
             record=self.record,
+            plan=self.plan,
+            name=self.name,
+            addresses=self.addresses,
         )
 
 

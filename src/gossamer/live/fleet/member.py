@@ -78,6 +78,8 @@ class Counts(Struct, frozen=True):
     bytes: int
     rss_bytes: int
     cpu_seconds: float
+    # What was dropped, refused or went wrong.
+    reasons: dict[str, int]
 
 
 class Order(Struct, frozen=True):
@@ -131,7 +133,8 @@ class Member:
 
     def counts(self) -> Counts:
         """See `Counts`."""
-        links = self._node.status().links
+        status = self._node.status()
+        links = status.links
         return Counts(
             tuple(self._published),
             dict(self._delivered),
@@ -141,6 +144,7 @@ class Member:
             bytes=sum(link.bytes_out for link in links),
             rss_bytes=_rss_bytes(),
             cpu_seconds=time.process_time(),
+            reasons=status.counts,
         )
 
     def peers(self) -> list[list[str]]:
