@@ -6,15 +6,18 @@ publisher its address, then, told to go, what it sent; a subscriber that it is r
 
 import asyncio
 import json
-import resource
 import struct
 import sys
+import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 TOPIC = "bench/topic"
 _NUMBER = struct.Struct(">QQ")
+# So long without a message, and the rest will not come.
+QUIET_SECONDS = 10.0
 
 
 def say(**facts: Any) -> None:
@@ -28,44 +31,75 @@ def payload(number: int, size: int) -> bytes:
 
 
 class Reader:
-    """Counts what comes: missing, twice, out of order, and how long it took."""
+    """Counts what comes: missing, twice, out of order, and how long it took.
+
+    Where messages are lost, a thread notices the silence and reports what there is.
+    """
 
     def __init__(self, settings: dict[str, Any]) -> None:
         self.count = settings["count"]
         self.is_paced = settings["rate"] > 0
-        self.seen = 0
-        self.next = 0
+        self.has_come = bytearray(self.count)
+        self.missing = self.count
+        self.twice = 0
         self.disordered = 0
         self.latencies: list[int] = []
-        self.began = self.ended = self.cpu = 0.0
+        self.began = self.cpu = 0.0
+        self._next = 0
+        self._is_reported = False
+        threading.Thread(target=self._watch, daemon=True).start()
 
     def take(self, content: bytes) -> bool:
-        """One message; says whether it was the last."""
+        """One message; says whether all have come."""
         number, sent = _NUMBER.unpack_from(content)
-        if not self.seen:
-            self.began, self.cpu = time.perf_counter(), time.process_time()
-        self.disordered += number != self.next
-        self.next = number + 1
-        self.seen += 1
+        if self.has_come[number]:
+            self.twice += 1
+            return False
+        if self.missing == self.count:
+            # From when it was sent: what waits in buffers for a subscriber that has no turn is time as well.
+            self.began, self.cpu = sent / 1e9, time.process_time()
+        self.has_come[number] = 1
+        self.missing -= 1
+        # A gap is missing, not out of order: only what comes after a later one is.
+        if number < self._next:
+            self.disordered += 1
+        else:
+            self._next = number + 1
         if self.is_paced:
             self.latencies.append(time.time_ns() - sent)
-        return bool(self.next >= self.count)
+        return not self.missing
+
+    def _watch(self) -> None:
+        before = self.count
+        while self.missing == self.count or self.missing != before:
+            before = self.missing
+            time.sleep(QUIET_SECONDS)
+        self.report()
 
     def report(self, **more: Any) -> None:
-        """What was received."""
-        seconds = time.perf_counter() - self.began
+        """What was received; said once."""
+        if self._is_reported:
+            return
+        self._is_reported = True
+        seconds = time.time() - self.began
         ordered = sorted(self.latencies) or [0]
         say(
-            received=self.seen,
-            missing=self.count - self.seen,
+            missing=self.missing,
+            twice=self.twice,
             disordered=self.disordered,
             seconds=seconds,
             cpu_seconds=time.process_time() - self.cpu,
             p50_ms=ordered[len(ordered) // 2] / 1e6,
             p99_ms=ordered[int(len(ordered) * 0.99)] / 1e6,
-            rss_mb=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+            rss_mb=_peak_mb(),
             **more,
         )
+
+
+def _peak_mb() -> float:
+    """The most memory held; not `ru_maxrss`, which begins with that of the process that started this one."""
+    status = Path("/proc/self/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0]) / 1024
 
 
 async def wait_for_go() -> None:
@@ -173,6 +207,8 @@ async def zmq_publisher(settings: dict[str, Any]) -> None:
 
     socket = zmq.Context().socket(zmq.XPUB)
     socket.setsockopt(zmq.XPUB_NODROP, 1)
+    # Says every subscription, not only the first of a topic, so that all can be waited for.
+    socket.setsockopt(zmq.XPUB_VERBOSE, 1)
     port = socket.bind_to_random_port("tcp://127.0.0.1")
     say(address=f"127.0.0.1:{port}")
     for _ in range(settings["subscribers"]):
@@ -238,8 +274,6 @@ async def zenoh_publisher(settings: dict[str, Any]) -> None:
 
 async def zenoh_subscriber(settings: dict[str, Any]) -> None:
     """eclipse-zenoh: a peer with a callback."""
-    import threading
-
     import zenoh
 
     result = Reader(settings)

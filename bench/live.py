@@ -3,14 +3,18 @@
 Rivals come from the extra `rivals` (`make bench-live` installs it); one that is not installed is left out and named.
 """
 
+import asyncio
 import json
 import subprocess
 import sys
+import threading
 import time
+from contextlib import AsyncExitStack
 from importlib.util import find_spec
 from typing import Any
 
 from bench.report import show
+from gossamer import Node
 
 MODULES = {"gossamer": "gossamer", "asyncio": "asyncio", "pyzmq": "zmq", "zenoh": "zenoh", "libp2p": "libp2p"}
 # Messages for each measurement, by how fast a contender is known to be.
@@ -18,6 +22,11 @@ COUNTS = {1: 200_000, 10: 40_000}
 SLOW_COUNTS = {1: 2_000, 10: 300}
 RATE = 100
 PACED = 500
+# A measurement that takes longer has not finished.
+LIMIT_SECONDS = 120.0
+SHARED = (1, 40)
+SHARED_COUNT = 4_000
+SHARED_RATE = 1_000
 
 
 def run() -> None:
@@ -27,6 +36,7 @@ def run() -> None:
     note = f"Not installed here, and left out: {', '.join(absent)} (make bench-live)." if absent else ""
     _throughput(present, note)
     _latency(present)
+    _shared_link()
     _start()
 
 
@@ -36,11 +46,11 @@ def _throughput(names: list[str], note: str) -> None:
         for size in (100, 1024):
             for name in names:
                 counts = SLOW_COUNTS if name == "libp2p" else COUNTS
-                results = _measure(name, subscribers, size, counts[subscribers], 0)
-                rows.append([f"1 to {subscribers}", f"{size:,}", name, *_rates(results, counts[subscribers])])
+                results = measure(name, subscribers, size, counts[subscribers], 0)
+                rows.append([str(subscribers), f"{size:,}", name, *rates(results, counts[subscribers])])
     show(
-        "Lossless rate: messages a second at each subscriber, as fast as they go, on this machine's loopback",
-        ["publisher to subscribers", "bytes", "what", "messages/s", "missing", "out of order", "CPU us/message, all"],
+        "Lossless rate: messages a second at each subscriber, as fast as they go, loopback, one run",
+        ["1 to", "bytes", "what", "messages/s", "missing", "twice", "out of order", "CPU us/message, all"],
         rows,
         f"Wanted of gossamer at 100 bytes: 100,000 (1 to 1) and 20,000 (1 to 10). {note}",
     )
@@ -49,15 +59,60 @@ def _throughput(names: list[str], note: str) -> None:
 def _latency(names: list[str]) -> None:
     rows = []
     for name in names:
-        results = _measure(name, 1, 100, PACED, RATE)
+        results = measure(name, 1, 100, PACED, RATE)
+        if results is None:
+            rows.append([name, "did not finish", "", "", ""])
+            continue
         found = results["subscribers"][0]
-        rows.append([name, f"{found['p50_ms']:.3f}", f"{found['p99_ms']:.3f}", f"{found['rss_mb']:.0f}"])
+        figures = [f"{found['p50_ms']:.3f}", f"{found['p99_ms']:.3f}", f"{found['rss_mb']:.0f}"]
+        rows.append([name, *figures, f"{found['missing']:,}"])
     show(
         f"Latency at {RATE} messages a second, 1 to 1, 100 bytes; memory of the subscriber's process",
-        ["what", "p50 ms", "p99 ms", "MB"],
+        ["what", "p50 ms", "p99 ms", "MB", "missing"],
         rows,
         "Wanted of gossamer: p50 under 0.5 ms, p99 under 3 ms, under 45 MB.",
     )
+
+
+def _shared_link() -> None:
+    """Bytes are the same in one process as in two, so both nodes are here."""
+    found = {topics: asyncio.run(_cost(topics)) for topics in SHARED}
+    one, many = found[SHARED[0]][1], found[SHARED[-1]][1]
+    show(
+        f"Bytes on the wire (both ways, all that is said) where topics share a link, 100-byte payloads, {SHARED_RATE:,}/s",
+        ["topics", "links", "bytes until ready", "bytes/message"],
+        [[str(topics), str(links), f"{before:,}", f"{each:.1f}"] for topics, (links, before, each) in found.items()],
+        f"{SHARED[-1]} links of one topic each would be {SHARED[-1]} handshakes and {SHARED[-1] * one:,} bytes until "
+        f"ready, not 1 and {many:,}; with TLS, {SHARED[-1]} TLS handshakes more.",
+    )
+
+
+async def _cost(topics: int) -> tuple[int, int, float]:
+    """Links of the subscriber, bytes until all topics are ready, and then bytes for each message."""
+    names = [f"bench/{number}" for number in range(topics)]
+    async with AsyncExitStack() as stack:
+        one = await stack.enter_async_context(Node())
+        other = await stack.enter_async_context(Node(seeds=[one.address]))
+        for name in names:
+            await stack.enter_async_context(one.publisher(name))
+            await stack.enter_async_context(other.subscribe(name))
+        for name in names:
+            await one.ready(name)
+            await other.ready(name)
+        before = _bytes_in(one, other)
+        began = time.perf_counter()
+        for number in range(SHARED_COUNT):
+            await asyncio.sleep(max(0.0, began + number / SHARED_RATE - time.perf_counter()))
+            await one.publish(names[number % topics], b"." * 100)
+        async with asyncio.timeout(LIMIT_SECONDS):
+            while other.status().delivered < SHARED_COUNT:
+                await asyncio.sleep(0.01)
+        links = sum(link.kept for link in other.status().links)
+        return links, before, (_bytes_in(one, other) - before) / SHARED_COUNT
+
+
+def _bytes_in(*nodes: Node) -> int:
+    return sum(link.bytes_in for node in nodes for link in node.status().links)
 
 
 def _start() -> None:
@@ -78,27 +133,36 @@ def _start() -> None:
     )
 
 
-def _rates(results: dict[str, Any], count: int) -> list[str]:
+def rates(results: dict[str, Any] | None, count: int) -> list[str]:
+    """A row's figures; no rate where messages are missing."""
+    if results is None:
+        return ["did not finish", "", "", "", ""]
     found = results["subscribers"]
+    missing = sum(each["missing"] for each in found)
     slowest = max(each["seconds"] for each in found)
     cpu = results["publisher"]["cpu_seconds"] + sum(each["cpu_seconds"] for each in found)
     return [
-        f"{(count - 1) / slowest:,.0f}",
-        f"{sum(each['missing'] for each in found):,}",
+        "did not finish" if missing else f"{(count - 1) / slowest:,.0f}",
+        f"{missing:,}",
+        f"{sum(each['twice'] for each in found):,}",
         f"{sum(each['disordered'] for each in found):,}",
         f"{cpu / count * 1e6:,.1f}",
     ]
 
 
-def _measure(name: str, subscribers: int, size: int, count: int, rate: int) -> dict[str, Any]:
-    """One publisher, some subscribers, each a process."""
+def measure(name: str, subscribers: int, size: int, count: int, rate: int) -> dict[str, Any] | None:
+    """One publisher, some subscribers, each a process; nothing where they do not finish."""
     settings = {"size": size, "count": count, "rate": rate, "subscribers": subscribers}
     publisher = _start_one(name, "publisher", settings)
     processes = [publisher]
+    # The end of a process is the end of its lines, which `_read` takes for not finished.
+    limit = threading.Timer(LIMIT_SECONDS, _kill, [processes])
+    limit.start()
     try:
         address = _read(publisher)["address"]
-        others = [_start_one(name, "subscriber", {**settings, "address": address}) for _ in range(subscribers)]
-        processes += others
+        for _ in range(subscribers):
+            processes.append(_start_one(name, "subscriber", {**settings, "address": address}))
+        others = processes[1:]
         for other in others:
             _read(other)
         time.sleep(1.0)
@@ -108,10 +172,18 @@ def _measure(name: str, subscribers: int, size: int, count: int, rate: int) -> d
         for process in processes:
             _go(process)
         return {"publisher": sent, "subscribers": received}
+    except EOFError:
+        return None
     finally:
+        limit.cancel()
+        _kill(processes)
         for process in processes:
-            process.kill()
             process.wait()
+
+
+def _kill(processes: list[subprocess.Popen[str]]) -> None:
+    for process in processes:
+        process.kill()
 
 
 def _start_one(name: str, role: str, settings: dict[str, Any]) -> subprocess.Popen[str]:
@@ -125,7 +197,7 @@ def _read(process: subprocess.Popen[str]) -> dict[str, Any]:
         if line.startswith("{"):
             answer: dict[str, Any] = json.loads(line)
             return answer
-    sys.exit("a process of the benchmark has ended early; see above")
+    raise EOFError
 
 
 def _go(process: subprocess.Popen[str]) -> None:
