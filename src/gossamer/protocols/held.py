@@ -100,8 +100,9 @@ class Held:
         self._most = most
         self._discloses = discloses
         self._sequence = 0
-        # A set to look into and a queue to forget by: the front of a dict that loses its first entries is slow to find.
-        self._names: set[tuple[NodeId, int]] = set()
+        # Names and who first brought each, and a queue to forget by: the front of a dict that loses its first entries is
+        # slow to find.
+        self._names: dict[tuple[NodeId, int], NodeId] = {}
         self._order: deque[tuple[NodeId, int]] = deque()
         self._previous: dict[TopicId, int] = {}
         self._validated: dict[TopicId, None] = {}
@@ -143,17 +144,21 @@ class Held:
         """Whether a message is remembered."""
         return (publisher, sequence) in self._names
 
-    def add(self, publisher: NodeId, sequence: int) -> bool:
-        """Remember a message; says whether it was new."""
+    def add(self, publisher: NodeId, sequence: int, sender: NodeId = 0) -> bool:
+        """Remember a message and who brought it; says whether it was new."""
         name = (publisher, sequence)
         names = self._names
         if name in names:
             return False
-        names.add(name)
+        names[name] = sender
         self._order.append(name)
         if len(names) > self._most:
-            names.remove(self._order.popleft())
+            del names[self._order.popleft()]
         return True
+
+    def brought_by(self, publisher: NodeId, sequence: int) -> NodeId:
+        """Who first brought a message that is remembered."""
+        return self._names[publisher, sequence]
 
     # Messages.
 

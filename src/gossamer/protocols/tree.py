@@ -6,9 +6,9 @@ remains *eager* is a tree. A name without its message, for longer than a while, 
 the link it came over becomes eager again and the message is asked for. A node sees its neighbours and nothing
 beyond them.
 
-Differs: links are lazy by topic, on the overlay that all topics share. Differs: Plumtree also swaps a tree link for
-a shorter one (its optimisation); we leave that out. Differs: a message of several topics goes along all their trees, over
-each link once; copies of it that were not needed say nothing about one tree, so that they prune nothing.
+Differs: links are lazy by topic, on the overlay that all topics share, and each node decides for itself who supplies it
+(`branch.py`). Differs: a message of several topics goes along all their trees, over each link once; copies of it that were
+not needed say nothing about one tree, so that they prune nothing.
 """
 
 from collections.abc import Sequence
@@ -18,6 +18,7 @@ from msgspec import Meta
 
 from gossamer.model.values.ids import NodeId, TopicId
 from gossamer.model.values.time import MILLISECOND_US
+from gossamer.protocols.branch import Branch
 from gossamer.protocols.held import NOT_HELD, Held, recast
 from gossamer.protocols.history import History, Name
 from gossamer.protocols.interface import (
@@ -117,10 +118,10 @@ class Tree:
     """The dissemination part above an overlay that knows its neighbours' interests."""
 
     __slots__ = (
+        "_branches",
         "_gathered",
         "_held",
         "_history",
-        "_lazy",
         "_looking",
         "_missing",
         "_node",
@@ -137,8 +138,8 @@ class Tree:
         if self._held.history is None:
             self._held.history = History()
         self._history: History = self._held.history
-        # By topic: neighbours who get names only. All others get messages.
-        self._lazy: dict[TopicId, dict[NodeId, None]] = {}
+        # By topic; of topics that this node holds.
+        self._branches: dict[TopicId, Branch] = {}
         # Names to announce, and to whom.
         self._gathered: list[tuple[Named, tuple[NodeId, ...]]] = []
         self._missing: dict[Name, Missing] = {}
@@ -156,6 +157,7 @@ class Tree:
             case Publish():
                 data = self._held.publish(event, TreeData, now_us)
                 if data is not None:
+                    self._branch(data, now_us)
                     self._pass_on(data, self._node, now_us, out)
             case TimerFired(timer=AnnounceDue()):
                 self._announce(out)
@@ -167,15 +169,16 @@ class Tree:
             case Subscribe() | Unsubscribe():
                 self._held.set_interest(event)
                 if isinstance(event, Unsubscribe):
-                    self._lazy.pop(event.topic, None)
+                    self._branches.pop(event.topic, None)
                     self._gathered = [row for row in self._gathered if row[0].topic != event.topic]
         return NOTHING
 
     def learn(self, fact: Fact, now_us: int, out: list[Action]) -> Sequence[Fact]:
-        """A neighbour that is gone is lazy no longer: should it return, its link starts eager."""
+        """A neighbour that is gone: should it return, its link starts eager. Whoever it supplied asks others at once."""
         if isinstance(fact, NeighbourDown):
-            for lazy in self._lazy.values():
-                lazy.pop(fact.node, None)
+            for topic, branch in self._branches.items():
+                for node in branch.lose(fact.node):
+                    out.append(Send((node,), Graft(topic, ())))
         return NOTHING
 
     def _on_control(self, sender: NodeId, message: Any, now_us: int, out: list[Action]) -> None:
@@ -185,34 +188,55 @@ class Tree:
             out.append(Observe(PeerMisbehaved(sender, NOT_HELD)))
         elif type(message) is Graft:
             self._on_graft(sender, message, out)
-        else:
-            self._make_lazy(message.topic, sender)
+        elif sender in self._overlay.neighbours_on(message.topic):
+            # Of neighbours only: what others send must not make this grow.
+            self._branches.setdefault(message.topic, Branch(None, now_us)).lazy[sender] = None
 
-    def _make_lazy(self, topic: TopicId, node: NodeId) -> None:
-        # Of neighbours only: what others send must not make this grow.
-        if node in self._overlay.neighbours_on(topic):
-            self._lazy.setdefault(topic, {})[node] = None
+    def _branch(self, data: Data, now_us: int) -> Branch:
+        """The branch of a message's topic; that of a new reference where there is a lower publisher."""
+        branch = self._branches.get(data.topic)
+        if branch is None:
+            branch = self._branches[data.topic] = Branch(data.publisher, now_us)
+        elif branch.reference is None:
+            branch.reference = data.publisher
+        elif data.publisher < branch.reference and not data.also:
+            branch = self._branches[data.topic] = Branch(data.publisher, now_us)
+        return branch
 
     def _on_data(self, sender: NodeId, data: TreeData, now_us: int, out: list[Action]) -> Sequence[Fact]:
         held = self._held
         if held.refuses(sender, data, out):
             return NOTHING
-        if not held.add(data.publisher, data.sequence):
-            # A copy that was not needed: this link is no part of the tree. One that was asked for and came twice
-            # says nothing of the kind, but the next graft mends that.
-            if not data.also:
-                self._make_lazy(data.topic, sender)
-                out.append(Send((sender,), Prune(data.topic)))
-            return NOTHING
+        is_new = held.add(data.publisher, data.sequence, sender)
         if not data.also:
-            lazy = self._lazy.get(data.topic)
-            if lazy:
-                lazy.pop(sender, None)
+            branch = self._branch(data, now_us)
+            if is_new:
+                if data.publisher == branch.reference:
+                    node = branch.take_first(sender, data.hops)
+                    if node is not None:
+                        out.append(Send((node,), Graft(data.topic, ())))
+            elif sender in self._overlay.neighbours_on(data.topic):
+                self._on_copy(branch, sender, data, now_us, out)
+        if not is_new:
+            return NOTHING
         if self._missing:
             self._missing.pop((data.publisher, data.sequence), None)
         if held.judges(sender, data, True, out):
             return NOTHING
         return self._accept(sender, data, now_us, out)
+
+    def _on_copy(self, branch: Branch, sender: NodeId, data: TreeData, now_us: int, out: list[Action]) -> None:
+        topic = data.topic
+        if data.publisher != branch.reference:
+            if branch.is_stray(now_us):
+                self._branches[topic] = Branch(data.publisher, now_us)
+            return
+        first = self._held.brought_by(data.publisher, data.sequence)
+        graft, prune = branch.take_copy(sender, data.hops, first, now_us)
+        if graft is not None:
+            out.append(Send((graft,), Graft(topic, ())))
+        if prune is not None and prune in self._overlay.neighbours_on(topic):
+            out.append(Send((prune,), Prune(topic)))
 
     def _accept(self, sender: NodeId, data: Data, now_us: int, out: list[Action]) -> Sequence[Fact]:
         onward = self._held.take_in(data, out)
@@ -225,10 +249,11 @@ class Tree:
             return
         topic = data.topic
         neighbours = self._overlay.neighbours_on(topic)
-        lazy = self._lazy.get(topic)
-        if lazy:
-            eager = tuple([node for node in neighbours if node != came_from and node not in lazy])
-            told = tuple([node for node in neighbours if node != came_from and node in lazy])
+        branch = self._branches.get(topic)
+        if branch is not None and branch.lazy:
+            lazy, supplier = branch.lazy, branch.supplier
+            eager = tuple([node for node in neighbours if node != came_from and (node not in lazy or node == supplier)])
+            told = tuple([node for node in neighbours if node != came_from and node in lazy and node != supplier])
             if told:
                 self._gather(topic, data, told, now_us, out)
         else:
@@ -241,8 +266,9 @@ class Tree:
         eager: dict[NodeId, None] = {}
         lazy: dict[NodeId, TopicId] = {}
         for topic in self._held.topics_of(data):
+            branch = self._branches.get(topic)
             for node in self._overlay.neighbours_on(topic):
-                if node in self._lazy.get(topic, ()):
+                if branch is not None and branch.is_lazy(node):
                     lazy.setdefault(node, topic)
                 elif node != came_from:
                     eager[node] = None
@@ -311,7 +337,8 @@ class Tree:
             missing.due_us = now_us + ASK_AGAIN_US
             wanted.setdefault((node, missing.topic), []).append(name)
         for (node, topic), names in wanted.items():
-            self._lazy.get(topic, {}).pop(node, None)
+            if topic in self._branches:
+                self._branches[topic].ask(node)
             for place in range(0, len(names), NAMES_MAX):
                 out.append(Send((node,), Graft(topic, tuple(names[place : place + NAMES_MAX]))))
         if self._missing:
@@ -319,7 +346,8 @@ class Tree:
             self._look_at(max(soonest_us, now_us + LOOK_AGAIN_US), out)
 
     def _on_graft(self, sender: NodeId, message: Graft, out: list[Action]) -> None:
-        self._lazy.get(message.topic, {}).pop(sender, None)
+        if message.topic in self._branches:
+            self._branches[message.topic].lazy.pop(sender, None)
         for data in self._history.named(message.topic, frozenset(message.names)):
             # What recovery brought is of the common class.
             out.append(Send((sender,), data if type(data) is TreeData else recast(data, TreeData)))
