@@ -33,14 +33,15 @@ class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     dials: Positive = 128
     dial_frames: Positive = 64
     # Chosen: bytes queued towards one peer before publishers wait, and before frames are refused.
-    queue_bytes_slow: Positive = MIB
+    queue_bytes_slow: Positive = 128 * KIB
     queue_bytes: Positive = 8 * MIB
-    # Chosen: a slow peer must take at least so many bytes a second; after so long below that, nobody waits for it.
+    # Chosen: a slow peer must take at least so many bytes a second; after so long below that, nobody waits for it. One
+    # that says nothing at all is no neighbour sooner, by the protocol.
     drain_bytes_per_second: Positive = 64 * KIB
-    patience_seconds: Seconds = 2.0
+    patience_seconds: Seconds = 10.0
     # Chosen: far above what a peer that behaves sends (100,000 a second are our own benchmark); reading pauses beyond.
     frames_per_second: Positive = 1_000_000
     # Chosen: messages that wait for a reader of this process, before it is a slow one.
-    reader_messages: Positive = 10_000
+    reader_messages: Positive = 2_000
     # Chosen: messages from peers that could not be read or were not allowed, before the link ends.
     offences: Positive = 100

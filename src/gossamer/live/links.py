@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 GATHER_BYTES = 64 * 1024
 # Chosen: what the system keeps of a link, each way. Left to itself it keeps megabytes, and what a node says of itself then
 # comes seconds late to a neighbour that is behind.
-SOCKET_BYTES = 256 * 1024
+SOCKET_BYTES = 64 * 1024
 _PREFIX = wire.PREFIX_BYTES
 
 
@@ -191,6 +191,11 @@ class Link(asyncio.Protocol):
         if not self._holds and self._transport is not None:
             self._transport.pause_reading()
         self._holds.add(why)
+
+    @property
+    def is_held(self) -> bool:
+        """Whether it is not read from just now."""
+        return bool(self._holds)
 
     def release(self, why: str) -> None:
         """Read on, unless somebody else still holds."""

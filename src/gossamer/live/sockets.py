@@ -26,7 +26,7 @@ log = logging.getLogger("gossamer.live")
 # Chosen: how often idle links, slow peers and the pool are looked at.
 TICK_SECONDS = 0.5
 # Chosen: a stuck peer keeps its link for so many times the patience that publishers have with it.
-STUCK_PATIENCE = 15
+STUCK_PATIENCE = 3
 # Chosen: how much longer than our own short-lived links those of others may stay idle.
 STRANGER_PATIENCE = 6
 
@@ -150,6 +150,9 @@ class Sockets:
     def disconnect(self, driver: LiveDriver, node: NodeId) -> None:
         """See `driver.Transport`: the link stays for a while, for what is still said."""
         self._kept.pop(node, None)
+        link = self._by_node.get(node)
+        if link is not None and link.is_slow:
+            link.give_up_waiting()
 
     # For the node.
 
@@ -369,6 +372,10 @@ class Sockets:
         if self._slow and all(link.is_stuck for link in self._slow) and not self._holds:
             for other in self._links:
                 other.release("pressure")
+        if self._driver is not None:
+            for node in [node for node in self._kept if node in self._by_node and self._by_node[node].is_held]:
+                # Who is not listened to is not silent.
+                self._driver.peer_up(node)
         idle = self.limits.idle_seconds
         for link in list(self._links):
             patience = idle if link.dialled else idle * STRANGER_PATIENCE

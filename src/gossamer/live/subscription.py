@@ -11,6 +11,8 @@ from gossamer.protocols.interface import Deliver
 if TYPE_CHECKING:
     from gossamer.live.node import Node
 
+# Chosen: a reader that finds messages waiting lets the loop turn after so many, so that the node goes on meanwhile.
+TURN_EVERY = 64
 # What happens to a message for a reader whose queue is full.
 Slow = Literal["block", "drop"]
 
@@ -54,6 +56,7 @@ class Subscription:
         self._waiter: asyncio.Future[None] | None = None
         self._is_open = False
         self._holds = False
+        self._since_turn = 0
         self._key = f"reader {id(self)}"
 
     async def __aenter__(self) -> Self:
@@ -88,6 +91,10 @@ class Subscription:
                     raise StopAsyncIteration
                 self._waiter = asyncio.get_running_loop().create_future()
                 await self._waiter
+            self._since_turn += 1
+            if self._since_turn >= TURN_EVERY:
+                self._since_turn = 0
+                await asyncio.sleep(0)
             message = self._read(queue.popleft())
             if self._holds and len(queue) <= self._most // 2:
                 self._let_read()

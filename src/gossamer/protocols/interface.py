@@ -146,7 +146,10 @@ class MessageReceived(Value, frozen=True, array_like=True, gc=False, tag="messag
 
 
 class PeerUp(Value, frozen=True, array_like=True, gc=False, tag="up"):
-    """A connection asked for with `Connect` stands."""
+    """A connection asked for with `Connect` stands.
+
+    Told again now and then while the driver does not read from it: the peer may well be speaking.
+    """
 
     node: NodeId
 

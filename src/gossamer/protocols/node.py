@@ -20,6 +20,7 @@ from gossamer.protocols.interface import (
     Overlay,
     Part,
     PeerMisbehaved,
+    PeerUp,
     Publish,
     TimerFired,
 )
@@ -64,6 +65,8 @@ class NodeMachine:
                 raise MachineMisuse(f"no part of this node sets timers of {type(event.timer).__name__}")
             self._run(level, event, now_us, out)
         else:
+            if self._heard is not None and type(event) is PeerUp:
+                self._heard[event.node] = now_us
             # What is published concerns the dissemination and what stands above it.
             first = self._levels_by_class.get(Publish, 0) if type(event) is Publish else 0
             for level in range(first, len(self._parts)):

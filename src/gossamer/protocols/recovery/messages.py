@@ -20,10 +20,10 @@ class RecoveryParameters(Struct, frozen=True, kw_only=True):
     """How long gaps are waited for, and how much is kept."""
 
     history: Annotated[
-        int, Meta(ge=1, le=1_000_000, description="Chosen: 1,024. Messages of a topic kept for those who ask")
+        int, Meta(ge=1, le=1_000_000, description="Chosen: 8,192. Messages of a topic kept for those who ask")
     ] = PER_TOPIC
     history_bytes: Annotated[
-        int, Meta(ge=1, description="Chosen: 8 MiB. Messages of all topics kept for those who ask, in bytes")
+        int, Meta(ge=1, description="Chosen: 4 MiB. Messages of all topics kept for those who ask, in bytes")
     ] = BYTES_MAX
     gap_after_us: Annotated[
         int,
@@ -59,8 +59,8 @@ class RecoveryParameters(Struct, frozen=True, kw_only=True):
         ),
     ] = 6
     waiting: Annotated[
-        int, Meta(ge=1, description="Chosen: 4,096. Messages of one publisher on one topic that wait behind a gap")
-    ] = 4_096
+        int, Meta(ge=1, description="Chosen: 8,192. Messages of one publisher on one topic that wait behind a gap")
+    ] = 8_192
     waiting_bytes: Annotated[
         int,
         Meta(ge=1, description="Chosen: 8 MiB. All messages that wait behind gaps; one neighbour's may be a quarter"),
