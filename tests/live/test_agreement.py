@@ -54,7 +54,7 @@ async def live(interest, seed, folder):
                 hops.append(message.hops)
         for node in nodes:
             for topic in node.status().topics:
-                latencies.append(topic.latencies.total_seconds / max(sum(topic.latencies.counts), 1) * 1e6)
+                latencies.append(topic.latencies.total_us / max(sum(topic.latencies.counts), 1))
         links = [
             (index, place[link.node]) for index, node in enumerate(nodes) for link in node.status().links if link.kept
         ]

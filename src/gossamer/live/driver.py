@@ -1,15 +1,15 @@
 """The live driver: carries a machine's actions out on an asyncio loop, over any transport.
 
 The machine is told of one thing at a time, with the time in microseconds since 1970 (so that the numbers of a node that
-was away and is back go on growing). It never goes back: the clock is read once at the start, and the loop's own from then on.
+was away and is back go on growing). It never goes back: the clock is read once at the start, and from then on the monotonic one, which is also asyncio's.
 Nothing that a peer sends raises past here: what cannot be read is counted and dropped.
 """
 
 import asyncio
 import logging
-import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from time import monotonic_ns, time_ns
 from typing import Any, BinaryIO, Protocol
 
 from gossamer.live import wire
@@ -148,7 +148,7 @@ class LiveDriver:
     def start(self, started: Started) -> None:
         """Begin on the running loop; `started` is the machine's first event."""
         self._loop = asyncio.get_running_loop()
-        self._offset_us = int((time.time() - self._loop.time()) * 1_000_000)
+        self._offset_us = time_ns() // 1000 - monotonic_ns() // 1000
         self._running = True
         self._transport.open(self)
         self.give(started)
@@ -168,13 +168,11 @@ class LiveDriver:
 
     def give(self, event: Event, earliest_us: int = 0) -> None:
         """Hand an event to the machine and carry out its answer."""
-        if self._loop is None:
-            raise MachineMisuse("a driver must be started before it is given events")
         if not self._running:
+            if self._loop is None:
+                raise MachineMisuse("a driver must be started before it is given events")
             return
-        now_us = int(self._loop.time() * 1_000_000) + self._offset_us
-        now_us = max(now_us, earliest_us)
-        now_us = max(now_us, self._now_us)
+        now_us = max(monotonic_ns() // 1000 + self._offset_us, earliest_us, self._now_us)
         self._now_us = now_us
         actions = self._machine.handle(event, now_us)
         if self._record is not None:
@@ -194,8 +192,7 @@ class LiveDriver:
 
     def next_sequence(self) -> int:
         """The number of the next publication, for a driver that signs it; never one of a life before."""
-        assert self._loop is not None
-        self._sequence = max(self._sequence, int(self._loop.time() * 1_000_000) + self._offset_us) + 1
+        self._sequence = max(self._sequence, monotonic_ns() // 1000 + self._offset_us) + 1
         return self._sequence
 
     @property

@@ -116,7 +116,7 @@ class Link(asyncio.Protocol):
         position, size = 0, len(data)
         frames = 0
         frame_bytes_max = self._sockets.limits.frame_bytes
-        take = self._sockets.receive if self.is_up else self._on_first
+        receive, node, name = self._sockets.receive, self.node, self.name
         while size - position >= _PREFIX:
             start = position + _PREFIX
             length = int.from_bytes(data[position:start], "big")
@@ -129,10 +129,13 @@ class Link(asyncio.Protocol):
                 break
             position = end
             frames += 1
-            take(self, data[start:end])
+            if not self.is_up:
+                self._on_first(data[start:end])
+                receive, node, name = self._sockets.receive, self.node, self.name
+            elif not receive(node, data[start:end], name):
+                self._sockets.on_offence(self, data[start:end])
             if self._is_ending:
                 return
-            take = self._sockets.receive
         self._rest = data[position:]
         self.frames_in += frames
         self.used_at = self._loop.time()
@@ -246,7 +249,7 @@ class Link(asyncio.Protocol):
 
     # Within.
 
-    def _on_first(self, _link: "Link", body: bytes) -> None:
+    def _on_first(self, body: bytes) -> None:
         """The greeting: from here on the other end has an identity."""
         try:
             greeting = wire.read_hello(body, self._sockets.hello)

@@ -425,7 +425,7 @@ class Node:
         state = self._topics.by_id.get(action.topic)
         if state is not None:
             if state.latencies is not None and self._driver is not None:
-                state.latencies.add((self._driver.now_us - action.published_us) / 1e6)
+                state.latencies.add(self._driver.now_us - action.published_us)
             for subscription in state.subscriptions:
                 subscription.put(action)
         for topic in action.also:

@@ -63,6 +63,8 @@ class Sockets:
         self._stack = stack
         self._tls = tls
         self._driver: LiveDriver | None = None
+        # What links hand frames to: (node, frame, name) -> whether it was read and allowed.
+        self.receive: Callable[[NodeId, bytes, str], bool] = _nobody
         self._server: asyncio.Server | None = None
         self._tick: asyncio.TimerHandle | None = None
         self._by_node: dict[NodeId, Link] = {}
@@ -100,11 +102,13 @@ class Sockets:
     def open(self, driver: LiveDriver) -> None:
         """See `driver.Transport`."""
         self._driver = driver
+        self.receive = driver.receive
         self._tick = asyncio.get_running_loop().call_later(TICK_SECONDS, self._on_tick)
 
     def close(self, driver: LiveDriver) -> None:
         """See `driver.Transport`. Queued frames still leave."""
         self._driver = None
+        self.receive = _nobody
         if self._tick is not None:
             self._tick.cancel()
         if self._server is not None:
@@ -220,12 +224,6 @@ class Sockets:
         if link.dialled:
             self._bound(dialled=True, most=self.limits.pool)
 
-    def receive(self, link: Link, body: bytes) -> None:
-        """A frame came."""
-        driver = self._driver
-        if driver is not None and not driver.receive(link.node, body, link.name):
-            self._on_offence(link, body)
-
     def on_slow(self, link: Link) -> None:
         """A queue is filling: read from others no further until it drains."""
         if not self._slow and not self._holds:
@@ -330,7 +328,8 @@ class Sockets:
         self.counts[f"frames lost: {reason}"] += 1
         return reason
 
-    def _on_offence(self, link: Link, body: bytes) -> None:
+    def on_offence(self, link: Link, body: bytes) -> None:
+        """A frame could not be read, was not allowed, or was a goodbye."""
         goodbye = _bye(body)
         if goodbye is not None:
             log.info("a peer ends its link: %s", goodbye, extra={"facts": {"peer": link.node, "reason": goodbye}})
@@ -382,6 +381,11 @@ class Sockets:
             is_kept = link.node in self._kept and self._by_node.get(link.node) is link
             if link.is_up and not is_kept and now - link.used_at > patience:
                 link.close()
+
+
+def _nobody(node: NodeId, body: bytes, name: str) -> bool:
+    """Frames before a node has started, and after it has stopped."""
+    return True
 
 
 def _opener(link: Link, me: NodeId) -> NodeId:

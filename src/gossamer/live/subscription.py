@@ -3,9 +3,11 @@
 import asyncio
 from collections import deque
 from collections.abc import Callable
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from gossamer.live.messages import Codec, Gap, Message
+from gossamer.model.values.ids import NodeId
 from gossamer.protocols.interface import Deliver
 
 if TYPE_CHECKING:
@@ -15,6 +17,12 @@ if TYPE_CHECKING:
 TURN_EVERY = 64
 # What happens to a message for a reader whose queue is full.
 Slow = Literal["block", "drop"]
+
+
+@lru_cache(maxsize=4096)
+def hex_id(node: NodeId) -> str:
+    """A node's id as applications see it."""
+    return f"{node:016x}"
 
 
 class Subscription:
@@ -131,9 +139,8 @@ class Subscription:
             self.unreadable += 1
             self._node.count_drop("payload not readable by the codec")
             return None
-        return Message(
-            self.topic, payload, f"{action.publisher:016x}", action.sequence, action.hops, action.published_us / 1e6
-        )
+        publisher = hex_id(action.publisher)
+        return Message(self.topic, payload, publisher, action.sequence, action.hops, action.published_us / 1e6)
 
     def _let_read(self) -> None:
         if self._holds:

@@ -11,6 +11,8 @@ of messages on their way the first copies come over this link and that; of ten s
 off until they missed something, and then it was too much to be brought back.
 """
 
+from collections.abc import Sequence
+
 from gossamer.model.values.ids import NodeId
 from gossamer.model.values.time import MILLISECOND_US, SECOND_US
 
@@ -23,11 +25,14 @@ FORMED_AFTER_US = SECOND_US
 # Farther than anybody is: whoever is asked for help supplies until somebody nearer does.
 FAR = 1 << 62
 
+# Who gets a message, and who its name.
+Route = tuple[tuple[NodeId, ...], tuple[NodeId, ...]]
+
 
 class Branch:
     """What a node knows of one topic's tree."""
 
-    __slots__ = ("_since_us", "_strays", "_told", "hops", "lazy", "reference", "supplier")
+    __slots__ = ("_neighbours", "_routes", "_since_us", "_strays", "_told", "hops", "lazy", "reference", "supplier")
 
     def __init__(self, reference: NodeId | None, now_us: int) -> None:
         self.reference = reference
@@ -39,6 +44,29 @@ class Branch:
         self._told: dict[NodeId, int] = {}
         self._strays = 0
         self._since_us = now_us
+        # Where messages go by whom they came from, while neighbours, supplier and the lazy are what they were.
+        self._routes: dict[NodeId, Route] = {}
+        self._neighbours: Sequence[NodeId] = ()
+
+    def route(self, came_from: NodeId, neighbours: Sequence[NodeId]) -> Route:
+        """Who gets a message, and who its name. Asked for every message, so it is kept."""
+        if neighbours is not self._neighbours:
+            self._neighbours = neighbours
+            self._routes = {}
+        route = self._routes.get(came_from)
+        if route is None:
+            others = [node for node in neighbours if node != came_from]
+            lazy = tuple([node for node in others if self.is_lazy(node)])
+            route = self._routes[came_from] = (tuple([node for node in others if node not in lazy]), lazy)
+        return route
+
+    def set_lazy(self, node: NodeId, is_lazy: bool) -> None:
+        """A neighbour wants none from this node, or wants them again."""
+        self._routes = {}
+        if is_lazy:
+            self.lazy[node] = None
+        else:
+            self.lazy.pop(node, None)
 
     def is_lazy(self, node: NodeId) -> bool:
         """Whether a neighbour gets names only. Who supplies this node gets what comes from below it."""
@@ -69,21 +97,25 @@ class Branch:
     def ask(self, node: NodeId) -> None:
         """The supplier does not bring what this node does: it supplies from now on."""
         self._told.pop(node, None)
-        self.supplier, self.hops = node, FAR
+        self._set_supplier(node, FAR)
 
     def lose(self, node: NodeId) -> tuple[NodeId, ...]:
         """A neighbour is gone; answers whom to graft: all that were pruned, if it was the supplier."""
-        self.lazy.pop(node, None)
+        self.set_lazy(node, False)
         self._told.pop(node, None)
         if node != self.supplier:
             return ()
-        self.supplier, self.hops = None, FAR
+        self._set_supplier(None, FAR)
         pruned, self._told = tuple(self._told), {}
         return pruned
 
     def _change(self, node: NodeId, hops: int) -> NodeId | None:
-        self.supplier, self.hops = node, hops
+        self._set_supplier(node, hops)
         return None if self._told.pop(node, None) is None else node
+
+    def _set_supplier(self, node: NodeId | None, hops: int) -> None:
+        self.supplier, self.hops = node, hops
+        self._routes = {}
 
     def _prune(self, node: NodeId, now_us: int) -> NodeId | None:
         if now_us - self._told.get(node, -PRUNE_AGAIN_US) < PRUNE_AGAIN_US:

@@ -156,6 +156,11 @@ class Held:
             del names[self._order.popleft()]
         return True
 
+    def lacking(self, publisher: NodeId, first: int, count: int) -> list[tuple[NodeId, int]]:
+        """Those of a run of names that are not remembered."""
+        names = self._names
+        return [name for number in range(first, first + count) if (name := (publisher, number)) not in names]
+
     def brought_by(self, publisher: NodeId, sequence: int) -> NodeId:
         """Who first brought a message that is remembered."""
         return self._names[publisher, sequence]
@@ -222,9 +227,22 @@ class Held:
 
     def take_in(self, data: AnyData, out: list[Action]) -> AnyData:
         """Keep a new message and, where nobody above does, deliver it; returns it as it goes on, a hop further."""
-        onward = recast(data, type(data), 1)
+        # As `recast`, which is a call more; this is done for every message.
+        onward = type(data)(
+            data.topic,
+            data.publisher,
+            data.sequence,
+            data.hops + 1,
+            data.published_us,
+            data.payload,
+            data.previous,
+            data.also,
+        )
         if self.history is not None:
-            self.keep(onward)
+            if data.also:
+                self.keep(onward)
+            else:
+                self.history.put(data.topic, onward)
         if not self.recovers:
             self.deliver(onward, out)
         return onward

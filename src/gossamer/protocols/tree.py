@@ -56,6 +56,9 @@ LOOK_AGAIN_US = 20 * MILLISECOND_US
 # Chosen: names in one frame, and names that wait to be announced; when that many wait, they go at once.
 NAMES_MAX = 256
 GATHERED_MAX = 4_096
+# Chosen: messages whose numbers follow each other and that are named together, and those that one frame may name.
+RUN_MAX = 4_096
+NAMED_MAX = 16_384
 # Chosen: announced messages waited for; the oldest go first.
 MISSING_MAX = 4_096
 # Chosen: how many announcers of one missing message are remembered.
@@ -69,11 +72,12 @@ class TreeData(Data, frozen=True, array_like=True, gc=False, tag="tree_data"):
 
 
 class Named(Value, frozen=True, array_like=True, gc=False):
-    """The name of a message on a topic."""
+    """The name of a message on a topic, and of so many whose numbers follow it."""
 
     topic: TopicId
     publisher: NodeId
     sequence: int
+    count: Annotated[int, Meta(ge=1, le=RUN_MAX)] = 1
 
 
 class Announce(Message, frozen=True, array_like=True, gc=False, tag="tree_announce"):
@@ -101,6 +105,19 @@ class AnnounceDue(Timer, frozen=True, array_like=True, gc=False, tag="tree_annou
 
 class MissingDue(Timer, frozen=True, array_like=True, gc=False, tag="tree_missing"):
     """An announced message ought to have come by now."""
+
+
+class Run:
+    """Messages to be announced whose numbers follow each other, and to whom."""
+
+    __slots__ = ("count", "first", "publisher", "told", "topic")
+
+    def __init__(self, topic: TopicId, publisher: NodeId, first: int, told: tuple[NodeId, ...]) -> None:
+        self.topic = topic
+        self.publisher = publisher
+        self.first = first
+        self.count = 1
+        self.told = told
 
 
 class Missing:
@@ -141,7 +158,7 @@ class Tree:
         # By topic; of topics that this node holds.
         self._branches: dict[TopicId, Branch] = {}
         # Names to announce, and to whom.
-        self._gathered: list[tuple[Named, tuple[NodeId, ...]]] = []
+        self._gathered: list[Run] = []
         self._missing: dict[Name, Missing] = {}
         # Whether a timer looks after what is missing.
         self._looking = False
@@ -170,7 +187,7 @@ class Tree:
                 self._held.set_interest(event)
                 if isinstance(event, Unsubscribe):
                     self._branches.pop(event.topic, None)
-                    self._gathered = [row for row in self._gathered if row[0].topic != event.topic]
+                    self._gathered = [run for run in self._gathered if run.topic != event.topic]
         return NOTHING
 
     def learn(self, fact: Fact, now_us: int, out: list[Action]) -> Sequence[Fact]:
@@ -190,7 +207,7 @@ class Tree:
             self._on_graft(sender, message, out)
         elif sender in self._overlay.neighbours_on(message.topic):
             # Of neighbours only: what others send must not make this grow.
-            self._branches.setdefault(message.topic, Branch(None, now_us)).lazy[sender] = None
+            self._branches.setdefault(message.topic, Branch(None, now_us)).set_lazy(sender, True)
 
     def _branch(self, data: Data, now_us: int) -> Branch:
         """The branch of a message's topic; that of a new reference where there is a lower publisher."""
@@ -250,14 +267,11 @@ class Tree:
         topic = data.topic
         neighbours = self._overlay.neighbours_on(topic)
         branch = self._branches.get(topic)
-        if branch is not None and branch.lazy:
-            lazy, supplier = branch.lazy, branch.supplier
-            eager = tuple([node for node in neighbours if node != came_from and (node not in lazy or node == supplier)])
-            told = tuple([node for node in neighbours if node != came_from and node in lazy and node != supplier])
-            if told:
-                self._gather(topic, data, told, now_us, out)
-        else:
-            eager = tuple([node for node in neighbours if node != came_from])
+        if branch is None:
+            branch = self._branches[topic] = Branch(None, now_us)
+        eager, told = branch.route(came_from, neighbours)
+        if told:
+            self._gather(topic, data, told, now_us, out)
         if eager:
             out.append(Send(eager, data))
 
@@ -283,14 +297,24 @@ class Tree:
     def _gather(self, topic: TopicId, data: Data, told: tuple[NodeId, ...], now_us: int, out: list[Action]) -> None:
         if not self._gathered:
             out.append(SetTimer(now_us + ANNOUNCE_EVERY_US, AnnounceDue()))
-        self._gathered.append((Named(topic, data.publisher, data.sequence), told))
+        elif (
+            (run := self._gathered[-1]).publisher == data.publisher
+            and run.first + run.count == data.sequence
+            and run.topic == topic
+            and run.told == told
+            and run.count < RUN_MAX
+        ):
+            run.count += 1
+            return
+        self._gathered.append(Run(topic, data.publisher, data.sequence, told))
         if len(self._gathered) >= GATHERED_MAX:
             self._announce(out)
 
     def _announce(self, out: list[Action]) -> None:
         names: dict[NodeId, list[Named]] = {}
-        for name, told in self._gathered:
-            for node in told:
+        for run in self._gathered:
+            name = Named(run.topic, run.publisher, run.first, run.count)
+            for node in run.told:
                 names.setdefault(node, []).append(name)
         self._gathered = []
         for node, mine in names.items():
@@ -299,15 +323,18 @@ class Tree:
 
     def _on_announce(self, sender: NodeId, message: Announce, now_us: int, out: list[Action]) -> None:
         strange = False
+        count = 0
         for named in message.names:
-            name = (named.publisher, named.sequence)
-            if named.topic not in self._held.roles:
+            count += named.count
+            if named.topic not in self._held.roles or count > NAMED_MAX:
                 strange = True
-            elif not self._held.knows(*name):
+                continue
+            for name in self._held.lacking(named.publisher, named.sequence, named.count):
                 missing = self._missing.get(name)
                 if missing is None:
                     if len(self._missing) >= MISSING_MAX:
-                        del self._missing[next(iter(self._missing))]
+                        # What is missing beyond that is recovery's; the oldest will be asked for first.
+                        break
                     due_us = now_us + MISSING_AFTER_US
                     self._missing[name] = Missing(named.topic, sender, due_us)
                     self._look_at(due_us, out)
@@ -347,7 +374,7 @@ class Tree:
 
     def _on_graft(self, sender: NodeId, message: Graft, out: list[Action]) -> None:
         if message.topic in self._branches:
-            self._branches[message.topic].lazy.pop(sender, None)
+            self._branches[message.topic].set_lazy(sender, False)
         for data in self._history.named(message.topic, frozenset(message.names)):
             # What recovery brought is of the common class.
             out.append(Send((sender,), data if type(data) is TreeData else recast(data, TreeData)))

@@ -90,6 +90,7 @@ class SpiderCast:
         "_version",
         "_view",
         "heard",
+        "neighbours_on",
         "roots",
         "tasks",
     )
@@ -131,16 +132,14 @@ class SpiderCast:
         self._version = 0
         self._address = b""
         self._links = Links(self.tasks, self._interest)
+        # See `interface.Overlay`. Asked for every message, so there is nothing in between.
+        self.neighbours_on = self._links.neighbours_on
         self._interests = NeighbourInterests(self.tasks, self._links, self.roots, exchange)
         # At most one maintenance timer is under way, so none is ever stale.
         self._turn_is_set = False
         # The last turn found nothing to do, and nothing has changed since: the next would find nothing either.
         self._is_quiet = False
         self._sent_disconnect: list[NodeId | None] = [None, None]
-
-    def neighbours_on(self, topic: TopicId) -> Sequence[NodeId]:
-        """See `interface.Overlay`."""
-        return self._links.neighbours_on(topic)
 
     def redirect(self, task: Task) -> NodeId | None:
         """Whom a task was redirected to and has not tried yet."""
