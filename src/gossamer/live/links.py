@@ -6,6 +6,7 @@ load. A link counts what it could not read and ends when that is too much; it ne
 
 import asyncio
 from socket import SO_RCVBUF, SO_SNDBUF, SOL_SOCKET
+from struct import Struct
 from typing import TYPE_CHECKING, cast
 
 from gossamer.live import wire
@@ -19,8 +20,9 @@ if TYPE_CHECKING:
 GATHER_BYTES = 64 * 1024
 # Chosen: what the system keeps of a link, each way. Left to itself it keeps megabytes, and what a node says of itself then
 # comes seconds late to a neighbour that is behind.
-SOCKET_BYTES = 64 * 1024
+SOCKET_BYTES = 256 * 1024
 _PREFIX = wire.PREFIX_BYTES
+_LENGTH = Struct(">I")
 
 
 class Link(asyncio.Protocol):
@@ -119,7 +121,7 @@ class Link(asyncio.Protocol):
         receive, node, name = self._sockets.receive, self.node, self.name
         while size - position >= _PREFIX:
             start = position + _PREFIX
-            length = int.from_bytes(data[position:start], "big")
+            (length,) = _LENGTH.unpack_from(data, position)
             if length > frame_bytes_max:
                 what = "frame too long" if self.is_up else "speaks another protocol: its first bytes are no frame"
                 self.close(what, offence=True)

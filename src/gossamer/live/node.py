@@ -49,7 +49,7 @@ from gossamer.protocols.systems import make_machine
 log = logging.getLogger("gossamer.live")
 
 # Chosen: a publisher that never waits lets the loop turn after so many messages, so that links are read.
-TURN_EVERY = 64
+TURN_EVERY = 128
 
 
 class Node:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from gossamer.live.node import Node
 
 # Chosen: a reader that finds messages waiting lets the loop turn after so many, so that the node goes on meanwhile.
-TURN_EVERY = 64
+TURN_EVERY = 256
 # What happens to a message for a reader whose queue is full.
 Slow = Literal["block", "drop"]
 

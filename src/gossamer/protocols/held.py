@@ -211,6 +211,9 @@ class Held:
 
     def refuses(self, sender: NodeId, data: Data, out: list[Action]) -> bool:
         """Whether a message may neither be delivered nor passed on; says why."""
+        if data.topic in self.roles and data.previous < data.sequence and not data.also:
+            # The common case.
+            return False
         if data.topic not in self.roles and not (data.also and self.topics_of(data)):
             # An interest that has just changed, or a peer that does not care; never relayed, never delivered.
             reason = NOT_HELD
@@ -270,6 +273,11 @@ class Held:
         out.append(Deliver(topic, data.payload, data.publisher, data.sequence, data.hops, data.published_us, also))
 
     # Judgement.
+
+    @property
+    def validates(self) -> bool:
+        """Whether any topic does."""
+        return bool(self._validated)
 
     def judges(self, sender: NodeId, data: Data, relay: bool, out: list[Action]) -> bool:
         """Where a topic of the message validates: ask the application, and have the message wait."""

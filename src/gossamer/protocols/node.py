@@ -29,11 +29,14 @@ from gossamer.protocols.interface import (
 class NodeMachine:
     """One node's machine: routes events to parts and facts upwards."""
 
-    __slots__ = ("_heard", "_levels_by_class", "_parts")
+    __slots__ = ("_heard", "_learners", "_levels_by_class", "_parts")
 
     def __init__(self, parts: Sequence[Part]) -> None:
         self._parts = tuple(parts)
         self._levels_by_class = _levels_by_class(tuple(type(part) for part in parts))
+        # For each level, those above it who learn what it states.
+        learners = [(level, part.learn) for level, part in enumerate(parts)]
+        self._learners = [learners[level + 1 :] for level in range(len(learners))]
         # When each sender was last heard of, for a part that suspects the silent: it empties this.
         self._heard: dict[NodeId, int] | None = next((part.heard for part in parts if hasattr(part, "heard")), None)
 
@@ -80,8 +83,8 @@ class NodeMachine:
 
     def _tell(self, level: int, facts: Sequence[Fact], now_us: int, out: list[Action]) -> None:
         for fact in facts:
-            for above in range(level + 1, len(self._parts)):
-                further = self._parts[above].learn(fact, now_us, out)
+            for above, learn in self._learners[level]:
+                further = learn(fact, now_us, out)
                 if further:
                     self._tell(above, further, now_us, out)
 

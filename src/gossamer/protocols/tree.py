@@ -226,9 +226,11 @@ class Tree:
             return NOTHING
         is_new = held.add(data.publisher, data.sequence, sender)
         if not data.also:
-            branch = self._branch(data, now_us)
+            branch = self._branches.get(data.topic)
+            if branch is None or data.publisher != branch.reference:
+                branch = self._branch(data, now_us)
             if is_new:
-                if data.publisher == branch.reference:
+                if data.publisher == branch.reference and (sender != branch.supplier or data.hops != branch.hops):
                     node = branch.take_first(sender, data.hops)
                     if node is not None:
                         out.append(Send((node,), Graft(data.topic, ())))
@@ -238,7 +240,7 @@ class Tree:
             return NOTHING
         if self._missing:
             self._missing.pop((data.publisher, data.sequence), None)
-        if held.judges(sender, data, True, out):
+        if held.validates and held.judges(sender, data, True, out):
             return NOTHING
         return self._accept(sender, data, now_us, out)
 
