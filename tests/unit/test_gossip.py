@@ -1,6 +1,7 @@
 """Gossip's handlers (Algorithms 1 and 2), its buffer, and the overlay of given links below it."""
 
 import asyncio
+from functools import partial
 
 import pytest
 from hypothesis import given
@@ -277,16 +278,12 @@ def test_gossip_runs_live():
         transport = MemoryTransport()
         delivered = []
 
-        class Watched(LiveDriver):
-            def _carry_out(self, actions):
-                delivered.extend((self.node, action.payload) for action in actions if isinstance(action, Deliver))
-                super()._carry_out(actions)
-
         drivers = []
         for node in range(4):
             parameters = read_parameters(system, {"redial_us": 1000})
             machine = make_machine(system, parameters, 1, node, None, "gossip", {"gamma": 1.0})
-            drivers.append(Watched(machine, node, bytes([node + 1]), transport))
+            deliver = partial(lambda node, action: delivered.append((node, action.payload)), node)
+            drivers.append(LiveDriver(machine, node, bytes([node + 1]), transport, deliver=deliver))
         # A line 0 - 1 - 2 - 3 in which 1 and 2 do not follow the topic.
         for node, driver in enumerate(drivers):
             driver.start(Started((Peer(node + 1, bytes([node + 2])),) if node < 3 else (), address=driver.address))

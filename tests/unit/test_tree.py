@@ -2,6 +2,7 @@
 
 from gossamer.model.values.ids import Role
 from gossamer.protocols import tree as trees
+from gossamer.protocols.branch import FORMED_AFTER_US
 from gossamer.protocols.interface import (
     Data,
     MessageReceived,
@@ -76,7 +77,7 @@ def test_names_for_lazy_links_are_gathered_and_go_together():
     actions += give(tree, MessageReceived(2, data(2)), 200)
     assert [type(action) for action in actions].count(SetTimer) == 1
     assert not any(type(action) is Send for action in actions)
-    both = named((9, 1), (9, 2))
+    both = Announce((Named(TOPIC, 9, 1, 2),))
     assert give(tree, TimerFired(AnnounceDue())) == [Send((3,), both), Send((4,), both)]
     assert give(tree, TimerFired(AnnounceDue())) == []
 
@@ -85,17 +86,19 @@ def test_a_neighbour_is_not_told_the_name_of_what_it_sent():
     tree = make(3)
     give(tree, MessageReceived(2, data(1)))
     give(tree, MessageReceived(4, data(2)))
-    tree._lazy[TOPIC][4] = None
+    give(tree, MessageReceived(4, Prune(TOPIC)))
     give(tree, MessageReceived(2, data(3)))
     sends = give(tree, TimerFired(AnnounceDue()))
-    assert {send.to: [name.sequence for name in send.message.names] for send in sends} == {(3,): [1, 2, 3], (4,): [3]}
+    told = {send.to: [(name.sequence, name.count) for name in send.message.names] for send in sends}
+    assert told == {(3,): [(1, 2), (3, 1)], (4,): [(3, 1)]}
 
 
 def test_many_names_go_in_frames_of_bounded_size_and_never_wait_in_great_numbers(monkeypatch):
     monkeypatch.setattr(trees, "GATHERED_MAX", 600)
     tree = make(3)
     sends = []
-    for number in range(1, 601):
+    for number in range(1, 1201, 2):
+        # Every other number: what follows each other is one name.
         sends += [a for a in give(tree, MessageReceived(2, data(number))) if type(a) is Send]
     announced = [send.message for send in sends if type(send.message) is Announce]
     assert [len(message.names) for message in announced] == [256, 256, 88]
@@ -109,7 +112,7 @@ def test_what_was_announced_and_did_not_come_is_asked_for_in_one_frame_and_its_l
     give(tree, MessageReceived(4, named((9, 2))))
     sends = [a for a in give(tree, TimerFired(MissingDue()), MISSING_AFTER_US) if type(a) is Send]
     assert sends == [Send((3,), Graft(TOPIC, ((9, 1), (9, 2))))]
-    assert 3 not in tree._lazy[TOPIC]
+    assert tree._branches[TOPIC].supplier == 3
     sends = [a for a in give(tree, TimerFired(MissingDue()), 2 * MISSING_AFTER_US) if type(a) is Send]
     assert sends == [Send((4,), Graft(TOPIC, ((9, 2),)))]
     give(tree, TimerFired(MissingDue()), 3 * MISSING_AFTER_US)
@@ -149,7 +152,7 @@ def test_an_unneeded_copy_prunes_its_link_but_one_of_several_topics_does_not():
     tree = make()
     give(tree, MessageReceived(2, data(1)))
     assert give(tree, MessageReceived(3, data(1))) == [Send((3,), Prune(TOPIC))]
-    assert list(tree._lazy[TOPIC]) == [3]
+    assert give(tree, MessageReceived(3, data(1))) == [], "it has been told"
     several = TreeData(TOPIC, 9, 2, 0, 0, b"x", 1, ((8, 0),))
     give(tree, MessageReceived(2, several))
     assert give(tree, MessageReceived(4, several)) == []
@@ -160,7 +163,8 @@ def test_strangers_make_nothing_grow():
     for stranger in range(100, 200):
         give(tree, MessageReceived(stranger, Prune(TOPIC)))
         give(tree, MessageReceived(stranger, data(1)))
-    assert not tree._lazy.get(TOPIC)
+    assert not tree._branches[TOPIC].lazy
+    assert not tree._branches[TOPIC]._told
 
 
 def test_what_is_missing_is_bounded(monkeypatch):
@@ -176,8 +180,69 @@ def test_a_topic_that_is_let_go_and_a_neighbour_that_is_gone_are_forgotten():
     tree = make(3, 4)
     give(tree, MessageReceived(2, data(1)))
     tree.learn(NeighbourDown(3), 0, [])
-    assert list(tree._lazy[TOPIC]) == [4]
+    assert list(tree._branches[TOPIC].lazy) == [4]
     give(tree, Unsubscribe(TOPIC))
     assert give(tree, TimerFired(AnnounceDue())) == []
     assert tree._history.size_bytes == 0
-    assert TOPIC not in tree._lazy
+    assert TOPIC not in tree._branches
+
+
+# Who supplies whom (`branch.py`).
+
+
+def test_first_copies_over_two_links_leave_one_of_them():
+    """Messages were on their way over the second link before its node heard that it is not needed."""
+    tree = make()
+    give(tree, MessageReceived(2, data(1)))
+    assert give(tree, MessageReceived(3, data(1))) == [Send((3,), Prune(TOPIC))]
+    give(tree, MessageReceived(3, data(2)))
+    assert [a for a in give(tree, MessageReceived(2, data(2))) if isinstance(a, Send)] == []
+    assert tree._branches[TOPIC].supplier == 2
+
+
+def test_who_is_nearer_supplies_from_now_on_and_is_grafted_if_it_was_pruned():
+    tree = make()
+    far = TreeData(TOPIC, 9, 1, 5, 0, b"x")
+    give(tree, MessageReceived(2, far))
+    assert give(tree, MessageReceived(3, far)) == [Send((3,), Prune(TOPIC))]
+    near = TreeData(TOPIC, 9, 2, 1, 0, b"x", 1)
+    assert Send((3,), Graft(TOPIC, ())) in give(tree, MessageReceived(3, near))
+    assert tree._branches[TOPIC].supplier == 3
+
+
+def test_copies_of_other_publishers_than_the_reference_prune_nothing_until_they_go_on():
+    tree = make()
+    give(tree, MessageReceived(2, data(1, publisher=5)))
+    for number in range(100):
+        give(tree, MessageReceived(2, data(number + 1)), 10)
+        assert give(tree, MessageReceived(3, data(number + 1)), 10) == []
+    for number in range(100, 170):
+        give(tree, MessageReceived(2, data(number + 1)), FORMED_AFTER_US + 11)
+        give(tree, MessageReceived(3, data(number + 1)), FORMED_AFTER_US + 11)
+    assert tree._branches[TOPIC].reference == 9, "the reference is silent, and this is no tree"
+
+
+def test_a_node_that_loses_its_supplier_asks_all_whom_it_had_pruned_at_once():
+    tree = make()
+    give(tree, MessageReceived(2, data(1)))
+    give(tree, MessageReceived(3, data(1)))
+    give(tree, MessageReceived(4, data(1)))
+    out = []
+    tree.learn(NeighbourDown(2), 0, out)
+    assert out == [Send((3,), Graft(TOPIC, ())), Send((4,), Graft(TOPIC, ()))]
+
+
+def test_a_supplier_that_wants_nothing_gets_what_comes_from_elsewhere_all_the_same():
+    tree = make()
+    give(tree, MessageReceived(2, data(1)))
+    give(tree, MessageReceived(2, Prune(TOPIC)))
+    (send,) = give(tree, Publish(TOPIC, b"y"))
+    assert send.to == (2, 3, 4)
+
+
+def test_a_frame_names_no_more_messages_than_it_may():
+    tree = make()
+    runs = Announce(tuple(Named(TOPIC, 9, 10_000 * run, trees.RUN_MAX) for run in range(1, 9)))
+    actions = give(tree, MessageReceived(3, runs))
+    assert PeerMisbehaved(3, "sent a topic that this node does not hold") in [getattr(a, "fact", None) for a in actions]
+    assert len(tree._missing) <= trees.MISSING_MAX

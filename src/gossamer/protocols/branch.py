@@ -1,7 +1,7 @@
 """A node's place in the tree of one topic: who brings it messages, who wants none from it, whom it wants none from.
 
 The tree is that of the shortest paths from one publisher, the *reference*: the lowest id that has published on the topic. It
-serves all publishers. Every node decides over which link it is supplied, and nobody else does: it prunes others only
+serves all publishers, and a new reference begins with the tree of the one before. Every node decides over which link it is supplied, and nobody else does: it prunes others only
 when a copy from its supplier came too, and changes to one that is strictly nearer to the reference. So nobody is left
 without a supplier however many messages are on their way while the tree is made, and no circle forms: whoever supplies
 is nearer than whom it supplies.
@@ -93,6 +93,16 @@ class Branch:
         if now_us - self._since_us > FORMED_AFTER_US:
             self._strays += 1
         return self._strays > STRAYS_MAX
+
+    def adopt(self, reference: NodeId, now_us: int) -> None:
+        """Another publisher is the reference from now on. The tree that there is serves it, until it shows a shorter one."""
+        self.reference = reference
+        self._strays = 0
+        self._since_us = now_us
+        if self.supplier is not None:
+            # What comes from below still goes to it.
+            self.set_lazy(self.supplier, False)
+            self._set_supplier(None, FAR)
 
     def ask(self, node: NodeId) -> None:
         """The supplier does not bring what this node does: it supplies from now on."""

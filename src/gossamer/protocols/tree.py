@@ -210,14 +210,12 @@ class Tree:
             self._branches.setdefault(message.topic, Branch(None, now_us)).set_lazy(sender, True)
 
     def _branch(self, data: Data, now_us: int) -> Branch:
-        """The branch of a message's topic; that of a new reference where there is a lower publisher."""
+        """The branch of a message's topic, with the lowest publisher as its reference."""
         branch = self._branches.get(data.topic)
         if branch is None:
             branch = self._branches[data.topic] = Branch(data.publisher, now_us)
-        elif branch.reference is None:
-            branch.reference = data.publisher
-        elif data.publisher < branch.reference and not data.also:
-            branch = self._branches[data.topic] = Branch(data.publisher, now_us)
+        elif branch.reference is None or (data.publisher < branch.reference and not data.also):
+            branch.adopt(data.publisher, now_us)
         return branch
 
     def _on_data(self, sender: NodeId, data: TreeData, now_us: int, out: list[Action]) -> Sequence[Fact]:
@@ -248,7 +246,7 @@ class Tree:
         topic = data.topic
         if data.publisher != branch.reference:
             if branch.is_stray(now_us):
-                self._branches[topic] = Branch(data.publisher, now_us)
+                branch.adopt(data.publisher, now_us)
             return
         first = self._held.brought_by(data.publisher, data.sequence)
         graft, prune = branch.take_copy(sender, data.hops, first, now_us)
