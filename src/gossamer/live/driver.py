@@ -87,9 +87,9 @@ class Tally:
 
     __slots__ = ("patient", "queued", "refused", "sequence")
 
-    def __init__(self, patient: bool) -> None:
+    def __init__(self, sequence: int, patient: bool) -> None:
+        self.sequence = sequence
         self.patient = patient
-        self.sequence = 0
         self.queued: list[NodeId] = []
         self.refused: list[tuple[NodeId, str]] = []
 
@@ -183,7 +183,7 @@ class LiveDriver:
 
     def publish(self, event: Publish, patient: bool = True) -> Tally:
         """Hand a publication to the machine; answers what became of it. Not patient: slow links are left out."""
-        tally = self._tally = Tally(patient)
+        tally = self._tally = Tally(event.sequence, patient)
         try:
             self.give(event)
         finally:
@@ -191,7 +191,7 @@ class LiveDriver:
         return tally
 
     def next_sequence(self) -> int:
-        """The number of the next publication, for a driver that signs it; never one of a life before."""
+        """The number of the next publication, for its receipt and signature; never one of a life before."""
         self._sequence = max(self._sequence, monotonic_ns() // 1000 + self._offset_us) + 1
         return self._sequence
 
@@ -248,7 +248,6 @@ class LiveDriver:
                     # Later: the machine is answering another event just now.
                     self._loop.call_soon(self.give, Refused(node, message))
             if tally is not None and is_data:
-                tally.sequence = message.sequence
                 if reason is None:
                     tally.queued.append(node)
                 else:

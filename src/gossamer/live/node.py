@@ -313,9 +313,8 @@ class Node:
         assert driver is not None
         first = states[0]
         also = tuple(state.id for state in states[1:]) if len(states) > 1 else ()
-        sealed, sequence = content, 0
+        sealed, sequence = content, driver.next_sequence()
         if self._security.signer is not None:
-            sequence = driver.next_sequence()
             sealed = self._security.signer.seal((first.id, *also), sequence, content)
         tally = driver.publish(Publish(first.id, sealed, also, sequence), patient)
         self._published += 1
