@@ -191,8 +191,8 @@ class LiveDriver:
         return tally
 
     def next_sequence(self) -> int:
-        """The number of the next publication, for its receipt and signature; never one of a life before."""
-        self._sequence = max(self._sequence, monotonic_ns() // 1000 + self._offset_us) + 1
+        """The number of the next publication, for its receipt and signature: see `interface.Publish`."""
+        self._sequence = (self._sequence or monotonic_ns() // 1000 + self._offset_us) + 1
         return self._sequence
 
     @property

@@ -32,12 +32,25 @@ Route = tuple[tuple[NodeId, ...], tuple[NodeId, ...]]
 class Branch:
     """What a node knows of one topic's tree."""
 
-    __slots__ = ("_neighbours", "_routes", "_since_us", "_strays", "_told", "hops", "lazy", "reference", "supplier")
+    __slots__ = (
+        "_neighbours",
+        "_routes",
+        "_since_us",
+        "_strays",
+        "_told",
+        "heard_us",
+        "hops",
+        "lazy",
+        "reference",
+        "supplier",
+    )
 
     def __init__(self, reference: NodeId | None, now_us: int) -> None:
         self.reference = reference
         self.supplier: NodeId | None = None
         self.hops = FAR
+        # When the supplier last brought something.
+        self.heard_us = now_us
         # Who wants none from this node: it gets names.
         self.lazy: dict[NodeId, None] = {}
         # Whom this node told that it wants none, and when.

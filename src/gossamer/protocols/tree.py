@@ -49,6 +49,8 @@ from gossamer.protocols.interface import (
 ANNOUNCE_EVERY_US = 100 * MILLISECOND_US
 # Chosen: several hops of a slow network; a message that was announced is given so long to come over the tree.
 MISSING_AFTER_US = 500 * MILLISECOND_US
+# Chosen: six times as long where the supplier still brings messages: a path under pressure is slow, not broken.
+PATIENCE = 6
 # Chosen: about a round trip of a slow network, before the next who announced it is asked.
 ASK_AGAIN_US = 300 * MILLISECOND_US
 # Chosen: how finely one timer looks after all that is missing.
@@ -123,12 +125,14 @@ class Run:
 class Missing:
     """A message that was announced and has not come."""
 
-    __slots__ = ("announcers", "due_us", "topic")
+    __slots__ = ("announcers", "due_us", "patience", "topic")
 
     def __init__(self, topic: TopicId, announcer: NodeId, due_us: int) -> None:
         self.topic = topic
         self.announcers = [announcer]
         self.due_us = due_us
+        # How often more it is waited for while the supplier brings other messages.
+        self.patience = PATIENCE
 
 
 class Tree:
@@ -227,6 +231,8 @@ class Tree:
             branch = self._branches.get(data.topic)
             if branch is None or data.publisher != branch.reference:
                 branch = self._branch(data, now_us)
+            if sender == branch.supplier:
+                branch.heard_us = now_us
             if is_new:
                 if data.publisher == branch.reference and (sender != branch.supplier or data.hops != branch.hops):
                     node = branch.take_first(sender, data.hops)
@@ -358,6 +364,12 @@ class Tree:
                 continue
             if not missing.announcers or missing.topic not in self._held.roles or self._held.knows(*name):
                 del self._missing[name]
+                continue
+            branch = self._branches.get(missing.topic)
+            if branch is not None and missing.patience and now_us - branch.heard_us < MISSING_AFTER_US:
+                # The supplier is behind, and not gone: what comes from another would only come out of order.
+                missing.patience -= 1
+                missing.due_us = now_us + MISSING_AFTER_US
                 continue
             # The tree is broken here: mend it over the link that still brings news.
             node = missing.announcers.pop(0)
