@@ -1,6 +1,7 @@
 """The public node, as its users use it."""
 
 import asyncio
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -386,3 +387,20 @@ def test_a_secret_topic_is_another_topic_to_those_without_the_secret(network):
             return got, outside.waiting, outsider.peers("t")
 
     assert asyncio.run(scenario()) == (b"for friends", 0, [])
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here to stand for a full disk")
+def test_a_full_disk_ends_the_record_and_not_the_node(caplog):
+    async def scenario():
+        async with (
+            Node(record="/dev/full") as one,
+            Node(seeds=[one.address]) as other,
+            other.subscribe("t") as messages,
+        ):
+            for _ in range(100):
+                await one.publish("t", b"x" * 1000)
+            await take(messages, 100)
+            return one.status().counts["recording stopped"]
+
+    assert asyncio.run(scenario()) == 1
+    assert "recording stopped: No space left on device" in caplog.text

@@ -163,8 +163,7 @@ class LiveDriver:
             timer.cancel()
         self._timers.clear()
         self._transport.close(self)
-        if self._record is not None:
-            self._record.flush()
+        self._flush_record()
 
     def give(self, event: Event, earliest_us: int = 0) -> None:
         """Hand an event to the machine and carry out its answer."""
@@ -276,10 +275,20 @@ class LiveDriver:
         try:
             self._record.write(content)
         except OSError as error:
-            # A record is for looking at later; the node matters more. It is whole up to the last frame that was written.
-            log.error("recording stopped: %s", error.strerror or error)
-            self.counts["recording stopped"] += 1
-            self._record = None
+            self._stop_recording(error)
+
+    def _flush_record(self) -> None:
+        try:
+            if self._record is not None:
+                self._record.flush()
+        except OSError as error:
+            self._stop_recording(error)
+
+    def _stop_recording(self, error: OSError) -> None:
+        # A record is for looking at later; the node matters more. It is whole up to the last frame that was written.
+        log.error("recording stopped: %s", error.strerror or error)
+        self.counts["recording stopped"] += 1
+        self._record = None
 
 
 def _ignore(action: Action | Sequence[Action]) -> None:

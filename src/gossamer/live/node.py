@@ -12,6 +12,7 @@ import logging
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, Self
 
@@ -172,7 +173,9 @@ class Node:
         self._judge.stop()
         await self._sockets.closed()
         if self._record is not None:
-            self._record.close()
+            # The driver has said so if the disk is full.
+            with suppress(OSError):
+                self._record.close()
             self._record = None
 
     @property
