@@ -90,7 +90,7 @@ def _draw(rows: list[tuple[int, float, float, float, float, float]]) -> None:
 
     mpl.rcParams["svg.hashsalt"] = "gossamer"
     followed, ours, mesh, live, few, few_mesh = zip(*rows, strict=True)
-    figure, axes = pyplot.subplots(figsize=(7.5, 4.6))
+    figure, axes = pyplot.subplots(figsize=(7.5, 5.2))
     axes.plot(followed, mesh, "s--", color="tab:red", label=f"mesh of {MESH} a topic, {SIMULATED_NODES:,} nodes")
     axes.plot(
         followed, ours, "o-", color="tab:blue", label=f"Gossamer (SpiderCast), {SIMULATED_NODES:,} simulated nodes"
@@ -108,7 +108,7 @@ def _draw(rows: list[tuple[int, float, float, float, float, float]]) -> None:
     axes.set_xticks(FOLLOWED, [str(value) for value in FOLLOWED])
     axes.set_xlabel(f"topics that a node follows (of {TOPICS:,})")
     axes.set_ylabel("average links of a node")
-    axes.legend(fontsize=8, loc="lower right")
+    axes.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.13), ncol=2)
     axes.grid(alpha=0.3)
     figure.tight_layout()
     PICTURE.parent.mkdir(parents=True, exist_ok=True)

@@ -235,7 +235,7 @@ class Link(asyncio.Protocol):
         if self._transport is None or self._is_ending:
             return
         self._is_ending = True
-        if offence or not self.is_up:
+        if offence or (reason and not self.is_up):
             self._sockets.on_refused(self, reason)
         if reason:
             self._pending.append(wire.frame(wire.Bye(reason[:500])))
