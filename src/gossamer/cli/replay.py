@@ -1,14 +1,19 @@
 """`gossamer replay`: feed records to fresh machines, compare every action, and audit where data went."""
 
 from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, BinaryIO
 
 import typer
 
-from gossamer.cli.console import print_facts, print_json, progress_bar
+from gossamer.cli.console import Report, print_facts, print_json, progress_bar
 from gossamer.cli.options import Json
 from gossamer.model.values.errors import InputError
+
+# Chosen: steps between two looks at how far the replay is.
+SAY_EVERY = 4_096
 
 
 def replay(
@@ -32,9 +37,11 @@ def replay(
     audit = Audit()
     results: list[dict[str, Any]] = []
     with progress_bar() as progress:
-        for done, path in enumerate(records):
-            progress("records replayed", done, len(records))
-            results.append(_replay_one(path, audit))
+        total = sum(path.stat().st_size for path in records)
+        done = 0
+        for path in records:
+            results.append(_replay_one(path, audit, partial(_say, progress, done, total)))
+            done += path.stat().st_size
     differs = [result for result in results if result["difference"] is not None]
     if json:
         # One record alone answers as a value of its own, several as a list.
@@ -46,7 +53,19 @@ def replay(
         raise typer.Exit(1)
 
 
-def _replay_one(path: Path, audit: Any) -> dict[str, Any]:
+def _say(progress: Report, done_bytes: int, total_bytes: int, more_bytes: int) -> None:
+    progress("MB replayed", (done_bytes + more_bytes) // 1_000_000, total_bytes // 1_000_000)
+
+
+def _told(steps: Iterable[Any], source: BinaryIO, say: Callable[[int], None]) -> Iterator[Any]:
+    """The steps; every so many, how far in the file they are."""
+    for number, step in enumerate(steps):
+        if number % SAY_EVERY == 0:
+            say(source.tell())
+        yield step
+
+
+def _replay_one(path: Path, audit: Any, say: Callable[[int], None]) -> dict[str, Any]:
     from gossamer.protocols import record as records
     from gossamer.protocols.systems import find_system, make_machine, read_parameters
 
@@ -57,7 +76,7 @@ def _replay_one(path: Path, audit: Any) -> dict[str, Any]:
         # Where nodes know of each other by messages alone, no view answers for them.
         takes_view = system.takes_view(parameters)
         whole = records.WholeSteps(steps)
-        audited = audit.read(header, whole)
+        audited = audit.read(header, _told(whole, source, say))
         count, difference = records.replay(
             audited,
             lambda node, view: make_machine(

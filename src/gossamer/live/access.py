@@ -85,7 +85,7 @@ class Guard:
         certificate inside a signed message, or None. A certified name is checked at every hop. Otherwise the first
         hop is the only one that can tell who publishes: it checks the name of the link.
         """
-        topics = _topics(data)
+        topics = data.topics
         names = [name for topic in topics if (name := self._topic_names(topic)) is not None]
         if not names:
             return "the topic is not known here"
@@ -106,17 +106,11 @@ class Guard:
 
     def outgoing(self, link_name: str, data: Data) -> bool:
         """Whether the other end of a link may see a message: it may follow one of its topics."""
-        for topic in _topics(data):
+        for topic in data.topics:
             name = self._topic_names(topic)
             if name is not None and self._rules.may_subscribe(link_name, name):
                 return True
         return False
-
-
-def _topics(data: Data) -> tuple[TopicId, ...]:
-    """Every topic of a message; `also` holds those after the first, each with a number that does not matter here."""
-    also = getattr(data, "also", ())
-    return (data.topic, *(topic for topic, _ in also)) if also else (data.topic,)
 
 
 def _remembering(rules: list[tuple[list[str], list[str]]]) -> Callable[[str, str], bool]:

@@ -18,25 +18,38 @@ from msgspec import Struct
 from gossamer.model.values.errors import InputError
 from gossamer.model.values.ids import NodeId, Role, TopicId
 from gossamer.protocols.interface import (
-    Action,
+    Connect,
     Data,
     Deliver,
+    Disconnect,
     MessageReceived,
     NeighbourDown,
     NeighbourUp,
     Observe,
-    Send,
+    SetTimer,
     Started,
     Subscribe,
     Unsubscribe,
+    Validate,
+    Value,
 )
-from gossamer.protocols.record import AnyMessage, Header, Step, WholeSteps, decode_event, read_record
+from gossamer.protocols.record import Header, Step, WholeSteps, decode_event, decode_message, read_record
 from gossamer.protocols.systems import DISSEMINATIONS
 
 # Chosen: breaches that are told; the rest are counted.
 TOLD_MAX = 20
 
-_actions = msgspec.msgpack.Decoder(tuple[Action, ...])
+
+class _Sent(Value, frozen=True, array_like=True, gc=False, tag="send"):
+    """A `Send` whose message has not been decoded (`record.decode_event` says why)."""
+
+    to: tuple[NodeId, ...]
+    message: msgspec.Raw
+    addresses: tuple[bytes, ...] = ()
+
+
+_Action = _Sent | Connect | Disconnect | SetTimer | Deliver | Validate | Observe
+_actions = msgspec.msgpack.Decoder(tuple[_Action, ...])
 # Tags of the two facts that make the overlay.
 _UP, _DOWN = (str(fact.__struct_config__.tag) for fact in (NeighbourUp, NeighbourDown))
 
@@ -108,11 +121,11 @@ class Audit:
         elif isinstance(event, MessageReceived):
             for data in data_in(event.message):
                 self.findings.data_received += 1
-                if not exempt and not any(topic in node.held_once for topic in topics_of(data)):
+                if not exempt and not any(topic in node.held_once for topic in data.topics):
                     what = _told(step, f"got {_name(data)} from {event.sender:x} and never held its topic")
                     self._pending.setdefault(event.sender, []).append(what)
         for place, action in enumerate(actions):
-            if isinstance(action, Send):
+            if isinstance(action, _Sent):
                 self._judge_send(step, node, action, actions[place:], exempt)
             elif isinstance(action, Deliver):
                 self._judge_delivery(step, node, action, exempt)
@@ -124,11 +137,11 @@ class Audit:
             for key in [key for key in node.latest if key[0] == event.topic]:
                 del node.latest[key]
 
-    def _judge_send(self, step: Step, node: _Node, action: Send, later: tuple[Action, ...], exempt: bool) -> None:
-        message = msgspec.convert(action.message, AnyMessage)
+    def _judge_send(self, step: Step, node: _Node, action: _Sent, later: tuple[_Action, ...], exempt: bool) -> None:
+        message = decode_message(action.message)
         for data in data_in(message):
             self.findings.data_sent += len(action.to)
-            if not exempt and not any(topic in node.roles for topic in topics_of(data)):
+            if not exempt and not any(topic in node.roles for topic in data.topics):
                 self._breach(_told(step, f"sent {_name(data)} without holding its topic"))
             for receiver in action.to:
                 if receiver not in node.neighbours and not _becomes_neighbour(receiver, later):
@@ -176,11 +189,6 @@ def data_in(message: Any) -> Iterator[Data]:
             yield from data_in(item)
 
 
-def topics_of(data: Data) -> tuple[TopicId, ...]:
-    """All topics of a message: who holds one of them has a right to it."""
-    return (data.topic, *(topic for topic, _ in data.also))
-
-
 def _told(step: Step, what: str) -> str:
     return f"node {step.node:x} at {step.at_us} us {what}"
 
@@ -197,6 +205,6 @@ def _note(node: _Node, action: Observe) -> None:
         node.neighbours.discard(fields[0])
 
 
-def _becomes_neighbour(receiver: NodeId, later: tuple[Action, ...]) -> bool:
+def _becomes_neighbour(receiver: NodeId, later: tuple[_Action, ...]) -> bool:
     """Whether the same step states it; parts answer in turn, and the order among them means nothing."""
     return any(isinstance(action, Observe) and action.fact[:2] == [_UP, receiver] for action in later)

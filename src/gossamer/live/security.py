@@ -109,8 +109,7 @@ class Security:
     def _admits_data(self, link_name: str, sender: NodeId, data: Data) -> str | None:
         name: str | None = None
         if self._policy is not None:
-            topics = (data.topic, *(topic for topic, _ in data.also))
-            _, reason = self._signing.unseal(self._policy, data.publisher, topics, data.sequence, data.payload)
+            _, reason = self._signing.unseal(self._policy, data.publisher, data.topics, data.sequence, data.payload)
             if reason is not None:
                 return str(reason)
             name = self._signing.publisher_name(self._policy, data.payload)

@@ -136,7 +136,7 @@ class Held:
     def topics_of(self, data: Data) -> list[TopicId]:
         """The topics of a message that this node holds, in the message's order."""
         roles = self.roles
-        return [topic for topic in (data.topic, *(also for also, _ in data.also)) if topic in roles]
+        return [topic for topic in data.topics if topic in roles]
 
     # Names.
 

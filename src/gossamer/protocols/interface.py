@@ -48,6 +48,11 @@ class Data(Message, frozen=True, array_like=True, gc=False, tag="data"):
     previous: Number = 0
     also: Annotated[tuple[tuple[TopicId, Number], ...], msgspec.Meta(max_length=ALSO_MAX)] = ()
 
+    @property
+    def topics(self) -> tuple[TopicId, ...]:
+        """All topics of the message, the first first."""
+        return (self.topic, *(topic for topic, _ in self.also)) if self.also else (self.topic,)
+
 
 class Timer(Value, frozen=True, array_like=True, gc=False):
     """A wake-up that a machine asked for. Never cancelled: the machine ignores a stale one."""
