@@ -21,7 +21,7 @@ Advertise = Annotated[
     str | None, typer.Option(metavar="HOST:PORT", help="The address that others are told, if it is another one.")
 ]
 SystemName = Annotated[
-    str | None, typer.Option("--system", help="spidercast, stan or gossip; the same on every node of a network.")
+    str | None, typer.Option("--system", help="spidercast, planned, stan or gossip; the same on every node.")
 ]
 Dissemination = Annotated[str | None, typer.Option(help="How messages travel: tree, flood or gossip.")]
 Carried = Annotated[

@@ -14,6 +14,7 @@ import typer
 from gossamer.cli.console import PLAIN_SECONDS, print_facts, print_json
 from gossamer.cli.live_options import Dissemination, SystemName
 from gossamer.cli.options import Json, Seed, Settings, read_settings
+from gossamer.model.values.draw import Purpose, draw
 from gossamer.model.values.errors import InputError
 
 if TYPE_CHECKING:
@@ -82,6 +83,8 @@ def up(
         raise InputError(f"--kill happens half-way: give --seconds above {2 * settle:g}, or a shorter --settle")
     if out is not None and out.exists():
         raise InputError(f"{out} exists; give another folder")
+    if system == "planned":
+        raise InputError("a plan names its nodes: start them one by one with `gossamer node --system planned`")
     from gossamer.live.stacks import find_stack
 
     find_stack(system or "spidercast", read_settings(settings), dissemination)
@@ -142,7 +145,7 @@ def _tasks(folder: Path, interests: Sequence[Sequence[int]], rate: float, seed: 
             rates=tuple(rate / len(shared) / shared[topic] if topic in shared else 0.0 for topic in held),
             seeds=(),
             folder=str(folder),
-            draw_seed=seed * NODES_MAX + index,
+            seed=seed,
             **same,
         )
         for index, held in enumerate(interests)
@@ -233,9 +236,8 @@ def _owed(fleet: "Fleet", counts: "dict[int, Counts]") -> int:
 
 def _victims(nodes: int, share: float, seed: int) -> list[int]:
     """Nodes drawn by the seed."""
-    import random
-
-    return sorted(random.Random(seed).sample(range(nodes), max(1, round(nodes * share))))
+    order = sorted(range(nodes), key=lambda node: draw(seed, 0, Purpose.FAILED, 0, item=node))
+    return sorted(order[: max(1, round(nodes * share))])
 
 
 def _summary(

@@ -8,14 +8,15 @@ ends is the order to leave. Not asyncio's business: the forks happen before ther
 import asyncio
 import gc
 import os
-import random
 import signal
 import socket
 import struct
 import sys
 import time
+from bisect import bisect
 from collections import Counter
 from contextlib import AsyncExitStack
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -26,6 +27,7 @@ from gossamer.live.http import serve_status
 from gossamer.live.logs import log_to
 from gossamer.live.node import Node
 from gossamer.live.subscription import Subscription
+from gossamer.model.values.draw import Purpose, draw, unit
 
 # Chosen: how often a batch of messages is published, and the log written.
 TICK_SECONDS = 0.02
@@ -49,7 +51,7 @@ class Task(Struct, frozen=True, kw_only=True):
     rates: tuple[float, ...]
     seeds: tuple[str, ...]
     folder: str
-    draw_seed: int
+    seed: int
     payload_bytes: int
     system: str
     settings: dict[str, Any]
@@ -183,23 +185,23 @@ class Member:
         rate = sum(task.rates)
         if not rate:
             return
-        choose = random.Random(task.draw_seed)
-        places = range(len(task.topics))
+        rates = list(accumulate(task.rates))
         filling = bytes(task.payload_bytes - NUMBER_BYTES)
         me = self._node.id
         # Members begin at different moments of a tick, so that a thousand messages a second are not fifty bursts of twenty.
-        await asyncio.sleep(choose.random() * TICK_SECONDS)
-        began, done, number = time.monotonic(), 0, 0
+        await asyncio.sleep(unit(draw(task.seed, task.index, Purpose.PUBLISH_TIME, 0)) * TICK_SECONDS)
+        began, number = time.monotonic(), 0
         while True:
             due = int((time.monotonic() - began) * rate)
-            for place in choose.choices(places, task.rates, k=due - done):
+            while number < due:
                 number += 1
+                share = unit(draw(task.seed, task.index, Purpose.PUBLISH_TOPIC, number)) * rate
+                place = min(bisect(rates, share), len(rates) - 1)
                 self._published[place] += 1
                 self._entries += ENTRY.pack(PUBLISHED, task.topics[place], me, number, time.monotonic_ns())
                 payload = number.to_bytes(NUMBER_BYTES, "big") + filling
                 receipt = await self._node.publish(self._names[place], payload)
                 self._refused += len(receipt.refused)
-            done = due
             await asyncio.sleep(TICK_SECONDS)
 
     async def _write_log(self) -> None:
