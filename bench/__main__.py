@@ -30,7 +30,7 @@ def main() -> None:
     unknown = [name for name in names if name not in BENCHMARKS]
     if unknown:
         sys.exit(f"there is no benchmark {unknown[0]!r}; there are: {', '.join(BENCHMARKS)}")
-    print(f"{platform.machine()}, Python {platform.python_version()}; each figure is the best of a few runs\n")
+    print(f"{platform.machine()}, Python {platform.python_version()}\n")
     for name in names:
         module, function = BENCHMARKS[name]
         getattr(import_module(f"bench.{module}"), function)()

@@ -13,13 +13,6 @@ from gossamer.live.audit import audit_records
 QUICK = {"heartbeat_us": 200_000, "period_us": 20_000, "connect_timeout_us": 200_000}
 
 
-async def until(condition, seconds=15):
-    """Wait for a condition, not for a time."""
-    async with asyncio.timeout(seconds):
-        while not condition():
-            await asyncio.sleep(0.005)
-
-
 @pytest.fixture
 def network(tmp_path):
     """A function that starts nodes which know the first one, and stops and audits them at the end."""

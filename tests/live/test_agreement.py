@@ -15,7 +15,8 @@ from gossamer.model.arrays.overlay import Overlay
 from gossamer.model.values.run import Run, WorkloadLaw
 from gossamer.simulator.execute import execute
 from gossamer.workloads.interests import make_interests
-from tests.live.conftest import audit, until
+from tests.live.conftest import audit
+from tests.waiting import until
 
 NODES, TOPICS, FOLLOWED, EVENTS = 50, 200, 40, 400
 SEEDS = range(1, 6)

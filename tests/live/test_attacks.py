@@ -10,7 +10,8 @@ from gossamer.live import wire
 from gossamer.protocols.interface import Data, Peer
 from gossamer.protocols.spidercast.messages import Connect, ConnectOk, Heartbeat
 from gossamer.protocols.tree import TreeData
-from tests.live.conftest import RawPeer, until
+from tests.live.conftest import RawPeer
+from tests.waiting import until
 
 
 async def still_serves(node):

@@ -6,12 +6,12 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from contextlib import contextmanager
 
 import pytest
 
 from gossamer.live.http import fetch_status
+from tests.waiting import until_now
 
 COMMAND = [sys.executable, "-m", "gossamer"]
 QUICK = ("--set", "heartbeat_us=200000", "--set", "period_us=20000", "--set", "connect_timeout_us=200000")
@@ -46,14 +46,6 @@ def run(*arguments, **options):
     )
     assert "Traceback" not in done.stderr
     return done.returncode, done.stdout, done.stderr
-
-
-def until(condition):
-    deadline = time.monotonic() + SECONDS
-    while not (found := condition()):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    return found
 
 
 def holders(metrics):
@@ -104,7 +96,7 @@ def test_lines_of_stdin_reach_a_node_that_prints_and_one_that_subscribes():
     with node("--follow", "a/b", "--print") as found:
         seed = ("--seed", found["address"], *QUICK)
         with running("sub", "a/b", "other", *seed, "--count", "2") as reader:
-            until(lambda: holders(found["metrics"]))
+            until_now(lambda: holders(found["metrics"]))
             code, out, _ = run("pub", "a/b", "--json", *seed, input="one\ntwo\nthree\n")
             receipts = [json.loads(line) for line in out.splitlines()]
             assert (code, len(receipts)) == (0, 3)
@@ -120,7 +112,7 @@ def test_a_closed_pipe_ends_a_reader_quietly():
     with node("--publish", "t") as found:
         seed = ("--seed", found["address"], *QUICK)
         with running("sub", "t", *seed, "--json") as reader:
-            until(lambda: holders(found["metrics"]))
+            until_now(lambda: holders(found["metrics"]))
             reader.stdout.close()
             assert run("pub", "t", "x", *seed, "--count", "3", "--rate", "1000")[0] == 0
             assert reader.wait(SECONDS) == 0
@@ -145,12 +137,12 @@ def test_a_node_tries_its_seeds_on_and_joins_when_one_comes():
         complaint = next(entry for line in lines if (entry := json.loads(line))["level"] == "warning")
         assert complaint["message"] == f"no seed has answered; still trying {seed}"
         with node("--listen", seed, "--follow", "t") as late:
-            until(lambda: holders(late["metrics"]))
+            until_now(lambda: holders(late["metrics"]))
 
 
 def test_status_shows_links_topics_and_who_is_silent():
     with node("--follow", "t") as one, node("--seed", one["address"], "--publish", "t") as other:
-        until(lambda: holders(one["metrics"]))
+        until_now(lambda: holders(one["metrics"]))
         code, out, err = run("status", one["metrics"], other["metrics"], "127.0.0.1:1", "--timeout", "5")
         assert code == 1
         assert err == "gossamer: 127.0.0.1:1 cannot be reached: connection refused\n"

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ import pytest
 from gossamer.live.fleet.count import count_messages
 from gossamer.live.fleet.member import DELIVERED, ENTRY, PUBLISHED, log_path
 from gossamer.live.fleet.network import MEMBERS, is_connected, read_members
+from tests.waiting import until_now
 
 QUICK = ("--set", "heartbeat_us=200000", "--set", "period_us=20000", "--set", "connect_timeout_us=200000")
 UP = (sys.executable, "-m", "gossamer", "up", "--nodes", "6", "--topics", "6", "--subscriptions", "3", *QUICK)
@@ -94,13 +94,6 @@ def state(pid):
         return "Z"
 
 
-def until(condition, seconds=30):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
 def test_a_network_carries_its_traffic_and_leaves_records_and_no_process(tmp_path):
     out = tmp_path / "out"
     arguments = (*UP, "--rate", "100", "--seconds", "1", "--json", "--record", "--out", out)
@@ -139,7 +132,7 @@ def test_a_network_loses_some_nodes_and_nothing_else(tmp_path):
 def test_however_it_ends_no_process_is_left(tmp_path, number):
     out = tmp_path / "out"
     with subprocess.Popen([*UP, "--out", out], stderr=subprocess.PIPE, start_new_session=True) as up:
-        until(lambda: (out / MEMBERS).exists() or up.poll() is not None)
+        until_now(lambda: (out / MEMBERS).exists() or up.poll() is not None)
         pids = [member.pid for member in read_members(out)]
         assert len(alive(pids)) == 6
         if number == signal.SIGINT:
@@ -148,4 +141,4 @@ def test_however_it_ends_no_process_is_left(tmp_path, number):
             assert len(json.loads(shown.stdout)["nodes"]) == 6
         os.kill(up.pid, number)
         assert up.wait(30) == (130 if number == signal.SIGINT else -signal.SIGKILL)
-        until(lambda: not alive(pids))
+        until_now(lambda: not alive(pids))

@@ -8,7 +8,8 @@ import pytest
 
 import gossamer
 from gossamer import InputError, Limits, Node, Outcome
-from tests.live.conftest import QUICK, until
+from tests.live.conftest import QUICK
+from tests.waiting import until
 
 
 async def take(messages, count, seconds=10):

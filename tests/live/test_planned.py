@@ -7,8 +7,8 @@ from contextlib import AsyncExitStack
 import pytest
 
 from gossamer import InputError, Node
-from tests.live.conftest import until
 from tests.live.test_node import take
+from tests.waiting import until
 
 # A chain through "all", and a pair in "pair".
 LINKS = {("n0", "n1"), ("n1", "n2"), ("n2", "n3"), ("n3", "n4")}

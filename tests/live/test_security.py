@@ -8,8 +8,9 @@ import pytest
 from gossamer import InputError, Node
 from gossamer.live.keys import issue, make_authority
 from gossamer.protocols.tree import TreeData
-from tests.live.conftest import RawPeer, until
+from tests.live.conftest import RawPeer
 from tests.live.test_node import take
+from tests.waiting import until
 
 
 @pytest.fixture

@@ -13,7 +13,8 @@ from gossamer.protocols.flood import Flood
 from gossamer.protocols.interface import Data
 from gossamer.protocols.spidercast.messages import Leave
 from gossamer.protocols.tree import TreeData
-from tests.live.conftest import RawPeer, until
+from tests.live.conftest import RawPeer
+from tests.waiting import until
 
 MINE = wire.hello(1, b"127.0.0.1:7400", ("spidercast", "tree"))
 DOCUMENT = Path(__file__).parents[2] / "docs" / "wire.md"

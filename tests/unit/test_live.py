@@ -26,6 +26,7 @@ from gossamer.protocols.interface import (
     Stopping,
 )
 from gossamer.protocols.systems import SYSTEMS, make_machine, read_parameters
+from tests.waiting import until
 
 CYCLON = SYSTEMS["cyclon"]
 PARAMETERS = read_parameters(CYCLON, {"view_size": 5, "shuffle_length": 3, "period_us": 2_000})
@@ -63,12 +64,6 @@ class Network:
 
 def address(node):
     return b"node-%d" % node
-
-
-async def until(condition, seconds=20):
-    async with asyncio.timeout(seconds):
-        while not condition():
-            await asyncio.sleep(0.001)
 
 
 def reachable(neighbours):

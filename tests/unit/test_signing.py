@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from gossamer.live import signing
 from gossamer.live.keys import Keys, issue, make_authority
-from gossamer.live.signing import Policy, Signer, content_of, publisher_name, seal_plain, unseal
+from gossamer.live.signing import Policy, Signer, content_of, publisher_name, unseal
 from gossamer.model.values.errors import InputError
 
 KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
@@ -112,7 +112,7 @@ def test_nobody_can_publish_under_anothers_id():
 
 
 def test_each_policy_takes_what_it_says():
-    signed, plain = SIGNER.seal(1, 2, b"x"), seal_plain(b"x")
+    signed, plain = SIGNER.seal(1, 2, b"x"), b"\0x"
     assert unseal(Policy("off"), SIGNER.node, 1, 2, b"x") == (b"x", None)
     assert unseal(Policy("off"), SIGNER.node, 1, 2, b"") == (b"", None)
     assert unseal(Policy("accept"), SIGNER.node, 1, 2, plain) == (b"x", None)

@@ -1,6 +1,8 @@
 """Addresses as people write them: HOST:PORT, with brackets around an IPv6 host."""
 
 import ipaddress
+import os
+import socket
 
 from gossamer.model.values.errors import InputError
 
@@ -28,3 +30,12 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def words_of(error: Exception) -> str:
+    """What the system calls it; asyncio's own words name addresses again."""
+    if isinstance(error, TimeoutError):
+        return "no answer in time"
+    if isinstance(error, OSError) and error.errno is not None and not isinstance(error, socket.gaierror):
+        return os.strerror(error.errno).lower()
+    return str(getattr(error, "strerror", None) or error).lower()

@@ -4,14 +4,12 @@ As little HTTP/1.1 as scrapers need: GET, one answer for each connection. What a
 """
 
 import asyncio
-import os
-import socket
 from collections.abc import Callable
 from http import HTTPStatus
 
 import msgspec
 
-from gossamer.live.addresses import join_address, split_address
+from gossamer.live.addresses import join_address, split_address, words_of
 from gossamer.live.node import Node
 from gossamer.live.status import NodeStatus, prometheus
 from gossamer.model.values.errors import InputError, PeerError
@@ -62,7 +60,7 @@ class StatusServer:
         try:
             self._server = await asyncio.start_server(self._take, host, port, limit=REQUEST_BYTES_MAX)
         except OSError as error:
-            raise InputError(f"cannot serve the status on {address}: {_words(error)}") from None
+            raise InputError(f"cannot serve the status on {address}: {words_of(error)}") from None
         self.address = join_address(host, self._server.sockets[0].getsockname()[1])
 
     async def close(self) -> None:
@@ -130,7 +128,7 @@ async def fetch_status(address: str, timeout: float = 5.0) -> NodeStatus:
     except TimeoutError:
         raise PeerError(f"{address} did not answer within {timeout:g} s") from None
     except OSError as error:
-        raise PeerError(f"{address} cannot be reached: {_words(error)}") from None
+        raise PeerError(f"{address} cannot be reached: {words_of(error)}") from None
     finally:
         if writer is not None:
             writer.transport.abort()
@@ -148,12 +146,6 @@ async def _read_all(reader: asyncio.StreamReader) -> bytes:
     while len(answer) <= ANSWER_BYTES_MAX and (chunk := await reader.read(64 * 1024)):
         answer += chunk
     return bytes(answer)
-
-
-def _words(error: OSError) -> str:
-    """What the system calls it; asyncio's own words name addresses again."""
-    is_plain = error.errno is not None and not isinstance(error, socket.gaierror)
-    return os.strerror(error.errno).lower() if is_plain and error.errno else str(error.strerror or error).lower()
 
 
 def _refusal(status: HTTPStatus) -> tuple[HTTPStatus, str, bytes]:

@@ -15,7 +15,7 @@ Seconds = Annotated[float, Meta(gt=0)]
 
 
 class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """All defaults are ours: Chosen for a machine with thousands of links, and measured in `bench/live`."""
+    """No paper names any of these; each says what it was chosen for."""
 
     # Chosen: a message of the largest payload and its header; a longer frame ends the link.
     payload_bytes: Positive = MIB

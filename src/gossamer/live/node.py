@@ -102,8 +102,6 @@ class Node:
         self._record_path = None if record is None else Path(record)
         self._record: BinaryIO | None = None
         self._address = ""
-        # Topics that `publish` opened by itself.
-        self._opened: dict[str, None] = {}
         self._waiters: list[tuple[Topic, int, asyncio.Future[None]]] = []
         self._drops: Counter[str] = Counter()
         self._published = self._delivered = self._since_turn = 0
@@ -347,7 +345,6 @@ class Node:
             state = self._topics.by_name.get(name)
             if state is None or not state.is_held:
                 self.open_publisher(name)
-                self._opened[name] = None
                 await self.ready(name, 1, timeout)
                 state = self._topics.by_name[name]
             found.append(state)

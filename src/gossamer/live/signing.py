@@ -61,11 +61,6 @@ class Signer:
         return self._head + self._sign(text) + content
 
 
-def seal_plain(content: bytes) -> bytes:
-    """The envelope of a message that is not signed, in a cluster that accepts those."""
-    return b"\0" + content
-
-
 class Policy:
     """What a node asks of the messages of others: "off" (no envelopes), "accept" (check what is signed), "strict".
 

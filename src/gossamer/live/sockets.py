@@ -8,13 +8,12 @@ longer, and what goes to it is refused and counted.
 
 import asyncio
 import logging
-import os
 import ssl
 from collections import Counter
 from collections.abc import Callable, Iterator
 
 from gossamer.live import wire
-from gossamer.live.addresses import join_address, split_address
+from gossamer.live.addresses import join_address, split_address, words_of
 from gossamer.live.driver import LiveDriver
 from gossamer.live.limits import Limits
 from gossamer.live.links import Link
@@ -93,7 +92,7 @@ class Sockets:
                 ssl_handshake_timeout=self.limits.handshake_seconds if context else None,
             )
         except OSError as error:
-            raise InputError(f"cannot listen on {join_address(host, port)}: {_words(error)}") from None
+            raise InputError(f"cannot listen on {join_address(host, port)}: {words_of(error)}") from None
         bound = self._server.sockets[0].getsockname()[1]
         address = advertised or join_address(host, bound)
         self.hello = wire.hello(self.node, address.encode(), self._stack)
@@ -311,7 +310,7 @@ class Sockets:
     def _words(self, error: Exception) -> str:
         if self._tls is not None and isinstance(error, ssl.SSLError | ConnectionResetError):
             return self._tls.why_refused(error)
-        return _words(error)
+        return words_of(error)
 
     def _on_unreached(self, node: NodeId, address: bytes, problem: str | None, frames: int) -> None:
         self.counts["frames lost: unreachable"] += frames
@@ -398,12 +397,3 @@ def _bye(body: bytes) -> str | None:
     except ValueError:
         return None
     return message.reason if isinstance(message, wire.Bye) else None
-
-
-def _words(error: Exception) -> str:
-    """What the system says, without its numbers."""
-    if isinstance(error, TimeoutError):
-        return "no answer in time"
-    if isinstance(error, OSError) and error.errno is not None and error.errno > 0:
-        return os.strerror(error.errno).lower()
-    return str(error)

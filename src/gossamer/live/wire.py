@@ -79,8 +79,3 @@ def read_hello(body: bytes, mine: Hello) -> Hello:
     if first.stack != mine.stack:
         raise PeerError(f"runs {' / '.join(first.stack)}; this node runs {' / '.join(mine.stack)}")
     return first
-
-
-def starts_like_a_frame(head: bytes, frame_bytes: int) -> bool:
-    """Whether the first bytes of a link can be a length: what another protocol sends usually cannot."""
-    return len(head) < PREFIX_BYTES or int.from_bytes(head[:PREFIX_BYTES], "big") <= frame_bytes
