@@ -3,7 +3,10 @@
 import re
 import sys
 import types
+from collections.abc import Callable
 from pathlib import Path
+
+import numpy as np
 
 from gossamer.kernels import draw
 
@@ -20,6 +23,18 @@ def interpreted(modules: list[types.ModuleType], right: str = "", wrong: str = "
     for module in modules:
         source = re.sub(rf"(?m)^from {module.__name__} import (\([^)]*\)|.*)$", "", source)
     return _run("mutant", source.replace("from gossamer.kernels.draw import", f"from {PLAIN_DRAW} import"))
+
+
+def seed_that_differs(first_difference: Callable[[int], object | None], seeds: int) -> int | None:
+    """The first seed in which a mutant and its machine part; None: it passes for the machine."""
+    with np.errstate(over="ignore"):
+        for seed in range(seeds):
+            try:
+                if first_difference(seed) is not None:
+                    return seed
+            except (IndexError, OverflowError):
+                return seed  # it ran off the end of an array, which compiled code would not notice
+    return None
 
 
 def _run(name: str, source: str) -> types.ModuleType:
