@@ -97,6 +97,30 @@ def test_the_topics_of_a_workload_on_an_overlay(gossamer, workload):
     )
 
 
+def test_topics_are_checked_on_the_overlay_itself(gossamer):
+    sizes = ("--nodes", 800, "--topics", 4, "--subscriptions", 2, "--seed", 1)
+    assert gossamer("workload", "make", "large", *sizes)[0] == 0
+    assert gossamer("build", "unstructured", "large", "o", "--seed", 1, "--set", "degree=poisson:8")[0] == 0
+    asked = ("theory", "topics", "large", "o", "--gossip", 0.3)
+    found = answer(gossamer, *asked, "--check")["by_topic"]
+    for row in found:
+        assert row["simulated_subscribers_reached"] == pytest.approx(row["subscribers_reached"], rel=0.05)
+        assert row["simulated_takes_off"] == pytest.approx(row["takes_off"], rel=0.05)
+    assert gossamer(*asked, "--check", "--loss", 0.1)[0] == 2
+
+
+def test_a_load_is_checked_with_as_many_nodes_as_a_scale_free_law_has_and_not_on_an_overlay(gossamer):
+    load = ("theory", "load-for", "--loss", 0.2, "--subscribers", 0.2, "--gossip", 0.6, "--buffer", 4, "--rate", 100)
+    found = answer(gossamer, *load, "--degree", "scale-free:4:1.5", "--check")
+    assert found["simulated"]["nodes"] == found["nodes"]
+    assert 0 < found["simulated"]["loss"] < 1
+    assert gossamer("workload", "make", "w", "--nodes", 20, "--topics", 2, "--subscriptions", 1, "--seed", 1)[0] == 0
+    assert gossamer("build", "unstructured", "w", "o", "--seed", 1, "--set", "degree=regular:4")[0] == 0
+    code, _, err = gossamer(*load, "--degree", "overlay:o", "--check")
+    assert code == 2
+    assert "leave --check out" in err
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [

@@ -117,6 +117,8 @@ def test_the_directed_shape_of_views_agrees_with_networkx_and_with_counting():
         graph = nx.DiGraph(rows.tolist())
         lengths = dict(nx.all_pairs_shortest_path_length(graph))
         assert shape["view_diameter"] == max(length for row in lengths.values() for length in row.values())
+        farthest = [max(lengths[node].values()) for node in graph if graph.out_degree(node)]
+        assert shape["view_eccentricity"] == pytest.approx(sum(farthest) / len(farthest))
         shares = []
         for node in graph:
             peers = list(graph.successors(node))

@@ -308,7 +308,9 @@ def load_for(
         float, typer.Option("--rate", metavar="R", help="Copies that a node handles a second.")
     ] = 1000.0,
     nodes: Nodes = None,
-    check: Annotated[bool, typer.Option("--check", help="Simulate it with 100 nodes and 600 events.")] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Simulate 600 events, with 100 nodes or those of a scale-free law.")
+    ] = False,
     seed: CheckSeed = 1,
     json: Json = False,
 ) -> None:
@@ -329,15 +331,21 @@ def load_for(
     }
     more = (
         " Copies come to a node by chance, in proportion to its links, and each takes the same time to handle. In fact they "
-        "come in bursts, an event at a time: simulated losses below a tenth are up to three times as large."
+        "come in bursts, an event at a time: simulated losses below a tenth are up to three times as large, and nodes with "
+        "more links than their buffers have places lose copies of every event, at any rate."
     )
     assumptions = ASSUMPTIONS.replace("; buffers never fill", "") + more
     beside = None
     if check:
-        from gossamer.simulator.gossip_check import check_load
+        from gossamer.simulator.gossip_check import LOAD_NODES, check_load
 
+        if degree.startswith(OVERLAY):
+            raise InputError("--check draws networks by a law, and an overlay is none; leave --check out")
+        # Such a law says itself how many nodes its networks have.
+        simulated = count if degree.startswith("scale-free:") else LOAD_NODES
+        rate = found.events_per_second
         with progress_bar() as progress:
-            beside = check_load(degree, subscribers, gossip, found.events_per_second, buffer, handled, seed, progress)
+            beside = check_load(degree, simulated, subscribers, gossip, rate, buffer, handled, seed, progress)
     if json:
         more_facts = {"simulated": beside} if beside is not None else {}
         print_json({**answer, "nodes": count, **more_facts, "assumptions": assumptions})
@@ -354,11 +362,18 @@ def topics(
     overlay: Annotated[Path, typer.Argument(metavar="OVERLAY", help="An overlay.parquet, or the folder it is in.")],
     gossip: GossipShare,
     loss: Loss = 0.0,
+    check: Annotated[
+        bool, typer.Option("--check", help="Simulate 400 events on each topic, over the overlay.")
+    ] = False,
+    seed: Annotated[int, typer.Option("--seed", min=0, max=2**63, help="For --check: the first topic's seed.")] = 1,
     json: Json = False,
 ) -> None:
     """Which topics of a workload percolate on an overlay, by their shares of subscribers and its degrees.
 
-    Example: gossamer theory topics out/w out/spidercast --gossip 0.1
+    Formulas know degrees alone. An overlay whose links join nodes of like interests carries events further: --check
+    shows by how much.
+
+    Example: gossamer theory topics out/w out/spidercast --gossip 0.1 --check
     """
     from gossamer.model.arrays.degrees import law_of_overlay
     from gossamer.model.tables.workload import read_overlay, read_workload
@@ -377,6 +392,15 @@ def topics(
         }
         for topic in topics_on(law_of_overlay(str(overlay), links), found.interest, gossip, loss)
     ]
+    if check:
+        if loss:
+            raise InputError("--check simulates without loss; leave --loss out")
+        from gossamer.simulator.gossip_check import check_topics
+
+        with progress_bar() as progress:
+            beside = check_topics(links, found.interest, gossip, seed, progress)
+        for row, simulated in zip(rows, beside, strict=True):
+            row |= {f"simulated_{name}": simulated[name] for name in ("takes_off", "subscribers_reached")}
     spread = sum(1 for row in rows if row["percolates"])
     if json:
         summary = {"topics": len(rows), "percolating": spread, "by_topic": rows, "assumptions": ASSUMPTIONS}

@@ -24,8 +24,16 @@ def gossip_events(
         raise InputError("buffers that fill need time; give the run an end, or leave handle_us at 0")
     if event_count < 1:
         raise InputError("a dissemination without an end needs a number of events to carry")
-    publishers = _places(seed, Purpose.PUBLISH_NODE, event_count, interest.node_count)
     topics = _places(seed, Purpose.PUBLISH_TOPIC, event_count, interest.topic_count)
+    return {"published": event_count, **gossip_on(overlay, interest, parameters, seed, topics)}
+
+
+def gossip_on(
+    overlay: Overlay, interest: Interest, parameters: GossipParameters, seed: int, topics: NDArray[np.int64]
+) -> dict[str, float]:
+    """Figures of an event on each of these topics, by random nodes."""
+    event_count = len(topics)
+    publishers = _places(seed, Purpose.PUBLISH_NODE, event_count, interest.node_count)
     rows = disseminate_many(
         U64(seed),
         publishers,
@@ -44,7 +52,6 @@ def gossip_events(
     # Chosen: an event has taken off when it reaches more nodes than the root of all; near the threshold none can tell.
     large = reached > interest.node_count**0.5
     return {
-        "published": event_count,
         "receivers_per_event": float(reached.mean()),
         "subscribers_per_event": float(subscribers.mean()),
         "subscribers_reached": float((subscribers / np.maximum(holders, 1)).mean()),

@@ -14,7 +14,7 @@ from gossamer.model.values.time import SECOND_US
 from gossamer.planners.unstructured import unstructured
 from gossamer.protocols.gossip import GossipParameters
 from gossamer.simulator.execute import execute
-from gossamer.simulator.gossip import gossip_events
+from gossamer.simulator.gossip import gossip_events, gossip_on
 from gossamer.simulator.measure import Progress, silent
 from gossamer.simulator.publications import FIRST_SHARE, LAST_SHARE
 
@@ -39,12 +39,25 @@ def check_gossip(
     return {name: mean(figures[name] for figures in found) for name in found[0] if name != "published"}
 
 
+def check_topics(
+    overlay: Overlay, interest: Interest, gamma: float, seed: int, progress: Progress = silent
+) -> list[dict[str, float]]:
+    """The figures of so many events on each topic of a workload, over the overlay as it is."""
+    parameters = GossipParameters(gamma=gamma, ttl=_FAR)
+    found = []
+    for topic in range(interest.topic_count):
+        found.append(gossip_on(overlay, interest, parameters, seed + topic, np.full(EVENTS, topic)))
+        progress("simulating", topic + 1, interest.topic_count)
+    return found
+
+
 # Chosen: a network in which every copy is an event of the engine, and enough events for buffers to fill.
 LOAD_NODES, LOAD_EVENTS = 100, 600
 
 
 def check_load(
     law: str,
+    node_count: int,
     subscribers: float,
     gamma: float,
     events_per_second: float,
@@ -64,7 +77,7 @@ def check_load(
         system="unstructured",
         parameters={"degree": law},
         seed=seed,
-        workload=WorkloadLaw(nodes=LOAD_NODES, topics=topics, subscriptions=str(each), popularity="uniform"),
+        workload=WorkloadLaw(nodes=node_count, topics=topics, subscriptions=str(each), popularity="uniform"),
         engine="event",
         until_us=max(1, int(LOAD_EVENTS / events_per_second / (LAST_SHARE - FIRST_SHARE) * SECOND_US)),
         dissemination="gossip",
@@ -78,7 +91,7 @@ def check_load(
     )
     metrics = execute(run, progress, exact=False).metrics
     return {
-        "nodes": LOAD_NODES,
+        "nodes": node_count,
         "loss": metrics["overflowed_messages"] / max(metrics["data_messages"], 1),
         "subscribers_reached": metrics["delivery_ratio"],
     }

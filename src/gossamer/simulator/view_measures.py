@@ -58,7 +58,7 @@ def directed_shape(views: TopicViews, node_count: int) -> dict[str, Any]:
     """Clustering and diameter of the graph of all views as a directed one. Cost and memory: n squared.
 
     A node's clustering is the share of ordered pairs of its peers of which the first has the second in a view; the
-    diameter the largest finite distance along views.
+    diameter the largest finite distance along views, and a node's eccentricity the largest from it.
     """
     linked = np.zeros((node_count, node_count), np.bool_)
     linked[views.nodes, views.peers] = True
@@ -69,9 +69,11 @@ def directed_shape(views: TopicViews, node_count: int) -> dict[str, Any]:
         if len(peers) > 1:
             shares[node] = linked[np.ix_(peers, peers)].sum() / (len(peers) * (len(peers) - 1))
     holding = linked.any(axis=1)
+    farthest = np.where(np.isfinite(distances), distances, 0).max(axis=1, initial=0)[holding]
     return {
         "view_clustering": float(shares[holding].mean()) if holding.any() else 0.0,
-        "view_diameter": int(distances[np.isfinite(distances)].max(initial=0)),
+        "view_diameter": int(farthest.max(initial=0)),
+        "view_eccentricity": float(farthest.mean()) if holding.any() else 0.0,
     }
 
 

@@ -14,6 +14,7 @@ READINGS = {
     "clustering coefficient along views": "view_clustering",
     "diameter of links": "overlay_diameter",
     "diameter along views": "view_diameter",
+    "mean eccentricity along views": "view_eccentricity",
 }
 BEFORE, AFTER = 0.0, 1.0
 
@@ -93,6 +94,10 @@ def _clustering_falls(values: Sequence[Value]) -> bool:
     return all(_rise(values, name) < 0 for name in READINGS if name.startswith("clustering"))
 
 
+def _farthest_gets_further(values: Sequence[Value]) -> bool:
+    return _rise(values, "mean eccentricity along views") > 0
+
+
 def _diameter_rises(values: Sequence[Value]) -> bool:
     return any(0.5 <= _rise(values, name) <= 1.5 for name in READINGS if name.startswith("diameter"))
 
@@ -125,6 +130,7 @@ EXHIBITS = (
         claims=(
             Claim("clustering falls", _clustering_falls),
             Claim("the diameter rises by about one, of links or along views", _diameter_rises),
+            Claim("nodes get further from their farthest along views (mean eccentricity)", _farthest_gets_further),
         ),
         remark=(
             "The value before is met for links and the value after along views, so that the paper may have measured its "
@@ -132,7 +138,9 @@ EXHIBITS = (
             "after (along views 4.2 and 4.4); with the eighth and ninth fits, whose topics have up to 13 and 25 ids and "
             "whose circles are as unlike as a power law allows, it is 3 and 3 for links and 3 and 4 along views in four of "
             "six runs (4 and 4 in the others); with the fourth 3 and 4 for links in one seed of three. A diameter is the "
-            "distance of two nodes out of a million, and moves by whole numbers."
+            "distance of two nodes out of a million, and moves by whole numbers: with the best fit 93% of nodes (seed 2; 81% "
+            "and 80% in seeds 1 and 3) have all others within three hops along views before, and 61% (45%, 36%) after. Who "
+            "asks the typical node, or a sample of nodes, so finds 3 before and 4 after; a few pairs make the maximum 4 before."
         ),
     ),
 )
