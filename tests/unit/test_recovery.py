@@ -242,20 +242,32 @@ def test_a_publisher_first_heard_of_in_the_middle_is_asked_about_since_the_subsc
 
 def test_an_answer_is_cut_to_frames_and_the_rest_is_asked_for_at_once():
     giver, asker = Node(), Node()
-    for number in range(1, 601):
+    for number in range(1, 3001):
         giver.get(data(number, number - 1))
     asker.get(data(1))
-    asker.get(data(601, 600))
+    asker.get(data(3001, 3000))
     (row,) = asks(asker.wait(150 * MS))
-    rounds = 0
+    frames = []
     while row:
-        (send,) = giver.get(row[1])
-        actions = asker.get(send.message)
-        assert len(send.message.messages) <= 256
-        rounds += 1
+        actions = []
+        for send in giver.get(row[1]):
+            assert len(send.message.messages) <= 256
+            actions += asker.get(send.message)
+            frames.append(send.message.more)
         row = next(iter(asks(actions)), None)
-    assert rounds == 3
-    assert [sequence for _, sequence in asker.delivered] == list(range(1, 602))
+    assert frames == [False] * 7 + [True] + [False] * 4
+    assert [sequence for _, sequence in asker.delivered] == list(range(1, 3002))
+
+
+def test_who_is_behind_and_gets_on_asks_nobody():
+    """A neighbour's word says that there is more; what comes shows that it is on its way."""
+    node = Node()
+    node.get(data(1))
+    for second in range(5):
+        node.get(Have((Tail(TOPIC, ANN, 100 * second + 100, 0),)), sender=3)
+        node.get(data(second + 2, second + 1))
+        assert asks(node.wait(SECOND)) == []
+    assert asks(node.wait(3 * SECOND)) != [], "it does once nothing comes"
 
 
 def test_a_node_that_only_publishes_keeps_and_answers_and_mends_but_never_delivers():

@@ -1,8 +1,10 @@
 """A tree's handlers: announcing in few frames, mending, and what others can make it keep."""
 
 from gossamer.model.values.ids import Role
+from gossamer.protocols import missing
 from gossamer.protocols import tree as trees
 from gossamer.protocols.branch import FORMED_AFTER_US
+from gossamer.protocols.held import ASKED_FOR
 from gossamer.protocols.interface import (
     Data,
     MessageReceived,
@@ -168,12 +170,51 @@ def test_strangers_make_nothing_grow():
 
 
 def test_what_is_missing_is_bounded(monkeypatch):
-    monkeypatch.setattr(trees, "MISSING_MAX", 50)
+    monkeypatch.setattr(missing, "MISSING_MAX", 50)
     tree = make()
     for number in range(10):
         names = tuple((9, 100 * number + one) for one in range(100))
         give(tree, MessageReceived(3, named(*names)))
-        assert len(tree._missing) <= 50
+        assert 0 < len(tree._missing) <= 50
+    monkeypatch.setattr(missing, "MISSING_MAX", 500)
+    monkeypatch.setattr(missing, "SPANS_MAX", 60)
+    for number in range(5000, 5400, 2):
+        give(tree, MessageReceived(3, named((9, number))))
+    assert len(tree._missing) <= 60
+
+
+def test_what_has_come_makes_room_for_what_is_announced(monkeypatch):
+    monkeypatch.setattr(missing, "MISSING_MAX", 50)
+    tree = make()
+    give(tree, MessageReceived(3, named(*((9, number) for number in range(1, 51)))))
+    for number in range(1, 51):
+        give(tree, MessageReceived(2, data(number)))
+    give(tree, MessageReceived(3, named((9, 60))), 1)
+    assert len(tree._missing) == 1
+
+
+def test_announcements_that_overlap_are_waited_for_once_and_asked_of_each_announcer_in_turn():
+    tree = make()
+    for sender, first, count in ((3, 10, 5), (4, 8, 20), (3, 8, 20)):
+        give(tree, MessageReceived(sender, Announce((Named(TOPIC, 9, first, count),))))
+    assert len(tree._missing) == 20
+    give(tree, MessageReceived(2, data(12)))
+    asked = [a for a in give(tree, TimerFired(MissingDue()), 2 * MISSING_AFTER_US) if type(a) is Send]
+    assert sorted(name for send in asked for name in send.message.names) == [(9, n) for n in range(8, 28) if n != 12]
+    again = [a for a in give(tree, TimerFired(MissingDue()), 4 * MISSING_AFTER_US) if type(a) is Send]
+    assert sorted(name for send in again for name in send.message.names) == [(9, n) for n in range(8, 28) if n != 12]
+    assert {send.to for send in asked} == {send.to for send in again} == {(3,), (4,)}
+
+
+def test_what_recovery_brought_first_still_goes_on_when_it_comes_along_the_tree():
+    """Who asks is ahead of its supplier for a moment; those behind it must not wait for what it has."""
+    tree = make()
+    give(tree, MessageReceived(2, data(1)))
+    tree._held.add(9, 2, ASKED_FOR)
+    (send,) = (a for a in give(tree, MessageReceived(2, data(2))) if type(a) is Send)
+    assert send.to == (3, 4)
+    assert (send.message.sequence, send.message.hops) == (2, 1)
+    assert [a for a in give(tree, MessageReceived(2, data(2))) if type(a) is Send] == [], "once"
 
 
 def test_a_topic_that_is_let_go_and_a_neighbour_that_is_gone_are_forgotten():
@@ -245,4 +286,4 @@ def test_a_frame_names_no_more_messages_than_it_may():
     runs = Announce(tuple(Named(TOPIC, 9, 10_000 * run, trees.RUN_MAX) for run in range(1, 9)))
     actions = give(tree, MessageReceived(3, runs))
     assert PeerMisbehaved(3, "sent a topic that this node does not hold") in [getattr(a, "fact", None) for a in actions]
-    assert len(tree._missing) <= trees.MISSING_MAX
+    assert len(tree._missing) <= missing.MISSING_MAX

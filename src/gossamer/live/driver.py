@@ -9,6 +9,7 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Callable, Sequence
+from itertools import repeat
 from time import monotonic_ns, time_ns
 from typing import Any, BinaryIO, Protocol
 
@@ -41,6 +42,12 @@ from gossamer.protocols.interface import (
 from gossamer.protocols.record import Header, encode_header, encode_step
 
 log = logging.getLogger("gossamer.live")
+
+
+# Looked up once, not for every message.
+_decode = wire.message_decoder.decode
+_frame = wire.frame
+_Bye = wire.Bye
 
 
 class Transport(Protocol):
@@ -131,7 +138,8 @@ class LiveDriver:
         self._loop: asyncio.AbstractEventLoop | None = None
         # From the loop's clock to microseconds since 1970.
         self._offset_us = 0
-        self._now_us = 0
+        # The time of the last event.
+        self.now_us = 0
         self._sequence = 0
         self._timers: set[asyncio.TimerHandle] = set()
         self._tally: Tally | None = None
@@ -171,8 +179,11 @@ class LiveDriver:
             if self._loop is None:
                 raise MachineMisuse("a driver must be started before it is given events")
             return
-        now_us = max(monotonic_ns() // 1000 + self._offset_us, earliest_us, self._now_us)
-        self._now_us = now_us
+        now_us = monotonic_ns() // 1000 + self._offset_us
+        if now_us < self.now_us or now_us < earliest_us:
+            # Rare, and done for every message: a call of `max` costs more than the clock.
+            now_us = max(self.now_us, earliest_us)
+        self.now_us = now_us
         actions = self._machine.handle(event, now_us)
         if self._record is not None:
             self._write_record(encode_step(now_us, self.node, event, actions))
@@ -194,21 +205,16 @@ class LiveDriver:
         self._sequence = (self._sequence or monotonic_ns() // 1000 + self._offset_us) + 1
         return self._sequence
 
-    @property
-    def now_us(self) -> int:
-        """The time of the last event."""
-        return self._now_us
-
     # Called by the transport.
 
     def receive(self, sender: NodeId, body: bytes, link_name: str = "") -> bool:
         """A frame came over a link whose other end is `sender`; says whether it could be read and was allowed."""
         try:
-            message = wire.message_decoder.decode(body)
+            message = _decode(body)
         except ValueError:  # msgspec's own errors, and UnicodeDecodeError where a tag is not text
             self.counts["unreadable frames"] += 1
             return False
-        if type(message) is wire.Bye:
+        if type(message) is _Bye:
             return False
         if self._guard is not None:
             reason = self._guard.admits(link_name, sender, message)
@@ -229,28 +235,29 @@ class LiveDriver:
     # Carrying actions out.
 
     def _send(self, action: Send) -> None:
-        message = action.message
-        frame = wire.frame(message)
-        self.sent_count += len(action.to)
+        message, to = action.message, action.to
+        frame = _frame(message)
+        self.sent_count += len(to)
         send, me, guard, tally = self._transport.send, self.node, self._guard, self._tally
-        addresses = action.addresses
         patient = tally is None or tally.patient
-        is_data = isinstance(message, Data)
-        for index, node in enumerate(action.to):
+        for node, address in zip(to, action.addresses or repeat(b""), strict=False):
             if guard is not None and not guard.lets_out(node, message):
                 reason: str | None = "may not subscribe"
             else:
-                reason = send(me, node, addresses[index] if addresses else b"", frame, patient)
+                reason = send(me, node, address, frame, patient)
             if reason is not None:
-                self.counts[f"refused: {reason}"] += 1
-                if is_data and self._loop is not None:
-                    # Later: the machine is answering another event just now.
-                    self._loop.call_soon(self.give, Refused(node, message))
-            if tally is not None and is_data:
-                if reason is None:
-                    tally.queued.append(node)
-                else:
-                    tally.refused.append((node, reason))
+                self._on_refused(node, message, reason)
+            elif tally is not None and isinstance(message, Data):
+                tally.queued.append(node)
+
+    def _on_refused(self, node: NodeId, message: Any, reason: str) -> None:
+        self.counts[f"refused: {reason}"] += 1
+        if isinstance(message, Data):
+            if self._tally is not None:
+                self._tally.refused.append((node, reason))
+            if self._loop is not None:
+                # Later: the machine is answering another event just now.
+                self._loop.call_soon(self.give, Refused(node, message))
 
     def _set_timer(self, action: SetTimer) -> None:
         assert self._loop is not None

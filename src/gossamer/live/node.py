@@ -422,8 +422,8 @@ class Node:
     def _on_deliver(self, action: Deliver) -> None:
         self._delivered += 1
         state = self._topics.by_id.get(action.topic)
-        if state is not None:
-            if state.latencies is not None and self._driver is not None:
+        if state is not None and self._driver is not None:
+            if state.latencies is not None:
                 state.latencies.add(self._driver.now_us - action.published_us)
             for subscription in state.subscriptions:
                 subscription.put(action)

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
 # Chosen: powers of two of a microsecond, up to 17 s; quick to count, and fine enough to see a network by.
 BUCKETS = tuple((1 << bits) / 1e6 for bits in range(25))
+_LAST = len(BUCKETS)
 
 
 class Histogram(Struct):
@@ -20,8 +21,12 @@ class Histogram(Struct):
 
     def add(self, latency_us: int) -> None:
         """One message; clocks of two machines may make it negative."""
-        latency_us = max(latency_us, 0)
-        self.counts[min(latency_us.bit_length(), len(BUCKETS))] += 1
+        place = latency_us.bit_length()
+        if latency_us < 0 or place > _LAST:
+            # Rare, and done for every message: calls of `min` and `max` cost more than the rest.
+            latency_us = max(latency_us, 0)
+            place = min(latency_us.bit_length(), _LAST)
+        self.counts[place] += 1
         self.total_us += latency_us
 
 

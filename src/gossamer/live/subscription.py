@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from gossamer.live.messages import Codec, Gap, Message
+from gossamer.live.messages import CODECS, Codec, Gap, Message
 from gossamer.model.values.ids import NodeId
 from gossamer.protocols.interface import Deliver
 
@@ -58,6 +58,8 @@ class Subscription:
         self._node = node
         self._decode = codec.decode
         self._unseal = unseal
+        # Bytes that nobody sealed are what they are.
+        self._is_plain = unseal is None and codec is CODECS["bytes"]
         self._slow = slow
         self._most = queue
         self._queue: deque[Deliver] = deque()
@@ -132,13 +134,14 @@ class Subscription:
             self._wake()
 
     def _read(self, action: Deliver) -> Message | None:
-        try:
-            payload: Any = action.payload if self._unseal is None else self._unseal(action)
-            payload = self._decode(payload)
-        except ValueError:
-            self.unreadable += 1
-            self._node.count_drop("payload not readable by the codec")
-            return None
+        payload: Any = action.payload
+        if not self._is_plain:
+            try:
+                payload = self._decode(payload if self._unseal is None else self._unseal(action))
+            except ValueError:
+                self.unreadable += 1
+                self._node.count_drop("payload not readable by the codec")
+                return None
         publisher = hex_id(action.publisher)
         return Message(self.topic, payload, publisher, action.sequence, action.hops, action.published_us / 1e6)
 

@@ -4,6 +4,7 @@ A frame is a 4-byte big-endian length and that many bytes. The first frame each 
 one protocol message, or a `Bye` that says why the link ends.
 """
 
+import struct
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -47,14 +48,15 @@ class Bye(Struct, frozen=True, array_like=True, tag="bye"):
 _encoder = msgspec.msgpack.Encoder()
 _hello_decoder: msgspec.msgpack.Decoder[Hello | Bye] = msgspec.msgpack.Decoder(Hello | Bye)
 encode = _encoder.encode
+_length = struct.Struct(">I").pack
 # All that may come after the first frame. Typed loosely: the union of messages is made at run time.
 message_decoder: msgspec.msgpack.Decoder[object] = msgspec.msgpack.Decoder(AnyMessage | Bye)
 
 
 def frame(message: object) -> bytes:
     """A message as it goes over a link."""
-    body = _encoder.encode(message)
-    return len(body).to_bytes(PREFIX_BYTES, "big") + body
+    body = encode(message)
+    return _length(len(body)) + body
 
 
 def hello(node: NodeId, address: bytes, stack: Sequence[str]) -> Hello:

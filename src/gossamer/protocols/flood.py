@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from gossamer.model.values.ids import NodeId, TopicId
-from gossamer.protocols.held import Held
+from gossamer.protocols.held import Held, recast
 from gossamer.protocols.interface import (
     NOTHING,
     Action,
@@ -63,7 +63,11 @@ class Flood:
 
     def _on_data(self, sender: NodeId, data: Data, out: list[Action]) -> Sequence[Fact]:
         held = self._held
-        if held.refuses(sender, data, out) or not held.add(data.publisher, data.sequence):
+        if held.refuses(sender, data, out):
+            return NOTHING
+        if not held.add(data.publisher, data.sequence, sender):
+            if held.takes_over(data.publisher, data.sequence, sender):
+                self._pass_on(recast(data, Data, 1), sender, out)
             return NOTHING
         if held.judges(sender, data, True, out):
             return NOTHING

@@ -31,6 +31,8 @@ SEEN_MAX = 65_536
 JUDGED_MAX = 1_024
 JUDGED_BYTES_MAX = 8 * 2**20
 
+# In place of who first brought a message: it was asked for. No node has this id.
+ASKED_FOR = -1
 NOT_HELD = "sent a topic that this node does not hold"
 # Plain numbers: an enum's arithmetic costs more than all else here.
 FOLLOWS = int(Role.FOLLOWS)
@@ -60,6 +62,17 @@ class NotJudged(Fact, frozen=True, array_like=True, gc=False, tag="not_judged"):
     sequence: int
 
 
+class Run:
+    """Messages of a publisher whose numbers follow each other, in the order in which they came: first to end - 1."""
+
+    __slots__ = ("end", "first", "publisher")
+
+    def __init__(self, publisher: NodeId, first: int) -> None:
+        self.publisher = publisher
+        self.first = first
+        self.end = first + 1
+
+
 class Judged(NamedTuple):
     """A message that waits for the application's judgement. `relay`: it came to be passed on, not because it was asked for."""
 
@@ -76,16 +89,17 @@ class Held:
         "_judged",
         "_judged_bytes",
         "_most",
+        "_name_count",
         "_names",
         "_node",
-        "_order",
         "_previous",
+        "_runs",
         "_sequence",
         "_ticket",
-        "_validated",
         "history",
         "recovers",
         "roles",
+        "validated",
     )
 
     def __init__(
@@ -100,12 +114,14 @@ class Held:
         self._most = most
         self._discloses = discloses
         self._sequence = 0
-        # Names and who first brought each, and a queue to forget by: the front of a dict that loses its first entries is
-        # slow to find.
-        self._names: dict[tuple[NodeId, int], NodeId] = {}
-        self._order: deque[tuple[NodeId, int]] = deque()
+        # Names (publisher, number) and who first brought each, and a queue to forget by: the front of a dict that loses its
+        # first entries is slow to find.
+        self._names: dict[NodeId, dict[int, NodeId]] = {}
+        self._name_count = 0
+        self._runs: deque[Run] = deque()
         self._previous: dict[TopicId, int] = {}
-        self._validated: dict[TopicId, None] = {}
+        # Topics whose messages the application judges.
+        self.validated: dict[TopicId, None] = {}
         self._judged: dict[int, Judged] = {}
         self._judged_bytes = 0
         self._ticket = 0
@@ -123,12 +139,12 @@ class Held:
         if isinstance(event, Subscribe):
             self.roles[topic] = int(event.role)
             if event.validates:
-                self._validated[topic] = None
+                self.validated[topic] = None
             else:
-                self._validated.pop(topic, None)
+                self.validated.pop(topic, None)
         else:
             self.roles.pop(topic, None)
-            self._validated.pop(topic, None)
+            self.validated.pop(topic, None)
             self._previous.pop(topic, None)
             if self.history is not None:
                 self.history.drop(topic)
@@ -142,28 +158,56 @@ class Held:
 
     def knows(self, publisher: NodeId, sequence: int) -> bool:
         """Whether a message is remembered."""
-        return (publisher, sequence) in self._names
+        return sequence in self._names.get(publisher, ())
 
     def add(self, publisher: NodeId, sequence: int, sender: NodeId = 0) -> bool:
         """Remember a message and who brought it; says whether it was new."""
-        name = (publisher, sequence)
-        names = self._names
-        if name in names:
+        brought = self._names.get(publisher)
+        if brought is None:
+            brought = self._names[publisher] = {}
+        elif sequence in brought:
             return False
-        names[name] = sender
-        self._order.append(name)
-        if len(names) > self._most:
-            del names[self._order.popleft()]
+        brought[sequence] = sender
+        runs = self._runs
+        if runs and (run := runs[-1]).end == sequence and run.publisher == publisher:
+            run.end = sequence + 1
+        else:
+            runs.append(Run(publisher, sequence))
+        self._name_count += 1
+        if self._name_count > self._most:
+            self._forget_name()
         return True
 
-    def lacking(self, publisher: NodeId, first: int, count: int) -> list[tuple[NodeId, int]]:
-        """Those of a run of names that are not remembered."""
-        names = self._names
-        return [name for number in range(first, first + count) if (name := (publisher, number)) not in names]
+    def _forget_name(self) -> None:
+        run = self._runs[0]
+        brought = self._names[run.publisher]
+        del brought[run.first]
+        if not brought:
+            del self._names[run.publisher]
+        run.first += 1
+        if run.first == run.end:
+            self._runs.popleft()
+        self._name_count -= 1
+
+    def takes_over(self, publisher: NodeId, sequence: int, sender: NodeId) -> bool:
+        """A message that was asked for, and so went to nobody, now comes by itself: says whether it goes on from here.
+
+        Those behind this node wait for it. Where a topic validates this cannot tell what was accepted, and says no.
+        """
+        brought = self._names[publisher]
+        if brought[sequence] != ASKED_FOR or self.validated:
+            return False
+        brought[sequence] = sender
+        return True
+
+    def lacking(self, publisher: NodeId, first: int, count: int) -> list[int]:
+        """Those numbers of a run that are not remembered."""
+        brought = self._names.get(publisher, ())
+        return [number for number in range(first, first + count) if number not in brought]
 
     def brought_by(self, publisher: NodeId, sequence: int) -> NodeId:
         """Who first brought a message that is remembered."""
-        return self._names[publisher, sequence]
+        return self._names[publisher][sequence]
 
     # Messages.
 
@@ -274,16 +318,11 @@ class Held:
 
     # Judgement.
 
-    @property
-    def validates(self) -> bool:
-        """Whether any topic does."""
-        return bool(self._validated)
-
     def judges(self, sender: NodeId, data: Data, relay: bool, out: list[Action]) -> bool:
         """Where a topic of the message validates: ask the application, and have the message wait."""
-        if not self._validated:
+        if not self.validated:
             return False
-        topic = next((one for one in self.topics_of(data) if one in self._validated), None)
+        topic = next((one for one in self.topics_of(data) if one in self.validated), None)
         if topic is None:
             return False
         self._ticket += 1

@@ -1,7 +1,7 @@
 """What a node keeps of the messages that it passed on, for those who ask: a bounded store, oldest out first.
 
 Messages stand in pages by topic, in the order in which they came, and a page goes at once. A message is so kept for the
-price of an append; who asks pays for the search, through at most `per_topic` messages.
+price of an append; who asks pays for the search, through those pages that may hold what is sought.
 """
 
 from collections import deque
@@ -25,12 +25,21 @@ Name = tuple[NodeId, int]
 class Page:
     """Messages of one topic that came one after another."""
 
-    __slots__ = ("messages", "size_bytes", "topic")
+    __slots__ = ("_numbers", "messages", "size_bytes", "topic")
 
     def __init__(self, topic: TopicId) -> None:
         self.topic = topic
         self.messages: list[Any] = []
         self.size_bytes = 0
+        self._numbers: tuple[int, int, int] = (0, 0, 0)
+
+    def may_hold(self, lowest: int, highest: int) -> bool:
+        """Whether its messages' numbers, whoever published them, reach into these. Kept until another message comes."""
+        count, first, last = self._numbers
+        if count != len(self.messages):
+            numbers = [data.sequence for data in self.messages]
+            count, first, last = self._numbers = (len(numbers), min(numbers), max(numbers))
+        return bool(count) and first <= highest and last >= lowest
 
 
 class History:
@@ -81,21 +90,29 @@ class History:
 
     def named(self, topic: TopicId, names: Collection[Name]) -> list[Any]:
         """Those of these messages that are kept, in the order in which they came."""
-        return [data for data in self._all(topic) if (data.publisher, data.sequence) in names]
+        if not names:
+            return []
+        numbers = [sequence for _, sequence in names]
+        among = self._among(topic, min(numbers), max(numbers))
+        return [data for data in among if (data.publisher, data.sequence) in names]
 
     def between(self, topic: TopicId, publisher: NodeId, after: int, before: int) -> list[Any]:
         """A publisher's messages with after < sequence < before, in its order."""
-        found = [data for data in self._all(topic) if data.publisher == publisher and after < data.sequence < before]
+        among = self._among(topic, after + 1, before - 1)
+        found = [data for data in among if data.publisher == publisher and after < data.sequence < before]
         return sorted(found, key=_sequence)
 
     def latest(self, topic: TopicId, count: int, since_us: int) -> list[Any]:
         """The last `count` messages and those published since, the oldest first."""
-        kept = sorted(self._all(topic), key=_published)
+        everything = [data for page in self._topics.get(topic, ()) for data in page.messages]
+        kept = sorted(everything, key=_published)
         first = max(len(kept) - count, 0)
         return [data for place, data in enumerate(kept) if place >= first or data.published_us >= since_us]
 
-    def _all(self, topic: TopicId) -> list[Any]:
-        return [data for page in self._topics.get(topic, ()) for data in page.messages]
+    def _among(self, topic: TopicId, lowest: int, highest: int) -> list[Any]:
+        """The messages of those pages that may hold such numbers."""
+        pages = (page for page in self._topics.get(topic, ()) if page.may_hold(lowest, highest))
+        return [data for page in pages for data in page.messages]
 
     def _turn(self, topic: TopicId, pages: deque[Page]) -> Page:
         if len(pages) >= self._pages_max:

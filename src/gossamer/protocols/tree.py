@@ -44,6 +44,7 @@ from gossamer.protocols.interface import (
     Validated,
     Value,
 )
+from gossamer.protocols.missing import Missing
 
 # Chosen: names of all topics are gathered for so long, so that a lazy link carries few frames. Mending begins that much later.
 ANNOUNCE_EVERY_US = 100 * MILLISECOND_US
@@ -61,10 +62,6 @@ GATHERED_MAX = 4_096
 # Chosen: messages whose numbers follow each other and that are named together, and those that one frame may name.
 RUN_MAX = 4_096
 NAMED_MAX = 16_384
-# Chosen: announced messages waited for; the oldest go first.
-MISSING_MAX = 4_096
-# Chosen: how many announcers of one missing message are remembered.
-ANNOUNCERS_MAX = 16
 
 Names = Annotated[tuple[tuple[NodeId, int], ...], Meta(max_length=NAMES_MAX)]
 
@@ -122,19 +119,6 @@ class Run:
         self.told = told
 
 
-class Missing:
-    """A message that was announced and has not come."""
-
-    __slots__ = ("announcers", "due_us", "patience", "topic")
-
-    def __init__(self, topic: TopicId, announcer: NodeId, due_us: int) -> None:
-        self.topic = topic
-        self.announcers = [announcer]
-        self.due_us = due_us
-        # How often more it is waited for while the supplier brings other messages.
-        self.patience = PATIENCE
-
-
 class Tree:
     """The dissemination part above an overlay that knows its neighbours' interests."""
 
@@ -163,7 +147,7 @@ class Tree:
         self._branches: dict[TopicId, Branch] = {}
         # Names to announce, and to whom.
         self._gathered: list[Run] = []
-        self._missing: dict[Name, Missing] = {}
+        self._missing = Missing(self._held.lacking, PATIENCE)
         # Whether a timer looks after what is missing.
         self._looking = False
 
@@ -224,27 +208,30 @@ class Tree:
 
     def _on_data(self, sender: NodeId, data: TreeData, now_us: int, out: list[Action]) -> Sequence[Fact]:
         held = self._held
-        if held.refuses(sender, data, out):
+        topic, publisher = data.topic, data.publisher
+        # What is refused is rare, and the call costs as much as what is asked here.
+        if (data.also or topic not in held.roles or data.previous >= data.sequence) and held.refuses(sender, data, out):
             return NOTHING
-        is_new = held.add(data.publisher, data.sequence, sender)
+        is_new = held.add(publisher, data.sequence, sender)
+        is_first = is_new or held.takes_over(publisher, data.sequence, sender)
         if not data.also:
-            branch = self._branches.get(data.topic)
-            if branch is None or data.publisher != branch.reference:
+            branch = self._branches.get(topic)
+            if branch is None or publisher != branch.reference:
                 branch = self._branch(data, now_us)
             if sender == branch.supplier:
                 branch.heard_us = now_us
-            if is_new:
-                if data.publisher == branch.reference and (sender != branch.supplier or data.hops != branch.hops):
+            if is_first:
+                if publisher == branch.reference and (sender != branch.supplier or data.hops != branch.hops):
                     node = branch.take_first(sender, data.hops)
                     if node is not None:
-                        out.append(Send((node,), Graft(data.topic, ())))
-            elif sender in self._overlay.neighbours_on(data.topic):
+                        out.append(Send((node,), Graft(topic, ())))
+            elif sender in self._overlay.neighbours_on(topic):
                 self._on_copy(branch, sender, data, now_us, out)
         if not is_new:
+            if is_first:
+                self._pass_on(recast(data, TreeData, 1), sender, now_us, out)
             return NOTHING
-        if self._missing:
-            self._missing.pop((data.publisher, data.sequence), None)
-        if held.validates and held.judges(sender, data, True, out):
+        if held.validated and held.judges(sender, data, True, out):
             return NOTHING
         return self._accept(sender, data, now_us, out)
 
@@ -335,54 +322,43 @@ class Tree:
             if named.topic not in self._held.roles or count > NAMED_MAX:
                 strange = True
                 continue
-            for name in self._held.lacking(named.publisher, named.sequence, named.count):
-                missing = self._missing.get(name)
-                if missing is None:
-                    if len(self._missing) >= MISSING_MAX:
-                        # What is missing beyond that is recovery's; the oldest will be asked for first.
-                        break
-                    due_us = now_us + MISSING_AFTER_US
-                    self._missing[name] = Missing(named.topic, sender, due_us)
-                    self._look_at(due_us, out)
-                elif sender not in missing.announcers and len(missing.announcers) < ANNOUNCERS_MAX:
-                    missing.announcers.append(sender)
+            due_us = now_us + MISSING_AFTER_US
+            self._missing.announced(sender, named.topic, named.publisher, named.sequence, named.count, due_us)
+        self._look_again(now_us, out)
         if strange:
             out.append(Observe(PeerMisbehaved(sender, NOT_HELD)))
 
     # Mending.
 
-    def _look_at(self, at_us: int, out: list[Action]) -> None:
-        if not self._looking:
+    def _look_again(self, now_us: int, out: list[Action]) -> None:
+        soonest_us = None if self._looking else self._missing.soonest_us
+        if soonest_us is not None:
             self._looking = True
-            out.append(SetTimer(at_us, MissingDue()))
+            out.append(SetTimer(max(soonest_us, now_us + LOOK_AGAIN_US), MissingDue()))
 
     def _on_missing_due(self, now_us: int, out: list[Action]) -> None:
         self._looking = False
         wanted: dict[tuple[NodeId, TopicId], list[Name]] = {}
-        for name, missing in list(self._missing.items()):
-            if missing.due_us > now_us:
+        for span, numbers in self._missing.due(now_us):
+            if not span.announcers or span.topic not in self._held.roles:
+                self._missing.drop(span)
                 continue
-            if not missing.announcers or missing.topic not in self._held.roles or self._held.knows(*name):
-                del self._missing[name]
-                continue
-            branch = self._branches.get(missing.topic)
-            if branch is not None and missing.patience and now_us - branch.heard_us < MISSING_AFTER_US:
+            branch = self._branches.get(span.topic)
+            if branch is not None and span.patience and now_us - branch.heard_us < MISSING_AFTER_US:
                 # The supplier is behind, and not gone: what comes from another would only come out of order.
-                missing.patience -= 1
-                missing.due_us = now_us + MISSING_AFTER_US
+                span.patience -= 1
+                span.due_us = now_us + MISSING_AFTER_US
                 continue
             # The tree is broken here: mend it over the link that still brings news.
-            node = missing.announcers.pop(0)
-            missing.due_us = now_us + ASK_AGAIN_US
-            wanted.setdefault((node, missing.topic), []).append(name)
+            node = span.announcers.pop(0)
+            span.due_us = now_us + ASK_AGAIN_US
+            wanted.setdefault((node, span.topic), []).extend((span.publisher, number) for number in numbers)
         for (node, topic), names in wanted.items():
             if topic in self._branches:
                 self._branches[topic].ask(node)
             for place in range(0, len(names), NAMES_MAX):
                 out.append(Send((node,), Graft(topic, tuple(names[place : place + NAMES_MAX]))))
-        if self._missing:
-            soonest_us = min(missing.due_us for missing in self._missing.values())
-            self._look_at(max(soonest_us, now_us + LOOK_AGAIN_US), out)
+        self._look_again(now_us, out)
 
     def _on_graft(self, sender: NodeId, message: Graft, out: list[Action]) -> None:
         if message.topic in self._branches:

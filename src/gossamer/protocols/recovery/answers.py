@@ -11,6 +11,8 @@ from gossamer.protocols.recovery.messages import ANSWER_BYTES_MAX, ANSWER_MAX, A
 
 # Chosen: what an ask counts for, even where nothing is found.
 ASK_BYTES = 1_024
+# Chosen: frames of one answer. A round trip for each would take longer than a busy topic's history lasts.
+FRAMES_MAX = 8
 # Chosen: how much of the past is told at once, the newest of it.
 PAST_BYTES_MAX = 2**20
 
@@ -39,10 +41,15 @@ class Answers:
         kept = self._history.between(message.topic, message.publisher, message.after, message.before)
         wanted = [data for data in kept if data.published_us >= message.since_us]
         floor = max([data.sequence for data in kept if data.published_us < message.since_us], default=0)
-        if wanted or floor:
+        for number in range(FRAMES_MAX if wanted or floor else 0):
             messages = self._frame(sender, wanted)
-            more = len(messages) < len(wanted)
+            wanted = wanted[len(messages) :]
+            # The last frame says that there is more: who still wants it asks again.
+            is_last = not wanted or number == FRAMES_MAX - 1 or not self._has_left(sender)
+            more = is_last and bool(wanted)
             out.append(Send((sender,), Answer(message.topic, message.publisher, messages, floor, more)))
+            if is_last:
+                return
 
     def on_ask_history(self, sender: NodeId, message: AskHistory, now_us: int, out: list[Action]) -> None:
         """Somebody comes late. It is always answered, be it with nothing, so that it need not wait."""
@@ -67,8 +74,12 @@ class Answers:
         began_us, spent = self._spent.get(sender, (now_us, 0))
         if now_us - began_us >= SECOND_US:
             began_us, spent = now_us, 0
+        has_left = spent < self._bytes_max
         self._spent[sender] = (began_us, spent + ASK_BYTES)
-        return spent < self._bytes_max
+        return has_left
+
+    def _has_left(self, sender: NodeId) -> bool:
+        return self._spent[sender][1] < self._bytes_max
 
     def _frame(self, sender: NodeId, wanted: Sequence[Data]) -> tuple[Data, ...]:
         """As many of the first messages as a frame holds, at least one, counted against what the neighbour is given."""

@@ -6,20 +6,21 @@ topic one after another. What nobody has is given up after a while, said so (`Lo
 message shows by what neighbours tell each other: `Have` names the last message of each publisher that is new, a few
 times, and nothing once all is quiet. Who comes late asks a few neighbours for the past first (`catch_up.py`).
 
-Messages that were asked for are not relayed: `Have` tells the neighbours of them, and who lacks them asks in turn. A word
-of a neighbour never moves the order; only messages do, so that a false one costs an ask and no more.
+Messages that were asked for are not relayed, unless they come by themselves later: `Have` tells the neighbours of them, and
+who lacks them asks in turn. A word of a neighbour never moves the order; only messages do, so that a false one costs an ask and no more.
 """
 
 from collections.abc import Sequence
 from typing import ClassVar
 
 from gossamer.model.values.ids import NodeId, TopicId
-from gossamer.protocols.held import FOLLOWS, Held
+from gossamer.protocols.held import ASKED_FOR, FOLLOWS, Held
 from gossamer.protocols.interface import (
     NOTHING,
     Action,
     Arrived,
     Data,
+    Deliver,
     Event,
     Fact,
     Lost,
@@ -111,7 +112,7 @@ class Recovery:
         return NOTHING
 
     def learn(self, fact: Fact, now_us: int, out: list[Action]) -> Sequence[Fact]:
-        """A message came, or neighbours came and went."""
+        """A message came, or neighbours came and went. The commonest fact first."""
         if type(fact) is Arrived:
             self._on_arrived(fact, now_us, out)
         elif type(fact) is NeighbourUp:
@@ -184,7 +185,9 @@ class Recovery:
                 stream.delivered = data.sequence
                 if fact.wanted:
                     self._tails.has(stream, data.sequence, data.published_us, now_us, out)
-                    self._held.deliver(data, out)
+                    if followed.follows:
+                        topic, payload, publisher = data.topic, data.payload, data.publisher
+                        out.append(Deliver(topic, payload, publisher, data.sequence, data.hops, data.published_us))
                 return
         self._put_in_order(fact, now_us, out)
 
@@ -286,18 +289,10 @@ class Recovery:
                 if one.gap_us is not None:
                     one.gap_us = now_us
             if data.also:
-                self._begin_missing(fact)
+                for topic in self._held.topics_of(data):
+                    self._topics[topic].begin(topic, fact, self._parameters.publishers)
             if fact.wanted:
                 self._held.deliver(data, out)
-
-    def _begin_missing(self, fact: Arrived) -> None:
-        """A topic of a message that was delivered had been let go of while it waited: its order begins here anew."""
-        data = fact.data
-        for topic in self._held.topics_of(data):
-            streams = self._topics[topic].streams
-            if data.publisher not in streams and len(streams) < self._parameters.publishers:
-                stream = streams[data.publisher] = Stream(topic, data.publisher, fact.sender)
-                stream.delivered = data.sequence
 
     # Gaps.
 
@@ -341,6 +336,11 @@ class Recovery:
         if not stream.lacks():
             self._gaps.close(stream)
         if stream.gap_us is not None and now_us >= stream.due_us:
+            if not stream.order and stream.delivered > stream.gap_at:
+                # What is missing is on its way: this node is behind, and nothing is lost.
+                self._gaps.close(stream)
+                self._open_gap(stream, stream.suspect, now_us, out)
+                return
             stream.due_us = now_us + self._parameters.ask_again_us
             if now_us - stream.gap_us < self._parameters.give_up_us:
                 self._ask_next(stream, out)
@@ -399,7 +399,7 @@ class Recovery:
         for data in message.messages:
             if not belongs(self._held, sender, message.topic, data, out, message.publisher):
                 return
-            if data.sequence > stream.delivered and self._held.add(data.publisher, data.sequence):
+            if data.sequence > stream.delivered and self._held.add(data.publisher, data.sequence, ASKED_FOR):
                 if not self._held.judges(sender, data, False, out):
                     self._on_arrived(Arrived(self._held.take_in(data, out), sender), now_us, out)
         first = stream.first()
@@ -477,7 +477,7 @@ class Recovery:
             if not belongs(self._held, sender, message.topic, data, out):
                 catch_up.asked[sender] = True
                 break
-            if data.publisher != self._node and self._held.add(data.publisher, data.sequence):
+            if data.publisher != self._node and self._held.add(data.publisher, data.sequence, ASKED_FOR):
                 if self._held.judges(sender, data, False, out):
                     catch_up.judged[data.publisher, data.sequence] = None
                 else:

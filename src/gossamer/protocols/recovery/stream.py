@@ -15,6 +15,7 @@ class Stream:
         "asked",
         "delivered",
         "due_us",
+        "gap_at",
         "gap_us",
         "last",
         "last_us",
@@ -48,6 +49,8 @@ class Stream:
         self.order: list[int] = []
         # A gap: since when, because of whom, when something is due, who was asked. One timer at a time.
         self.gap_us: int | None = None
+        # What had been delivered when it began.
+        self.gap_at = 0
         self.suspect: NodeId = origin
         self.due_us = 0
         self.timed = False
@@ -94,6 +97,7 @@ class Gaps:
         """Something is missing since now."""
         self.counts[suspect] = self.counts.get(suspect, 0) + 1
         stream.gap_us, stream.suspect = now_us, suspect
+        stream.gap_at = stream.delivered
 
     def close(self, stream: Stream) -> None:
         """Nothing is missing, or it is waited for no longer."""
@@ -146,6 +150,13 @@ class Followed:
         # The last messages from before this node subscribed, as neighbours say: nobody needs to be asked for those.
         self.floors: dict[NodeId, int] = {}
         self.catch_up: CatchUp | None = None
+
+    def begin(self, topic: TopicId, fact: Arrived, most: int) -> None:
+        """Where a publisher had been let go of while its message waited, and it is delivered: its order begins here anew."""
+        publisher = fact.data.publisher
+        if publisher not in self.streams and len(self.streams) < most:
+            stream = self.streams[publisher] = Stream(topic, publisher, fact.sender)
+            stream.delivered = fact.data.sequence
 
 
 def previous_on(data: Data, topic: TopicId) -> int:
