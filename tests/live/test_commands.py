@@ -108,6 +108,51 @@ def test_lines_of_stdin_reach_a_node_that_prints_and_one_that_subscribes():
     assert [message["sequence"] for message in printed] == [receipt["sequence"] for receipt in receipts]
 
 
+def keys_for(folder, *names):
+    """A cluster's authority, and a folder of keys for each name."""
+    assert run("keys", "init", str(folder / "authority"))[0] == 0
+    for name in names:
+        issue = ("keys", "issue", name, "--authority", str(folder / "authority"), "--out", str(folder / name))
+        assert run(*issue)[0] == 0
+    return [str(folder / name) for name in names]
+
+
+def test_commands_speak_tls_and_sign_and_keep_strangers_out(tmp_path):
+    hub, feed, desk = keys_for(tmp_path / "ours", "hub", "feed", "desk")
+    (stranger,) = keys_for(tmp_path / "theirs", "stranger")
+    strict = ("--signatures", "strict")
+    with node("--follow", "a", "--keys", hub, *strict) as found:
+        seed = ("--seed", found["address"], *QUICK)
+        with running("sub", "a", *seed, "--keys", desk, *strict, "--count", "1", "--json") as reader:
+            until_now(lambda: holders(found["metrics"]))
+            assert run("pub", "a", "1.07", *seed, "--keys", feed, *strict)[0] == 0
+            out, _ = reader.communicate(timeout=SECONDS)
+        message = json.loads(out)
+        assert message["payload"] == "1.07"
+        assert message["publisher"] == json.loads(run("keys", "show", feed, "--json")[1])["id"]
+        for keys in ((), ("--keys", stranger, *strict)):
+            code, out, err = run("pub", "a", "x", *seed, *keys, "--timeout", "1")
+            assert (code, out) == (1, "")
+            assert err.splitlines()[-1].endswith("answered within 1 s; nothing was published")
+
+
+def test_a_secret_of_stan_comes_from_a_file_and_those_without_it_are_outside(tmp_path):
+    secret = tmp_path / "secret"
+    secret.write_text("between us\n")
+    quick = ("--system", "stan", "--set", "probe_us=50000", "--set", "period_us=100000")
+    inside = (*quick, "--secret", f"a={secret}")
+    with running("node", "--log", "json", "--metrics", "127.0.0.1:0", "--follow", "a", "--print", *inside) as process:
+        found = {}
+        while "metrics" not in found:
+            found = json.loads(process.stderr.readline()) | found
+        seed = ("--seed", found["address"])
+        assert run("pub", "a", "for friends", *seed, *inside)[0] == 0
+        assert json.loads(process.stdout.readline())["payload"] == "for friends"
+        code, _, err = run("pub", "a", "x", *seed, *quick, "--timeout", "2")
+        assert code == 1
+        assert "nobody was found who holds 'a'" in err
+
+
 def test_a_closed_pipe_ends_a_reader_quietly():
     with node("--publish", "t") as found:
         seed = ("--seed", found["address"], *QUICK)
@@ -181,6 +226,12 @@ WRONG = {
     "metrics at a bad address": (("node", "--metrics", "here"), "an address must be HOST:PORT"),
     "a record that cannot be written": (("node", "--record", "no/such/folder"), "No such file or directory"),
     "a settings file that is not there": (("node", "--config", "nowhere.toml"), "no settings file at nowhere.toml"),
+    "a secret without a file": (("node", "--system", "stan", "--secret", "t"), "--secret takes TOPIC=FILE"),
+    "a secret that is not there": (
+        ("node", "--system", "stan", "--secret", "t=nowhere"),
+        "cannot be read from nowhere",
+    ),
+    "a secret for a system that tells": (("node", "--secret", "t=/dev/null"), "is empty"),
     "no seed to publish through": (("pub", "t", "x"), "give the address of a node to join through"),
     "no seed to follow through": (("sub", "t"), "give the address of a node to join through"),
     "a rate of nothing": (("pub", "t", "x", "--seed", "a:1", "--rate", "0"), "--rate must lie above 0"),

@@ -375,15 +375,16 @@ def test_every_system_carries_messages_over_sockets(network, system, disseminati
 
 def test_a_secret_topic_is_another_topic_to_those_without_the_secret(network):
     async def scenario():
-        settings = {"probe_us": 50_000, "period_us": 100_000}
+        options = {"system": "stan", "settings": {"probe_us": 50_000, "period_us": 100_000}}
         async with (
-            network(3, system="stan", settings=settings) as (one, other, outsider),
-            one.subscribe("t", secret=b"s"),
-            other.subscribe("t", secret=b"s") as inside,
+            network(2, secrets={"t": b"s"}, **options) as (one, other),
+            network(1, seeds=[one.address], **options) as (outsider,),
+            other.subscribe("t") as inside,
             outsider.subscribe("t") as outside,
+            one.publisher("t") as friend,
         ):
             await one.ready("t")
-            await one.publish("t", b"for friends")
+            await friend.publish(b"for friends")
             got = (await take(inside, 1))[0].payload
             return got, outside.waiting, outsider.peers("t")
 

@@ -282,7 +282,7 @@ def test_gossip_runs_live():
         for node in range(4):
             parameters = read_parameters(system, {"redial_us": 1000})
             machine = make_machine(system, parameters, 1, node, None, "gossip", {"gamma": 1.0})
-            deliver = partial(lambda node, action: delivered.append((node, action.payload)), node)
+            deliver = partial(lambda node, actions: delivered.extend((node, one.payload) for one in actions), node)
             drivers.append(LiveDriver(machine, node, bytes([node + 1]), transport, deliver=deliver))
         # A line 0 - 1 - 2 - 3 in which 1 and 2 do not follow the topic.
         for node, driver in enumerate(drivers):

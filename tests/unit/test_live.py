@@ -7,6 +7,7 @@ from itertools import pairwise
 import msgspec
 import pytest
 
+from gossamer.live import wire
 from gossamer.live.driver import LiveDriver
 from gossamer.live.memory import MemoryTransport
 from gossamer.model.values.draw import draw
@@ -15,12 +16,16 @@ from gossamer.protocols import record as records
 from gossamer.protocols.cyclon import Entry, ShuffleDue, ShuffleRequest
 from gossamer.protocols.interface import (
     Connect,
+    Data,
+    Deliver,
     Disconnect,
     NeighbourDown,
     NeighbourUp,
     Peer,
     PeerDown,
     PeerUp,
+    Refused,
+    Send,
     SetTimer,
     Started,
     Stopping,
@@ -129,7 +134,7 @@ def test_a_frame_that_cannot_be_read_is_counted_and_dropped():
             b"\x91" * 5000,
             b"\x92\xa1\xff\x01",
         ):
-            network.drivers[0].receive(9, frame)
+            assert network.drivers[0].receive(9, [frame]) == [frame]
         network.stop()
         return network.drivers[0].counts["unreadable frames"]
 
@@ -180,8 +185,8 @@ def test_whatever_bytes_come_the_driver_lives():
             for change in range(1 + number % 4):
                 bits = draw(1, number, 0, change)
                 frame[bits % len(frame)] = (bits >> 32) & 0xFF
-            network.drivers[0].receive(9, bytes(frame))
-        network.drivers[0].receive(9, msgspec.msgpack.encode(ShuffleRequest((Entry(7, 0, b"x" * 1_000),))))
+            network.drivers[0].receive(9, [bytes(frame)])
+        network.drivers[0].receive(9, [msgspec.msgpack.encode(ShuffleRequest((Entry(7, 0, b"x" * 1_000),)))])
         network.stop()
         return network
 
@@ -207,3 +212,78 @@ def test_a_clock_that_wakes_early_does_not_silence_a_node():
 
     asyncio.run(scenario())
     assert all(later - earlier >= 1_000 for earlier, later in pairwise(told))
+
+
+class Scripted:
+    """A machine that answers with what the test says, and a transport that keeps what is sent."""
+
+    def __init__(self, answers, refuses=()):
+        self.answers = iter(answers)
+        self.refuses = refuses
+        self.events = []
+        self.sent = []
+
+    def handle(self, event, now_us):
+        self.events.append((now_us, event))
+        return next(self.answers, ())
+
+    def send(self, sender, node, address, frames, patient=True):
+        self.sent += [(node, address, frame) for frame in frames]
+        return "peer does not read" if node in self.refuses else None
+
+    def open(self, driver):
+        pass
+
+    close = open
+
+
+def data(number):
+    return Data(7, 9, number, 0, 0, b"%d" % number)
+
+
+def handed(answers, frames, **options):
+    """What comes of frames that one read brought: the script, deliveries, frames that were bad."""
+
+    async def scenario():
+        script, delivered = Scripted([(), *answers], **options), []
+        driver = LiveDriver(script, 1, b"me", script, deliver=delivered.append)
+        driver.start(Started())
+        bad = driver.receive(2, frames)
+        await asyncio.sleep(0)
+        return script, delivered, bad, driver.counts
+
+    return asyncio.run(scenario())
+
+
+def test_what_one_read_brings_is_handed_over_in_its_order_at_one_time():
+    frames = [wire.encode(data(number)) for number in (1, 2, 3)]
+    script, _, bad, counts = handed([], [frames[0], b"\xc1", frames[1], wire.encode(wire.Bye("so long")), frames[2]])
+    assert [event.message.sequence for _, event in script.events[1:]] == [1, 2, 3]
+    assert len({now_us for now_us, _ in script.events[1:]}) == 1
+    assert bad == [b"\xc1", wire.encode(wire.Bye("so long"))]
+    assert counts["unreadable frames"] == 1
+
+
+def test_what_goes_to_each_node_keeps_its_order_however_it_is_gathered():
+    both, one = (3, 4), (4,)
+    answers = [
+        [Send(both, data(1)), Deliver(7, b"1", 9, 1, 1, 0)],
+        [Send(both, data(2))],
+        [Send(one, data(3)), Send(both, data(4)), Deliver(7, b"4", 9, 4, 1, 0)],
+        [Send((5,), data(5), (b"there",)), Send(both, data(6))],
+    ]
+    script, delivered, _, _ = handed(answers, [wire.encode(data(number)) for number in range(4)])
+    for node, numbers in {3: [1, 2, 4, 6], 4: [1, 2, 3, 4, 6]}.items():
+        assert [frame for to, _, frame in script.sent if to == node] == [wire.frame(data(one)) for one in numbers]
+    assert [(to, where) for to, where, _ in script.sent if to == 5] == [(5, b"there")]
+    assert [[action.payload for action in actions] for actions in delivered] == [[b"1", b"4"]]
+
+
+def test_each_message_that_a_link_refuses_is_told_to_the_machine():
+    both = (3, 4)
+    script, _, _, counts = handed(
+        [[Send(both, data(1))], [Send(both, data(2))]], [wire.encode(data(8)), wire.encode(data(9))], refuses=(4,)
+    )
+    refused = [event for _, event in script.events if isinstance(event, Refused)]
+    assert refused == [Refused(4, data(1)), Refused(4, data(2))]
+    assert counts["refused: peer does not read"] == 2

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gossamer.cli.options import read_settings
+from gossamer.model.values.errors import InputError
 
 if TYPE_CHECKING:
     from gossamer.live.settings import NodeSettings
@@ -41,6 +42,12 @@ Rules = Annotated[str | None, typer.Option(metavar="FILE", help="Who may publish
 IdentityFile = Annotated[
     str | None, typer.Option("--identity-file", metavar="FILE", help="Keeps the node's identity; made if absent.")
 ]
+Secrets = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--secret", metavar="TOPIC=FILE", help="With --system stan: the secret of a topic, in a file; repeatable."
+    ),
+]
 Timeout = Annotated[float, typer.Option("--timeout", metavar="SECONDS", help="How long to wait for a first neighbour.")]
 
 
@@ -48,6 +55,7 @@ def settings_of(
     config: Path | None,
     settings: list[str] | None,
     carried: list[str] | None,
+    secrets: list[str] | None,
     **flags: Any,
 ) -> "NodeSettings":
     """The settings file, where there is one, and over it the flags that were given."""
@@ -61,4 +69,14 @@ def settings_of(
         kept = content.get(name, {})
         if given and isinstance(kept, Mapping):
             content[name] = {**kept, **given}
+    if secrets:
+        kept = content.get("secrets", {})
+        content["secrets"] = {**(kept if isinstance(kept, Mapping) else {}), **dict(map(_split_secret, secrets))}
     return node_settings(content, where)
+
+
+def _split_secret(text: str) -> tuple[str, str]:
+    topic, separator, path = text.rpartition("=")
+    if not separator or not topic or not path:
+        raise InputError(f"--secret takes TOPIC=FILE, got {text!r}")
+    return topic, path

@@ -22,6 +22,7 @@ from gossamer.cli.live_options import (
     KeysFolder,
     Listen,
     Rules,
+    Secrets,
     Seeds,
     Signatures,
     SystemName,
@@ -113,6 +114,7 @@ def pub(
     insecure: Insecure = False,
     signatures: Signatures = None,
     rules: Rules = None,
+    secrets: Secrets = None,
     identity_file: IdentityFile = None,
 ) -> None:
     """Publish on a topic; exit code 1 if nobody was reached or a neighbour could not take a message.
@@ -127,6 +129,7 @@ def pub(
         None,
         settings,
         carried,
+        secrets,
         listen=listen,
         seeds=seeds,
         advertise=advertise,
@@ -163,6 +166,7 @@ def sub(
     insecure: Insecure = False,
     signatures: Signatures = None,
     rules: Rules = None,
+    secrets: Secrets = None,
     identity_file: IdentityFile = None,
 ) -> None:
     """Print what is published: payloads as lines (after topic and tab where there are several topics), or JSON.
@@ -174,6 +178,7 @@ def sub(
         None,
         settings,
         carried,
+        secrets,
         listen=listen,
         seeds=seeds,
         advertise=advertise,

@@ -20,6 +20,7 @@ from gossamer.cli.live_options import (
     KeysFolder,
     Listen,
     Rules,
+    Secrets,
     Seeds,
     Signatures,
     SystemName,
@@ -60,6 +61,7 @@ def node(
     insecure: Insecure = False,
     signatures: Signatures = None,
     rules: Rules = None,
+    secrets: Secrets = None,
     identity_file: IdentityFile = None,
     record: Annotated[
         str | None, typer.Option(metavar="FILE", help="Keep every event and action for `gossamer replay`.")
@@ -86,6 +88,7 @@ def node(
         config,
         settings,
         carried,
+        secrets,
         listen=listen,
         seeds=seeds,
         advertise=advertise,

@@ -3,6 +3,10 @@
 The machine is told of one thing at a time, with the time in microseconds since 1970 (so that the numbers of a node that
 was away and is back go on growing). It never goes back: the clock is read once at the start, and from then on the monotonic one, which is also asyncio's.
 Nothing that a peer sends raises past here: what cannot be read is counted and dropped.
+
+Frames come as many as one read of a socket brings, and are handed over one after another at one time; what the machine
+sends to the same nodes meanwhile leaves together, and what it delivers is delivered together. Most of a message's cost is
+this way, so what is done once for a read is not done for each.
 """
 
 import asyncio
@@ -61,8 +65,10 @@ class Transport(Protocol):
         """Take no more; kept connections break."""
         ...
 
-    def send(self, sender: NodeId, node: NodeId, address: bytes, frame: bytes, patient: bool = True) -> str | None:
-        """Queue one frame, or say why not. Without a link to the node the address is dialled.
+    def send(
+        self, sender: NodeId, node: NodeId, address: bytes, frames: Sequence[bytes], patient: bool = True
+    ) -> str | None:
+        """Queue frames, all of them, or say why not. Without a link to the node the address is dialled.
 
         Not patient: a slow link does not get it.
         """
@@ -117,7 +123,7 @@ class LiveDriver:
         transport: Transport,
         watch: Callable[[Fact], None] | None = None,
         record: tuple[BinaryIO, Header] | None = None,
-        deliver: Callable[[Deliver], None] | None = None,
+        deliver: Callable[[Sequence[Deliver]], None] | None = None,
         validate: Callable[[Validate], None] | None = None,
         guard: Guard | None = None,
     ) -> None:
@@ -143,9 +149,8 @@ class LiveDriver:
         self._sequence = 0
         self._timers: set[asyncio.TimerHandle] = set()
         self._tally: Tally | None = None
+        self._deliver = deliver or _ignore
         self._carry: dict[type, Callable[[Any], None]] = {
-            Send: self._send,
-            Deliver: deliver or _ignore,
             SetTimer: self._set_timer,
             Connect: lambda action: transport.connect(self, action.peer.node, action.peer.address),
             Disconnect: lambda action: transport.disconnect(self, action.node),
@@ -175,6 +180,10 @@ class LiveDriver:
 
     def give(self, event: Event, earliest_us: int = 0) -> None:
         """Hand an event to the machine and carry out its answer."""
+        self._give_all((event,), earliest_us)
+
+    def _give_all(self, events: Sequence[Event], earliest_us: int = 0) -> None:
+        """Hand events to the machine, all at one time, and carry out its answers in their order."""
         if not self._running:
             if self._loop is None:
                 raise MachineMisuse("a driver must be started before it is given events")
@@ -184,12 +193,34 @@ class LiveDriver:
             # Rare, and done for every message: a call of `max` costs more than the clock.
             now_us = max(self.now_us, earliest_us)
         self.now_us = now_us
-        actions = self._machine.handle(event, now_us)
-        if self._record is not None:
-            self._write_record(encode_step(now_us, self.node, event, actions))
-        carry = self._carry
-        for action in actions:
-            carry[type(action)](action)
+        handle, carry = self._machine.handle, self._carry
+        # A guard looks at each message that leaves.
+        gathers = self._guard is None
+        delivered: list[Deliver] = []
+        to: tuple[NodeId, ...] = ()
+        messages: list[Any] = []
+        for event in events:
+            actions = handle(event, now_us)
+            if self._record is not None:
+                self._write_record(encode_step(now_us, self.node, event, actions))
+            for action in actions:
+                if type(action) is Deliver:
+                    delivered.append(action)
+                elif type(action) is not Send:
+                    carry[type(action)](action)
+                elif gathers and action.to is to and not action.addresses:
+                    messages.append(action.message)
+                else:
+                    if messages:
+                        self._send(to, (), messages)
+                    to, messages = action.to, [action.message]
+                    if action.addresses or not gathers:
+                        self._send(to, action.addresses, messages)
+                        to, messages = (), []
+        if messages:
+            self._send(to, (), messages)
+        if delivered:
+            self._deliver(delivered)
 
     def publish(self, event: Publish, patient: bool = True) -> Tally:
         """Hand a publication to the machine; answers what became of it. Not patient: slow links are left out."""
@@ -207,22 +238,27 @@ class LiveDriver:
 
     # Called by the transport.
 
-    def receive(self, sender: NodeId, body: bytes, link_name: str = "") -> bool:
-        """A frame came over a link whose other end is `sender`; says whether it could be read and was allowed."""
-        try:
-            message = _decode(body)
-        except ValueError:  # msgspec's own errors, and UnicodeDecodeError where a tag is not text
-            self.counts["unreadable frames"] += 1
-            return False
-        if type(message) is _Bye:
-            return False
-        if self._guard is not None:
-            reason = self._guard.admits(link_name, sender, message)
-            if reason is not None:
+    def receive(self, sender: NodeId, bodies: Sequence[bytes], link_name: str = "") -> Sequence[bytes]:
+        """Frames came over a link whose other end is `sender`; answers those that could not be read or were not allowed."""
+        guard = self._guard
+        events: list[Event] = []
+        bad: list[bytes] = []
+        for body in bodies:
+            try:
+                message = _decode(body)
+            except ValueError:  # msgspec's own errors, and UnicodeDecodeError where a tag is not text
+                self.counts["unreadable frames"] += 1
+                bad.append(body)
+                continue
+            if type(message) is _Bye:
+                bad.append(body)
+            elif guard is not None and (reason := guard.admits(link_name, sender, message)) is not None:
                 self.counts[f"not allowed: {reason}"] += 1
-                return False
-        self.give(MessageReceived(sender, message))
-        return True
+                bad.append(body)
+            else:
+                events.append(MessageReceived(sender, message))
+        self._give_all(events)
+        return bad
 
     def peer_up(self, node: NodeId) -> None:
         """A kept connection stands."""
@@ -234,30 +270,31 @@ class LiveDriver:
 
     # Carrying actions out.
 
-    def _send(self, action: Send) -> None:
-        message, to = action.message, action.to
-        frame = _frame(message)
-        self.sent_count += len(to)
+    def _send(self, to: tuple[NodeId, ...], addresses: tuple[bytes, ...], messages: Sequence[Any]) -> None:
+        """Send messages to each of these nodes; with a guard, or with addresses, it is one."""
+        frames = [_frame(message) for message in messages]
+        self.sent_count += len(to) * len(frames)
         send, me, guard, tally = self._transport.send, self.node, self._guard, self._tally
         patient = tally is None or tally.patient
-        for node, address in zip(to, action.addresses or repeat(b""), strict=False):
-            if guard is not None and not guard.lets_out(node, message):
+        for node, address in zip(to, addresses or repeat(b""), strict=False):
+            if guard is not None and not guard.lets_out(node, messages[0]):
                 reason: str | None = "may not subscribe"
             else:
-                reason = send(me, node, address, frame, patient)
+                reason = send(me, node, address, frames, patient)
             if reason is not None:
-                self._on_refused(node, message, reason)
-            elif tally is not None and isinstance(message, Data):
+                self._on_refused(node, messages, reason)
+            elif tally is not None and isinstance(messages[0], Data):
                 tally.queued.append(node)
 
-    def _on_refused(self, node: NodeId, message: Any, reason: str) -> None:
-        self.counts[f"refused: {reason}"] += 1
-        if isinstance(message, Data):
-            if self._tally is not None:
-                self._tally.refused.append((node, reason))
-            if self._loop is not None:
-                # Later: the machine is answering another event just now.
-                self._loop.call_soon(self.give, Refused(node, message))
+    def _on_refused(self, node: NodeId, messages: Sequence[Any], reason: str) -> None:
+        self.counts[f"refused: {reason}"] += len(messages)
+        for message in messages:
+            if isinstance(message, Data):
+                if self._tally is not None:
+                    self._tally.refused.append((node, reason))
+                if self._loop is not None:
+                    # Later: the machine is answering another event just now.
+                    self._loop.call_soon(self.give, Refused(node, message))
 
     def _set_timer(self, action: SetTimer) -> None:
         assert self._loop is not None
@@ -298,5 +335,5 @@ class LiveDriver:
         self._record = None
 
 
-def _ignore(action: Action | Sequence[Action]) -> None:
+def _ignore(action: Action | Sequence[Deliver]) -> None:
     """Nobody of this driver's cares for this kind of action."""

@@ -5,6 +5,7 @@ load. A link counts what it could not read and ends when that is too much; it ne
 """
 
 import asyncio
+from collections.abc import Sequence
 from socket import SO_RCVBUF, SO_SNDBUF, SOL_SOCKET
 from struct import Struct
 from typing import TYPE_CHECKING, cast
@@ -116,32 +117,30 @@ class Link(asyncio.Protocol):
         if self._rest:
             data = self._rest + data
         position, size = 0, len(data)
-        frames = 0
-        frame_bytes_max = self._sockets.limits.frame_bytes
-        receive, node, name = self._sockets.receive, self.node, self.name
+        frame_bytes_max, unpack = self._sockets.limits.frame_bytes, _LENGTH.unpack_from
+        bodies: list[bytes] = []
         while size - position >= _PREFIX:
             start = position + _PREFIX
-            (length,) = _LENGTH.unpack_from(data, position)
+            (length,) = unpack(data, position)
             if length > frame_bytes_max:
                 what = "frame too long" if self.is_up else "speaks another protocol: its first bytes are no frame"
+                self._hand_over(bodies)
                 self.close(what, offence=True)
                 return
             end = start + length
             if end > size:
                 break
             position = end
-            frames += 1
-            if not self.is_up:
-                self._on_first(data[start:end])
-                receive, node, name = self._sockets.receive, self.node, self.name
-            elif not receive(node, data[start:end], name):
-                self._sockets.on_offence(self, data[start:end])
+            if self.is_up:
+                bodies.append(data[start:end])
+                continue
+            self._on_first(data[start:end])
             if self._is_ending:
                 return
         self._rest = data[position:]
-        self.frames_in += frames
         self.used_at = self._loop.time()
-        self._spend(frames)
+        self._hand_over(bodies)
+        self._spend(len(bodies))
 
     def pause_writing(self) -> None:
         """More is queued than a publisher should add to."""
@@ -161,10 +160,10 @@ class Link(asyncio.Protocol):
 
     # Called by the transport.
 
-    def write(self, frame: bytes) -> None:
-        """Queue a frame; it leaves in this turn of the loop."""
-        self._pending.append(frame)
-        self._pending_bytes += len(frame)
+    def write(self, frames: Sequence[bytes]) -> None:
+        """Queue frames; they leave in this turn of the loop."""
+        self._pending += frames
+        self._pending_bytes += sum(map(len, frames))
         if self._pending_bytes >= GATHER_BYTES:
             self.flush()
         elif not self._flush_is_due:
@@ -250,6 +249,14 @@ class Link(asyncio.Protocol):
             self._transport.abort()
 
     # Within.
+
+    def _hand_over(self, bodies: list[bytes]) -> None:
+        """To the machine; what it could not read is held against the peer."""
+        self.frames_in += len(bodies)
+        for body in self._sockets.receive(self.node, bodies, self.name) if bodies else ():
+            self._sockets.on_offence(self, body)
+            if self._is_ending:
+                return
 
     def _on_first(self, body: bytes) -> None:
         """The greeting: from here on the other end has an identity."""

@@ -1,6 +1,7 @@
 """A transport inside one process: for tests, and for trying a network without opening a port."""
 
 import asyncio
+from collections.abc import Sequence
 
 from gossamer.live.driver import LiveDriver
 from gossamer.live.wire import PREFIX_BYTES
@@ -26,13 +27,15 @@ class MemoryTransport:
         for node in list(self._kept.pop(driver.node)):
             self._break(driver.node, node)
 
-    def send(self, sender: NodeId, node: NodeId, address: bytes, frame: bytes, patient: bool = True) -> str | None:
+    def send(
+        self, sender: NodeId, node: NodeId, address: bytes, frames: Sequence[bytes], patient: bool = True
+    ) -> str | None:
         """See `driver.Transport`. A frame to nobody is lost, as on a network."""
         driver = self._drivers.get(address) if address else self._kept.get(sender, {}).get(node)
         if driver is None:
-            self.lost_count += 1
+            self.lost_count += len(frames)
             return "no link"
-        asyncio.get_running_loop().call_soon(driver.receive, sender, frame[PREFIX_BYTES:])
+        asyncio.get_running_loop().call_soon(driver.receive, sender, [frame[PREFIX_BYTES:] for frame in frames])
         return None
 
     def connect(self, driver: LiveDriver, node: NodeId, address: bytes) -> None:

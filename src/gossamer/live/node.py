@@ -76,6 +76,7 @@ class Node:
         plan: str | os.PathLike[str] | None = None,
         name: str = "",
         addresses: Mapping[str, str] | None = None,
+        secrets: Mapping[str, bytes] | None = None,
     ) -> None:
         if (system == "planned") != (plan is not None):
             raise InputError("system='planned' and plan=PATH go together, with name= this node's name in the plan")
@@ -95,7 +96,7 @@ class Node:
         self._advertise = advertise
         self._stack: Stack = find_stack(system, settings, dissemination, dissemination_settings)
         self._limits = limits or Limits()
-        self._topics = Topics(self._stack.discloses, self._limits.payload_bytes)
+        self._topics = Topics(self._stack.discloses, self._limits.payload_bytes, secrets or {})
         self._judge = Judge(self._topics, self._settle)
         self._security = Security(keys, identity_file, signatures, rules, self._topics.name_of)
         self.id: NodeId = self._security.node
@@ -198,12 +199,11 @@ class Node:
         queue: int | None = None,
         last: int = 0,
         last_seconds: float = 0.0,
-        secret: bytes = b"",
     ) -> Subscription:
         """Follow a topic: enter the answer, then iterate over it.
 
         `last` and `last_seconds` ask neighbours for what was published before; `own` also delivers what this node
-        publishes; `secret` is what those who hold the topic share (StAN).
+        publishes.
         """
         check_topic(topic)
         if slow not in ("block", "drop"):
@@ -211,7 +211,7 @@ class Node:
         if last < 0 or last_seconds < 0 or (queue is not None and queue < 1):
             raise InputError("last and last_seconds must not be negative, and queue must be at least 1")
         most, unseal = queue or self._limits.reader_messages, self._security.unseal
-        return Subscription(self, topic, find_codec(codec), unseal, most, slow, own, last, last_seconds, secret)
+        return Subscription(self, topic, find_codec(codec), unseal, most, slow, own, last, last_seconds)
 
     def publisher(self, topic: str, codec: str | Codec = "bytes") -> Publisher:
         """Publish on a topic without following it: enter the answer."""
@@ -354,7 +354,7 @@ class Node:
 
     def open_subscription(self, subscription: Subscription) -> None:
         """A reader begins."""
-        state = self._topics.hold(subscription.topic, subscription.secret)
+        state = self._topics.hold(subscription.topic)
         was_followed = bool(state.subscriptions)
         state.subscriptions.append(subscription)
         if not was_followed or subscription.last or subscription.last_seconds:
@@ -419,17 +419,20 @@ class Node:
 
     # Called by the driver.
 
-    def _on_deliver(self, action: Deliver) -> None:
-        self._delivered += 1
-        state = self._topics.by_id.get(action.topic)
-        if state is not None and self._driver is not None:
-            if state.latencies is not None:
-                state.latencies.add(self._driver.now_us - action.published_us)
-            for subscription in state.subscriptions:
-                subscription.put(action)
-        for topic in action.also:
-            for subscription in self._topics.by_id[topic].subscriptions if topic in self._topics.by_id else ():
-                subscription.put(action)
+    def _on_deliver(self, actions: Sequence[Deliver]) -> None:
+        assert self._driver is not None
+        self._delivered += len(actions)
+        topics, now_us = self._topics.by_id, self._driver.now_us
+        for action in actions:
+            state = topics.get(action.topic)
+            if state is not None:
+                if state.latencies is not None:
+                    state.latencies.add(now_us - action.published_us)
+                for subscription in state.subscriptions:
+                    subscription.put(action)
+            for topic in action.also:
+                for subscription in topics[topic].subscriptions if topic in topics else ():
+                    subscription.put(action)
 
     def _on_fact(self, fact: Fact) -> None:
         if isinstance(fact, Lost):

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct, field
 
+from gossamer.live.addresses import words_of
 from gossamer.live.limits import Limits
 from gossamer.live.node import Node
 from gossamer.model.values.errors import InputError
@@ -35,6 +36,8 @@ class NodeSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     insecure: bool = False
     signatures: str = "off"
     rules: str | None = None
+    # For system="stan": the files that hold what those who hold a topic share, by topic.
+    secrets: dict[str, str] = field(default_factory=dict)
     identity_file: str | None = None
     record: str | None = None
     # For system="planned": the peers.json of `gossamer plan`, this node's name in it, and where the named nodes are.
@@ -65,6 +68,7 @@ class NodeSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             plan=self.plan,
             name=self.name,
             addresses=self.addresses,
+            secrets={topic: _read_secret(topic, Path(path)) for topic, path in self.secrets.items()},
         )
 
 
@@ -79,7 +83,21 @@ def read_settings_file(path: Path) -> dict[str, Any]:
     for name in _PATHS:
         if isinstance(content.get(name), str):
             content[name] = str(path.parent / content[name])
+    secrets = content.get("secrets")
+    if isinstance(secrets, dict):
+        content["secrets"] = {topic: str(path.parent / str(file)) for topic, file in secrets.items()}
     return content
+
+
+def _read_secret(topic: str, path: Path) -> bytes:
+    """A secret as its file has it, without the end of its line."""
+    try:
+        secret = path.read_bytes().strip()
+    except OSError as error:
+        raise InputError(f"the secret of {topic!r} cannot be read from {path}: {words_of(error)}") from None
+    if not secret:
+        raise InputError(f"{path}, the secret of {topic!r}, is empty")
+    return secret
 
 
 def node_settings(content: Mapping[str, Any], where: str) -> NodeSettings:

@@ -10,7 +10,7 @@ import asyncio
 import logging
 import ssl
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from gossamer.live import wire
 from gossamer.live.addresses import join_address, split_address, words_of
@@ -62,8 +62,8 @@ class Sockets:
         self._stack = stack
         self._tls = tls
         self._driver: LiveDriver | None = None
-        # What links hand frames to: (node, frame, name) -> whether it was read and allowed.
-        self.receive: Callable[[NodeId, bytes, str], bool] = _nobody
+        # What links hand frames to: (node, frames, name) -> those that could not be read or were not allowed.
+        self.receive: Callable[[NodeId, Sequence[bytes], str], Sequence[bytes]] = _nobody
         self._server: asyncio.Server | None = None
         self._tick: asyncio.TimerHandle | None = None
         self._by_node: dict[NodeId, Link] = {}
@@ -129,14 +129,16 @@ class Sockets:
 
     # Called by the driver.
 
-    def send(self, sender: NodeId, node: NodeId, address: bytes, frame: bytes, patient: bool = True) -> str | None:
+    def send(
+        self, sender: NodeId, node: NodeId, address: bytes, frames: Sequence[bytes], patient: bool = True
+    ) -> str | None:
         """See `driver.Transport`."""
         link = self._by_node.get(node)
         if link is None:
-            return self._dial(node, address, frame) if address else self._lose("no link")
+            return self._dial(node, address, frames) if address else self._lose("no link", len(frames))
         if link.is_slow and (not patient or link.is_stuck or link.queued_bytes > self.limits.queue_bytes):
-            return self._lose("link is slow" if not patient else "peer does not read")
-        link.write(frame)
+            return self._lose("link is slow" if not patient else "peer does not read", len(frames))
+        link.write(frames)
         return None
 
     def connect(self, driver: LiveDriver, node: NodeId, address: bytes) -> None:
@@ -145,7 +147,7 @@ class Sockets:
         if node in self._by_node:
             asyncio.get_running_loop().call_soon(driver.peer_up, node)
         elif address:
-            self._dial(node, address, None)
+            self._dial(node, address, ())
         else:
             self._kept.pop(node)
             asyncio.get_running_loop().call_soon(driver.peer_down, node)
@@ -265,20 +267,19 @@ class Sockets:
 
     # Within.
 
-    def _dial(self, node: NodeId, address: bytes, frame: bytes | None) -> str | None:
+    def _dial(self, node: NodeId, address: bytes, frames: Sequence[bytes]) -> str | None:
         key = (node, address)
         waiting = self._dials.get(key)
         if waiting is None:
             if len(self._dials) >= self.limits.dials:
-                return self._lose("too many dials")
+                return self._lose("too many dials", len(frames))
             waiting = self._dials[key] = []
             task = asyncio.get_running_loop().create_task(self._reach(node, address, waiting))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
-        if frame is not None:
-            if len(waiting) >= self.limits.dial_frames:
-                return self._lose("too much waits for a dial")
-            waiting.append(frame)
+        if frames and len(waiting) >= self.limits.dial_frames:
+            return self._lose("too much waits for a dial", len(frames))
+        waiting.extend(frames)
         return None
 
     async def find(self, address: bytes) -> NodeId | None:
@@ -301,8 +302,7 @@ class Sockets:
         finally:
             self._dials.pop((node, address), None)
         if problem is None and node in (0, link.node):
-            for frame in waiting:
-                link.write(frame)
+            link.write(waiting)
         else:
             self._on_unreached(node, address, problem, len(waiting))
         return link
@@ -323,8 +323,8 @@ class Sockets:
         if node and self._driver is not None:
             self._driver.peer_down(node)
 
-    def _lose(self, reason: str) -> str:
-        self.counts[f"frames lost: {reason}"] += 1
+    def _lose(self, reason: str, count: int) -> str:
+        self.counts[f"frames lost: {reason}"] += count
         return reason
 
     def on_offence(self, link: Link, body: bytes) -> None:
@@ -382,9 +382,9 @@ class Sockets:
                 link.close()
 
 
-def _nobody(node: NodeId, body: bytes, name: str) -> bool:
+def _nobody(node: NodeId, bodies: Sequence[bytes], name: str) -> Sequence[bytes]:
     """Frames before a node has started, and after it has stopped."""
-    return True
+    return ()
 
 
 def _opener(link: Link, me: NodeId) -> NodeId:

@@ -43,7 +43,6 @@ class Subscription:
         own: bool,
         last: int,
         last_seconds: float,
-        secret: bytes,
     ) -> None:
         self.topic = topic
         # Messages that this reader was too slow for, and those that its codec could not read.
@@ -54,7 +53,6 @@ class Subscription:
         self.own = own
         self.last = last
         self.last_seconds = last_seconds
-        self.secret = secret
         self._node = node
         self._decode = codec.decode
         self._unseal = unseal

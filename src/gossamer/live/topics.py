@@ -4,7 +4,7 @@ import asyncio
 import hmac
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 
 from gossamer.live.messages import Message
 from gossamer.live.status import Histogram
@@ -58,22 +58,30 @@ class Topic:
 
 
 class Topics:
-    """Topics by name and by id. `discloses`: an id may be told from a name."""
+    """Topics by name and by id. `discloses`: an id may be told from a name. `secrets`: what those who hold a topic share."""
 
-    def __init__(self, discloses: bool, payload_bytes: int) -> None:
+    def __init__(self, discloses: bool, payload_bytes: int, secrets: Mapping[str, bytes]) -> None:
+        if discloses and secrets:
+            raise InputError(
+                "secrets are for system='stan'; every other system tells neighbours which topics a node holds"
+            )
+        for name, secret in secrets.items():
+            check_topic(name)
+            if not isinstance(secret, bytes) or not secret:
+                raise InputError(f"the secret of {name!r} must be bytes, and not empty")
         self.by_name: dict[str, Topic] = {}
         self.by_id: dict[TopicId, Topic] = {}
         self._discloses = discloses
         self._payload_bytes = payload_bytes
+        self._secrets = dict(secrets)
 
-    def hold(self, name: str, secret: bytes = b"") -> Topic:
+    def hold(self, name: str) -> Topic:
         """The topic of this name, made if need be."""
         check_topic(name)
         known = self.by_name.get(name)
         if known is not None:
-            if secret and secret != known.secret:
-                raise InputError(f"{name!r} is held with another secret")
             return known
+        secret = self._secrets.get(name, b"")
         topic = self._id(name, secret)
         if topic in self.by_id:
             raise InputError(f"{name!r} and {self.by_id[topic].name!r} have the same id; rename one of them")
