@@ -45,6 +45,19 @@ def test_roles_stay_with_their_subscription_however_rows_are_ordered(subscriptio
         assert role == 1 + (node + topic) % 3
 
 
+@given(pairs, st.sets(st.tuples(st.integers(0, NODES - 1), st.integers(0, NODES - 1)), max_size=200))
+def test_rows_in_order_and_rows_in_disorder_make_the_same(subscriptions, ends):
+    """What is sorted already goes another way, without sorting."""
+    rows = sorted(subscriptions)
+    one, other = interest_of(rows), interest_of(rows[::-1])
+    for name in ("node_starts", "node_topics", "roles", "topic_starts", "topic_nodes"):
+        assert getattr(one, name).tolist() == getattr(other, name).tolist()
+    links = np.array(sorted({(min(link), max(link)) for link in ends if link[0] != link[1]}), int).reshape(-1, 2)
+    one, other = (Overlay.from_links(*columns, NODES) for columns in (links.T, links[::-1, ::-1].T))
+    assert one.starts.tolist() == other.starts.tolist()
+    assert one.neighbours.tolist() == other.neighbours.tolist()
+
+
 def test_a_subscription_that_stands_twice_is_refused():
     with pytest.raises(InputError, match="node 3 holds topic 5 twice"):
         interest_of([(3, 5), (3, 5)])

@@ -93,8 +93,12 @@ def read_churn(path: Path, node_ids: NDArray[np.int64]) -> Churn:
 
 def _places(path: Path, ids: NDArray[np.int64], node_ids: NDArray[np.int64]) -> NDArray[np.int64]:
     """Where each id stands among the workload's nodes."""
-    places = np.searchsorted(node_ids, ids)
-    known = node_ids[np.minimum(places, len(node_ids) - 1)] == ids
+    if len(node_ids) and node_ids[-1] == len(node_ids) - 1:
+        # Ids without gaps are their own places.
+        places, known = ids, (ids >= 0) & (ids < len(node_ids))
+    else:
+        places = np.searchsorted(node_ids, ids)
+        known = node_ids[np.minimum(places, len(node_ids) - 1)] == ids
     if not known.all():
         raise InputError(f"{path} names node {ids[~known][0]}, which is not in the workload")
     return places
