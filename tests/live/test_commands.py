@@ -227,11 +227,16 @@ WRONG = {
     "a record that cannot be written": (("node", "--record", "no/such/folder"), "No such file or directory"),
     "a settings file that is not there": (("node", "--config", "nowhere.toml"), "no settings file at nowhere.toml"),
     "a secret without a file": (("node", "--system", "stan", "--secret", "t"), "--secret takes TOPIC=FILE"),
+    "a secret of another topic": (
+        ("pub", "t", "x", "--seed", "a:1", "--system", "stan", "--secret", "u=/dev/null"),
+        "--secret names 'u', which this command does not use",
+    ),
     "a secret that is not there": (
         ("node", "--system", "stan", "--secret", "t=nowhere"),
         "cannot be read from nowhere",
     ),
-    "a secret for a system that tells": (("node", "--secret", "t=/dev/null"), "is empty"),
+    "a secret that is empty": (("node", "--system", "stan", "--secret", "t=/dev/null"), "is empty"),
+    "a secret for a system that tells": (("node", "--secret", "t=/etc/hostname"), "secrets are for system='stan'"),
     "no seed to publish through": (("pub", "t", "x"), "give the address of a node to join through"),
     "no seed to follow through": (("sub", "t"), "give the address of a node to join through"),
     "a rate of nothing": (("pub", "t", "x", "--seed", "a:1", "--rate", "0"), "--rate must lie above 0"),

@@ -76,6 +76,13 @@ def test_an_overlay_merges_repeated_links_and_drops_self_loops(links):
         assert overlay.degrees[node] == len(mine)
 
 
+def test_ids_beyond_what_there_is_are_refused():
+    with pytest.raises(ValueError, match="names node 5, of 3"):
+        Overlay.from_links(np.array([0]), np.array([5]), 3)
+    with pytest.raises(ValueError, match="names topic 5, of 3"):
+        Interest.from_pairs(np.array([0, 2]), np.array([5, 0]), 3, 3)
+
+
 def test_directed_views_become_their_undirected_union():
     views = TopicViews(np.array([0, 0, 1]), np.array([0, 1, 2]), np.array([1, 0, 0]))
     assert [end.tolist() for end in views.union(3).links()] == [[0, 0], [1, 2]]

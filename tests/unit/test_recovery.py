@@ -270,6 +270,43 @@ def test_who_is_behind_and_gets_on_asks_nobody():
     assert asks(node.wait(3 * SECOND)) != [], "it does once nothing comes"
 
 
+def test_a_false_word_of_a_neighbour_is_forgotten_while_messages_flow():
+    node = Node()
+    node.get(data(1))
+    node.get(Have((Tail(TOPIC, ANN, 2**61, 0),)), sender=3)
+    for number in range(2, 80):
+        node.get(data(number, number - 1))
+        assert asks(node.wait(100 * MS)) == []
+    assert node.delivered[-1] == (ANN, 79)
+    assert node.recovery._topics[TOPIC].streams[ANN].told == 0
+
+
+def test_frames_of_an_answer_that_come_slowly_are_all_taken_and_nobody_else_is_asked():
+    node = Node()
+    node.get(data(1))
+    node.get(Have((Tail(TOPIC, ANN, 801, 0),)), sender=3)
+    (row,) = asks(node.wait(1_010 * MS))
+    asked = []
+    for first in range(2, 802, 100):
+        asked += asks(node.wait(250 * MS))
+        node.get(Answer(TOPIC, ANN, tuple(data(n, n - 1) for n in range(first, first + 100))), sender=row[0])
+    assert asked == []
+    assert node.delivered[-1] == (ANN, 801)
+
+
+def test_a_word_that_a_message_bears_out_is_asked_for_in_full_time():
+    """However long a neighbour's word had been waited for: the gap that shows is a new one."""
+    node = Node()
+    node.get(data(1))
+    node.get(Have((Tail(TOPIC, ANN, 50, 0),)), sender=3)
+    for number in range(2, 38):
+        node.get(data(number, number - 1))
+        node.wait(100 * MS)
+    node.get(data(40, 39))
+    assert asks(node.wait(150 * MS)) != []
+    assert node.facts == []
+
+
 def test_a_node_that_only_publishes_keeps_and_answers_and_mends_but_never_delivers():
     node = Node((Subscribe(TOPIC, Role.PUBLISHES),))
     node.get(data(1))

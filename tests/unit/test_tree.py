@@ -1,5 +1,11 @@
 """A tree's handlers: announcing in few frames, mending, and what others can make it keep."""
 
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gossamer.live import wire
 from gossamer.model.values.ids import Role
 from gossamer.protocols import missing
 from gossamer.protocols import tree as trees
@@ -116,7 +122,8 @@ def test_what_was_announced_and_did_not_come_is_asked_for_in_one_frame_and_its_l
     assert sends == [Send((3,), Graft(TOPIC, ((9, 1), (9, 2))))]
     assert tree._branches[TOPIC].supplier == 3
     sends = [a for a in give(tree, TimerFired(MissingDue()), 2 * MISSING_AFTER_US) if type(a) is Send]
-    assert sends == [Send((4,), Graft(TOPIC, ((9, 2),)))]
+    # They are one span: who announced some of it is asked for what is missing of it.
+    assert sends == [Send((4,), Graft(TOPIC, ((9, 1), (9, 2))))]
     give(tree, TimerFired(MissingDue()), 3 * MISSING_AFTER_US)
     assert not tree._missing
 
@@ -176,11 +183,12 @@ def test_what_is_missing_is_bounded(monkeypatch):
         names = tuple((9, 100 * number + one) for one in range(100))
         give(tree, MessageReceived(3, named(*names)))
         assert 0 < len(tree._missing) <= 50
+    tree = make()
     monkeypatch.setattr(missing, "MISSING_MAX", 500)
     monkeypatch.setattr(missing, "SPANS_MAX", 60)
     for number in range(5000, 5400, 2):
         give(tree, MessageReceived(3, named((9, number))))
-    assert len(tree._missing) <= 60
+    assert len(tree._missing) == 60
 
 
 def test_what_has_come_makes_room_for_what_is_announced(monkeypatch):
@@ -211,10 +219,62 @@ def test_what_recovery_brought_first_still_goes_on_when_it_comes_along_the_tree(
     tree = make()
     give(tree, MessageReceived(2, data(1)))
     tree._held.add(9, 2, ASKED_FOR)
+    assert give(tree, MessageReceived(2, data(2))) == [], "what the validator refused is not kept"
+    tree._history.put(TOPIC, Data(TOPIC, 9, 2, 1, 0, b"as it was taken in"))
     (send,) = (a for a in give(tree, MessageReceived(2, data(2))) if type(a) is Send)
-    assert send.to == (3, 4)
-    assert (send.message.sequence, send.message.hops) == (2, 1)
+    assert send == Send((3, 4), TreeData(TOPIC, 9, 2, 1, 0, b"as it was taken in"))
     assert [a for a in give(tree, MessageReceived(2, data(2))) if type(a) is Send] == [], "once"
+
+
+def test_a_message_that_was_asked_for_says_nothing_about_the_tree():
+    tree = make()
+    give(tree, MessageReceived(2, data(1)))
+    tree._held.add(9, 2, ASKED_FOR)
+    give(tree, MessageReceived(2, data(2)))
+    assert tree._branches[TOPIC].lose(2) == ()
+
+
+def test_messages_of_publishers_that_come_mixed_are_named_and_waited_for_in_runs():
+    tree, other = make(3), make()
+    for number in range(1, 201):
+        for publisher in (8, 9):
+            give(tree, MessageReceived(2, TreeData(TOPIC, publisher, number, 0, 0, b"x", number - 1)))
+    (send,) = give(tree, TimerFired(AnnounceDue()))
+    assert send == Send((3,), Announce((Named(TOPIC, 8, 1, 200), Named(TOPIC, 9, 1, 200))))
+    apart = Announce(tuple(Named(TOPIC, publisher, number) for number in range(1, 101) for publisher in (8, 9)))
+    give(other, MessageReceived(3, apart))
+    assert len(other._missing) == 200
+    assert other._missing._span_count == 2
+
+
+@given(st.lists(st.tuples(st.integers(2, 4), st.integers(0, 60), st.integers(1, 20), st.booleans()), max_size=40))
+def test_spans_never_overlap_and_hold_all_that_was_announced_and_has_not_come(steps):
+    come = set()
+    found = missing.Missing(lambda _, first, count: [n for n in range(first, first + count) if n not in come], 1)
+    wanted = set()
+    for now_us, (node, first, count, is_announced) in enumerate(steps):
+        numbers = set(range(first, first + count))
+        if is_announced:
+            wanted |= numbers - come
+            found.announced(node, TOPIC, 9, first, count, now_us, now_us + 5)
+        else:
+            come |= numbers
+        spans = found._spans.get((TOPIC, 9), [])
+        held = [number for span in spans for number in range(span.first, span.end)]
+        assert held == sorted(set(held))
+        assert wanted - come <= set(held)
+        assert len(found) == len(held)
+        assert found._span_count == len(spans)
+    due = {number for _, numbers in found.due(1_000) for number in numbers}
+    assert due == wanted - come | (due - wanted)
+    assert not due & come
+
+
+def test_a_number_that_no_wire_can_carry_is_not_read():
+    for sequence in (2**64 - 1, 2**62 + 1, -1):
+        frame = msgspec.msgpack.encode(["tree_announce", [[TOPIC, 9, sequence, 2]]])
+        with pytest.raises(msgspec.ValidationError):
+            wire.message_decoder.decode(frame)
 
 
 def test_a_topic_that_is_let_go_and_a_neighbour_that_is_gone_are_forgotten():

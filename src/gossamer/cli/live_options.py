@@ -69,14 +69,15 @@ def settings_of(
         kept = content.get(name, {})
         if given and isinstance(kept, Mapping):
             content[name] = {**kept, **given}
-    if secrets:
-        kept = content.get("secrets", {})
-        content["secrets"] = {**(kept if isinstance(kept, Mapping) else {}), **dict(map(_split_secret, secrets))}
+    kept = content.get("secrets", {})
+    if secrets and isinstance(kept, Mapping):
+        content["secrets"] = {**kept, **dict(map(_split_secret, secrets))}
     return node_settings(content, where)
 
 
 def _split_secret(text: str) -> tuple[str, str]:
-    topic, separator, path = text.rpartition("=")
+    # The first sign: paths have them more often than topics, and a settings file takes any topic.
+    topic, separator, path = text.partition("=")
     if not separator or not topic or not path:
         raise InputError(f"--secret takes TOPIC=FILE, got {text!r}")
     return topic, path

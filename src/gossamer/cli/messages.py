@@ -125,6 +125,7 @@ def pub(
     if rate is not None and not 0 < rate <= 1_000_000:
         raise InputError(f"--rate must lie above 0 and be at most 1,000,000 messages a second, got {rate:g}")
     _check_timeout(timeout)
+    _check_secrets(secrets, [topic])
     found = settings_of(
         None,
         settings,
@@ -174,6 +175,7 @@ def sub(
     Example: gossamer sub prices/eur prices/usd --seed 127.0.0.1:7400 --json
     """
     _need_seeds(seeds)
+    _check_secrets(secrets, topics)
     found = settings_of(
         None,
         settings,
@@ -210,6 +212,14 @@ def _warnings() -> Iterator[None]:
 def _need_seeds(seeds: Sequence[str] | None) -> None:
     if not seeds:
         raise InputError("give the address of a node to join through, such as --seed 127.0.0.1:7400")
+
+
+def _check_secrets(secrets: Sequence[str] | None, topics: Sequence[str]) -> None:
+    """A mistyped topic must not leave the real one without its secret."""
+    for text in secrets or ():
+        topic = text.partition("=")[0]
+        if topic not in topics:
+            raise InputError(f"--secret names {topic!r}, which this command does not use; it uses {', '.join(topics)}")
 
 
 def _check_timeout(timeout: float) -> None:

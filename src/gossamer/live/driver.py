@@ -188,7 +188,7 @@ class LiveDriver:
             if self._loop is None:
                 raise MachineMisuse("a driver must be started before it is given events")
             return
-        now_us = monotonic_ns() // 1000 + self._offset_us
+        now_us = self.clock_us()
         if now_us < self.now_us or now_us < earliest_us:
             # Rare, and done for every message: a call of `max` costs more than the clock.
             now_us = max(self.now_us, earliest_us)
@@ -199,28 +199,35 @@ class LiveDriver:
         delivered: list[Deliver] = []
         to: tuple[NodeId, ...] = ()
         messages: list[Any] = []
-        for event in events:
-            actions = handle(event, now_us)
-            if self._record is not None:
-                self._write_record(encode_step(now_us, self.node, event, actions))
-            for action in actions:
-                if type(action) is Deliver:
-                    delivered.append(action)
-                elif type(action) is not Send:
-                    carry[type(action)](action)
-                elif gathers and action.to is to and not action.addresses:
-                    messages.append(action.message)
-                else:
-                    if messages:
-                        self._send(to, (), messages)
-                    to, messages = action.to, [action.message]
-                    if action.addresses or not gathers:
-                        self._send(to, action.addresses, messages)
-                        to, messages = (), []
-        if messages:
-            self._send(to, (), messages)
-        if delivered:
-            self._deliver(delivered)
+        try:
+            for event in events:
+                actions = handle(event, now_us)
+                if self._record is not None:
+                    self._write_record(encode_step(now_us, self.node, event, actions))
+                for action in actions:
+                    if type(action) is Deliver:
+                        delivered.append(action)
+                    elif type(action) is not Send:
+                        if messages and type(action) is Disconnect:
+                            # What was said before still goes over the link.
+                            self._send(to, (), messages)
+                            to, messages = (), []
+                        carry[type(action)](action)
+                    elif gathers and action.to is to and not action.addresses:
+                        messages.append(action.message)
+                    else:
+                        if messages:
+                            self._send(to, (), messages)
+                        to, messages = action.to, [action.message]
+                        if action.addresses or not gathers:
+                            self._send(to, action.addresses, messages)
+                            to, messages = (), []
+        finally:
+            # Whatever became of the last event: the machine has counted these as done.
+            if delivered:
+                self._deliver(delivered)
+            if messages:
+                self._send(to, (), messages)
 
     def publish(self, event: Publish, patient: bool = True) -> Tally:
         """Hand a publication to the machine; answers what became of it. Not patient: slow links are left out."""
@@ -231,9 +238,13 @@ class LiveDriver:
             self._tally = None
         return tally
 
+    def clock_us(self) -> int:
+        """Microseconds since 1970, as this node counts them."""
+        return monotonic_ns() // 1000 + self._offset_us
+
     def next_sequence(self) -> int:
         """The number of the next publication, for its receipt and signature: see `interface.Publish`."""
-        self._sequence = (self._sequence or monotonic_ns() // 1000 + self._offset_us) + 1
+        self._sequence = (self._sequence or self.clock_us()) + 1
         return self._sequence
 
     # Called by the transport.

@@ -422,7 +422,7 @@ class Node:
     def _on_deliver(self, actions: Sequence[Deliver]) -> None:
         assert self._driver is not None
         self._delivered += len(actions)
-        topics, now_us = self._topics.by_id, self._driver.now_us
+        topics, now_us = self._topics.by_id, self._driver.clock_us()
         for action in actions:
             state = topics.get(action.topic)
             if state is not None:

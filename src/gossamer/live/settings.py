@@ -85,16 +85,20 @@ def read_settings_file(path: Path) -> dict[str, Any]:
             content[name] = str(path.parent / content[name])
     secrets = content.get("secrets")
     if isinstance(secrets, dict):
-        content["secrets"] = {topic: str(path.parent / str(file)) for topic, file in secrets.items()}
+        content["secrets"] = {
+            topic: str(path.parent / file) if isinstance(file, str) else file for topic, file in secrets.items()
+        }
     return content
 
 
 def _read_secret(topic: str, path: Path) -> bytes:
     """A secret as its file has it, without the end of its line."""
     try:
-        secret = path.read_bytes().strip()
+        secret = path.read_bytes().rstrip(b"\r\n")
     except OSError as error:
         raise InputError(f"the secret of {topic!r} cannot be read from {path}: {words_of(error)}") from None
+    except ValueError as error:
+        raise InputError(f"the secret of {topic!r} cannot be read: {error}") from None
     if not secret:
         raise InputError(f"{path}, the secret of {topic!r}, is empty")
     return secret

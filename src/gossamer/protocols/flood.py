@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from gossamer.model.values.ids import NodeId, TopicId
-from gossamer.protocols.held import Held, recast
+from gossamer.protocols.held import Held
 from gossamer.protocols.interface import (
     NOTHING,
     Action,
@@ -66,8 +66,9 @@ class Flood:
         if held.refuses(sender, data, out):
             return NOTHING
         if not held.add(data.publisher, data.sequence, sender):
-            if held.takes_over(data.publisher, data.sequence, sender):
-                self._pass_on(recast(data, Data, 1), sender, out)
+            kept = held.taken_over(data, sender)
+            if kept is not None:
+                self._pass_on(kept, sender, out)
             return NOTHING
         if held.judges(sender, data, True, out):
             return NOTHING

@@ -189,16 +189,19 @@ class Held:
             self._runs.popleft()
         self._name_count -= 1
 
-    def takes_over(self, publisher: NodeId, sequence: int, sender: NodeId) -> bool:
-        """A message that was asked for, and so went to nobody, now comes by itself: says whether it goes on from here.
+    def taken_over(self, data: Data, sender: NodeId) -> Data | None:
+        """A message that was asked for, and so went to nobody, now comes by itself: as this node has it, it goes on from here.
 
-        Those behind this node wait for it. Where a topic validates this cannot tell what was accepted, and says no.
+        Those behind this node wait for it. What the validator refused is not kept, and goes nowhere.
         """
-        brought = self._names[publisher]
-        if brought[sequence] != ASKED_FOR or self.validated:
-            return False
-        brought[sequence] = sender
-        return True
+        brought = self._names[data.publisher]
+        if brought[data.sequence] != ASKED_FOR or self.history is None:
+            return None
+        name = (data.publisher, data.sequence)
+        kept = next((one for topic in self.topics_of(data) for one in self.history.named(topic, (name,))), None)
+        if kept is not None:
+            brought[data.sequence] = sender
+        return kept
 
     def lacking(self, publisher: NodeId, first: int, count: int) -> list[int]:
         """Those numbers of a run that are not remembered."""

@@ -1,9 +1,10 @@
 """Messages that neighbours announced and that have not come, as spans of numbers.
 
-Under load a node is always a little behind those who announce to it, by thousands of messages. So nothing is kept for a
-message: a span is looked at when it is due, and what has come by then is known by name.
+Under load a node is always a little behind those who announce to it, by thousands of messages. So numbers that follow each
+other are kept together: a span is looked at when it is due, and what has come by then is known by name.
 """
 
+from bisect import bisect_right
 from collections.abc import Callable
 
 from gossamer.model.values.ids import NodeId, TopicId
@@ -54,35 +55,41 @@ class Missing:
         return self._count
 
     def announced(
-        self, announcer: NodeId, topic: TopicId, publisher: NodeId, first: int, count: int, due_us: int
+        self, announcer: NodeId, topic: TopicId, publisher: NodeId, first: int, count: int, now_us: int, due_us: int
     ) -> None:
         """A neighbour has these messages: what has not come is due then, unless it is waited for already."""
         numbers = self._lacking(publisher, first, count)
         if not numbers:
             return
         at, end = numbers[0], numbers[-1] + 1
+        if not self._fits(end - at) and self._swept_us < now_us:
+            self._sweep(now_us)
         spans = self._spans.get((topic, publisher), [])
-        parts = []
-        for span in spans:
-            if span.end <= at:
-                continue
-            if span.first >= end:
-                break
-            if at < span.first:
-                parts.append((at, span.first))
-            if announcer not in span.announcers and len(span.announcers) < ANNOUNCERS_MAX:
-                span.announcers.append(announcer)
-            at = span.end
-        if at < end:
-            parts.append((at, end))
-        for one, other in parts:
-            if self._has_room(other - one, due_us):
-                made = Span(topic, publisher, one, other, announcer, due_us, self._patience)
-                self._spans.setdefault((topic, publisher), []).append(made)
-                self._span_count += 1
-                self._count += other - one
-        if parts and (topic, publisher) in self._spans:
-            self._spans[topic, publisher].sort(key=_first)
+        # They do not overlap, so that in the order of their beginnings they are in that of their ends.
+        place = bisect_right(spans, at, key=_first)
+        if place and spans[place - 1].end > at:
+            place -= 1
+        while at < end:
+            until = min(spans[place].first, end) if place < len(spans) else end
+            if at < until and self._fits(until - at):
+                self._count += until - at
+                last = spans[place - 1] if place else None
+                if last is not None and last.end == at and last.due_us == due_us and last.announcers == [announcer]:
+                    # They follow each other and were named apart, as where several publish at once.
+                    last.end = until
+                else:
+                    spans.insert(place, Span(topic, publisher, at, until, announcer, due_us, self._patience))
+                    self._span_count += 1
+                    place += 1
+            at = until
+            if at < end:
+                span = spans[place]
+                if announcer not in span.announcers and len(span.announcers) < ANNOUNCERS_MAX:
+                    span.announcers.append(announcer)
+                at = span.end
+                place += 1
+        if spans:
+            self._spans[topic, publisher] = spans
 
     def due(self, now_us: int) -> list[tuple[Span, list[int]]]:
         """The spans that are due, with the numbers that have not come; those of which all have come are let go of."""
@@ -116,16 +123,12 @@ class Missing:
     def _all(self) -> list[Span]:
         return [span for spans in self._spans.values() for span in spans]
 
-    def _has_room(self, count: int, now_us: int) -> bool:
-        if self._fits(count):
-            return True
-        if self._swept_us < now_us:
-            # Most of what was announced has come since; looked for once for all that is announced at a time.
-            self._swept_us = now_us
-            for span in self._all():
-                if not self._lacking(span.publisher, span.first, span.end - span.first):
-                    self.drop(span)
-        return self._fits(count)
+    def _sweep(self, now_us: int) -> None:
+        """Most of what was announced has come since; looked for once for all that is announced at a time."""
+        self._swept_us = now_us
+        for span in self._all():
+            if not self._lacking(span.publisher, span.first, span.end - span.first):
+                self.drop(span)
 
     def _fits(self, count: int) -> bool:
         return self._span_count < SPANS_MAX and self._count + count <= MISSING_MAX

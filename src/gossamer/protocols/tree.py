@@ -19,7 +19,7 @@ from msgspec import Meta
 from gossamer.model.values.ids import NodeId, TopicId
 from gossamer.model.values.time import MILLISECOND_US
 from gossamer.protocols.branch import Branch
-from gossamer.protocols.held import NOT_HELD, Held, recast
+from gossamer.protocols.held import ASKED_FOR, NOT_HELD, Held, recast
 from gossamer.protocols.history import History, Name
 from gossamer.protocols.interface import (
     NOTHING,
@@ -31,6 +31,7 @@ from gossamer.protocols.interface import (
     Message,
     MessageReceived,
     NeighbourDown,
+    Number,
     Observe,
     Overlay,
     PeerMisbehaved,
@@ -63,7 +64,7 @@ GATHERED_MAX = 4_096
 RUN_MAX = 4_096
 NAMED_MAX = 16_384
 
-Names = Annotated[tuple[tuple[NodeId, int], ...], Meta(max_length=NAMES_MAX)]
+Names = Annotated[tuple[tuple[NodeId, Number], ...], Meta(max_length=NAMES_MAX)]
 
 
 class TreeData(Data, frozen=True, array_like=True, gc=False, tag="tree_data"):
@@ -75,7 +76,7 @@ class Named(Value, frozen=True, array_like=True, gc=False):
 
     topic: TopicId
     publisher: NodeId
-    sequence: int
+    sequence: Number
     count: Annotated[int, Meta(ge=1, le=RUN_MAX)] = 1
 
 
@@ -131,6 +132,7 @@ class Tree:
         "_missing",
         "_node",
         "_overlay",
+        "_runs",
     )
 
     MESSAGES: ClassVar[tuple[type[Message], ...]] = (TreeData, Announce, Graft, Prune)
@@ -147,6 +149,8 @@ class Tree:
         self._branches: dict[TopicId, Branch] = {}
         # Names to announce, and to whom.
         self._gathered: list[Run] = []
+        # The last of them by topic and publisher.
+        self._runs: dict[tuple[TopicId, NodeId], Run] = {}
         self._missing = Missing(self._held.lacking, PATIENCE)
         # Whether a timer looks after what is missing.
         self._looking = False
@@ -176,6 +180,7 @@ class Tree:
                 if isinstance(event, Unsubscribe):
                     self._branches.pop(event.topic, None)
                     self._gathered = [run for run in self._gathered if run.topic != event.topic]
+                    self._runs = {key: run for key, run in self._runs.items() if run.topic != event.topic}
         return NOTHING
 
     def learn(self, fact: Fact, now_us: int, out: list[Action]) -> Sequence[Fact]:
@@ -213,14 +218,14 @@ class Tree:
         if (data.also or topic not in held.roles or data.previous >= data.sequence) and held.refuses(sender, data, out):
             return NOTHING
         is_new = held.add(publisher, data.sequence, sender)
-        is_first = is_new or held.takes_over(publisher, data.sequence, sender)
+        taken_over = None if is_new else held.taken_over(data, sender)
         if not data.also:
             branch = self._branches.get(topic)
             if branch is None or publisher != branch.reference:
                 branch = self._branch(data, now_us)
             if sender == branch.supplier:
                 branch.heard_us = now_us
-            if is_first:
+            if is_new or taken_over is not None:
                 if publisher == branch.reference and (sender != branch.supplier or data.hops != branch.hops):
                     node = branch.take_first(sender, data.hops)
                     if node is not None:
@@ -228,8 +233,8 @@ class Tree:
             elif sender in self._overlay.neighbours_on(topic):
                 self._on_copy(branch, sender, data, now_us, out)
         if not is_new:
-            if is_first:
-                self._pass_on(recast(data, TreeData, 1), sender, now_us, out)
+            if taken_over is not None:
+                self._pass_on(recast(taken_over, TreeData), sender, now_us, out)
             return NOTHING
         if held.validated and held.judges(sender, data, True, out):
             return NOTHING
@@ -242,6 +247,9 @@ class Tree:
                 branch.adopt(data.publisher, now_us)
             return
         first = self._held.brought_by(data.publisher, data.sequence)
+        if first == ASKED_FOR:
+            # It says nothing about the tree.
+            return
         graft, prune = branch.take_copy(sender, data.hops, first, now_us)
         if graft is not None:
             out.append(Send((graft,), Graft(topic, ())))
@@ -290,16 +298,13 @@ class Tree:
     def _gather(self, topic: TopicId, data: Data, told: tuple[NodeId, ...], now_us: int, out: list[Action]) -> None:
         if not self._gathered:
             out.append(SetTimer(now_us + ANNOUNCE_EVERY_US, AnnounceDue()))
-        elif (
-            (run := self._gathered[-1]).publisher == data.publisher
-            and run.first + run.count == data.sequence
-            and run.topic == topic
-            and run.told == told
-            and run.count < RUN_MAX
-        ):
+        # By publisher and topic: where several publish at once, their messages come mixed.
+        run = self._runs.get((topic, data.publisher))
+        if run is not None and run.first + run.count == data.sequence and run.told == told and run.count < RUN_MAX:
             run.count += 1
             return
-        self._gathered.append(Run(topic, data.publisher, data.sequence, told))
+        run = self._runs[topic, data.publisher] = Run(topic, data.publisher, data.sequence, told)
+        self._gathered.append(run)
         if len(self._gathered) >= GATHERED_MAX:
             self._announce(out)
 
@@ -309,7 +314,7 @@ class Tree:
             name = Named(run.topic, run.publisher, run.first, run.count)
             for node in run.told:
                 names.setdefault(node, []).append(name)
-        self._gathered = []
+        self._gathered, self._runs = [], {}
         for node, mine in names.items():
             for place in range(0, len(mine), NAMES_MAX):
                 out.append(Send((node,), Announce(tuple(mine[place : place + NAMES_MAX]))))
@@ -323,7 +328,7 @@ class Tree:
                 strange = True
                 continue
             due_us = now_us + MISSING_AFTER_US
-            self._missing.announced(sender, named.topic, named.publisher, named.sequence, named.count, due_us)
+            self._missing.announced(sender, named.topic, named.publisher, named.sequence, named.count, now_us, due_us)
         self._look_again(now_us, out)
         if strange:
             out.append(Observe(PeerMisbehaved(sender, NOT_HELD)))

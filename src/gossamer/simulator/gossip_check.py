@@ -66,7 +66,7 @@ def check_load(
     seed: int,
     progress: Progress = silent,
 ) -> dict[str, Any]:
-    """A small network of machines under a load: the share of copies lost, and what is reached nevertheless.
+    """A network of machines under a load: the share of copies lost, and what is reached nevertheless. Cost: a copy is an event.
 
     An event costs each node as much in a large network as in a small one, so the rate is that of the whole network.
     """

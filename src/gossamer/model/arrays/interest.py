@@ -37,12 +37,14 @@ class Interest:
         roles: NDArray[np.integer] | None = None,
     ) -> "Interest":
         """From (node, topic) pairs in any order; a pair that stands twice is an error."""
-        owners = nodes.astype(np.int64)
-        keys = owners * topic_count + topics
+        owners, wanted = nodes.astype(np.int64), topics.astype(np.int64)
+        if len(wanted) and not (int(wanted.min()) >= 0 and int(wanted.max()) < topic_count):
+            raise ValueError(f"a subscription names topic {int(wanted.max())}, of {topic_count}")
+        keys = owners * topic_count + wanted
         if (keys[1:] > keys[:-1]).all():
             # As our own tables stand: nothing to sort, which is most of the work.
             given = np.full(len(keys), int(Role.FOLLOWS), np.uint8) if roles is None else roles.astype(np.uint8)
-            return cls(_starts(owners, node_count), topics.astype(np.int32), given, topic_count)
+            return cls(_starts(owners, node_count), wanted.astype(np.int32), given, topic_count)
         if roles is None:
             keys.sort()
             sorted_roles = np.full(len(keys), int(Role.FOLLOWS), np.uint8)

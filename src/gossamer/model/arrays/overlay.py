@@ -32,6 +32,8 @@ class Overlay:
             # Our own tables stand sorted, each link once.
             keys = _sorted_unique(keys[low != high])
             low, high = np.divmod(keys, max(node_count, 1))
+        if len(high) and (int(low.min()) < 0 or int(high.max()) >= node_count):
+            raise ValueError(f"a link names node {int(high.max())}, of {node_count}")
         starts = np.zeros(node_count + 1, np.int64)
         np.cumsum(np.bincount(low, minlength=node_count), out=starts[1:])
         upper = csr_array((np.ones(len(low), np.bool_), high.astype(np.int32), starts), (node_count, node_count))

@@ -84,8 +84,7 @@ class Recovery:
         self._overlay = overlay
         self._held = held
         assert held.history is not None
-        self._history = held.history
-        self._node = node
+        self._history, self._node = held.history, node
         self._topics: dict[TopicId, Followed] = {}
         self._tails = Tails(overlay, parameters.have_every_us, parameters.have_rounds)
         self._answers = Answers(overlay, held, self._history, parameters.answer_bytes)
@@ -307,8 +306,9 @@ class Recovery:
                     self._give_up(stream, now_us, out)
             else:
                 self._open_gap(stream, suspect, now_us, out)
-        elif stream.order and stream.due_us > now_us + self._parameters.ask_again_us:
+        elif stream.by_word and stream.order:
             # A neighbour's word has been borne out by a message.
+            stream.by_word, stream.gap_us = False, now_us
             self._time_gap(stream, now_us + self._parameters.gap_after_us, out)
         elif not stream.asked and len(stream.order) > self._parameters.waiting // 8:
             # At this rate there is no time to wait.
@@ -336,16 +336,16 @@ class Recovery:
         if not stream.lacks():
             self._gaps.close(stream)
         if stream.gap_us is not None and now_us >= stream.due_us:
-            if not stream.order and stream.delivered > stream.gap_at:
-                # What is missing is on its way: this node is behind, and nothing is lost.
-                self._gaps.close(stream)
-                self._open_gap(stream, stream.suspect, now_us, out)
-                return
             stream.due_us = now_us + self._parameters.ask_again_us
-            if now_us - stream.gap_us < self._parameters.give_up_us:
-                self._ask_next(stream, out)
-            else:
+            is_behind = not stream.order and stream.delivered > stream.gap_at
+            if is_behind:
+                # What is missing is on its way, unless a neighbour's word is not borne out for too long.
+                stream.gap_us, stream.gap_at = max(stream.told_us, stream.gap_us), stream.delivered
+                stream.due_us = now_us + self._parameters.tail_after_us
+            if now_us - stream.gap_us >= self._parameters.give_up_us:
                 self._give_up(stream, now_us, out)
+            elif not is_behind:
+                self._ask_next(stream, out)
         if stream.open:
             self._time_gap(stream, stream.due_us, out)
 
@@ -410,10 +410,11 @@ class Recovery:
                 self._advance(stream, now_us, out)
         self._look_for_gap(stream, sender, now_us, out)
         if stream.gap_us is not None and stream.delivered > before:
+            # More of it comes: nobody else is asked meanwhile.
             stream.gap_us = now_us
+            stream.due_us = now_us + self._parameters.ask_again_us
             if message.more:
                 self._ask(stream, sender, out)
-                self._time_gap(stream, now_us + self._parameters.ask_again_us, out)
 
     # What neighbours say.
 
@@ -429,7 +430,7 @@ class Recovery:
                 return
             stream = self._new_stream(followed, tail.topic, tail.publisher, sender, now_us, out)
         if tail.sequence > max(stream.delivered, stream.last, stream.told):
-            stream.told = tail.sequence
+            stream.told, stream.told_us = tail.sequence, now_us
             self._look_for_gap(stream, sender, now_us, out)
 
     # The past.

@@ -107,8 +107,8 @@ class Ask(Message, frozen=True, array_like=True, gc=False, tag="recovery_ask"):
 
     topic: TopicId
     publisher: NodeId
-    after: int
-    before: int
+    after: Number
+    before: Number
     since_us: int = 0
 
 
@@ -118,7 +118,7 @@ class Answer(Message, frozen=True, array_like=True, gc=False, tag="recovery_answ
     topic: TopicId
     publisher: NodeId
     messages: Annotated[tuple[Data, ...], Meta(max_length=ANSWER_MAX)]
-    floor: int = 0
+    floor: Number = 0
     more: bool = False
 
 

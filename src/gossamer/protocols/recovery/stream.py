@@ -13,6 +13,7 @@ class Stream:
 
     __slots__ = (
         "asked",
+        "by_word",
         "delivered",
         "due_us",
         "gap_at",
@@ -25,6 +26,7 @@ class Stream:
         "suspect",
         "timed",
         "told",
+        "told_us",
         "topic",
         "turn",
         "untold",
@@ -44,13 +46,15 @@ class Stream:
         self.untold = 0
         # The last message that a neighbour says it has.
         self.told = 0
+        self.told_us = 0
         # Messages behind a gap, and their numbers as a heap.
         self.waiting: dict[int, Arrived] = {}
         self.order: list[int] = []
         # A gap: since when, because of whom, when something is due, who was asked. One timer at a time.
         self.gap_us: int | None = None
-        # What had been delivered when it began.
+        # What had been delivered when it was last looked at, and whether only a neighbour's word says that there is one.
         self.gap_at = 0
+        self.by_word = False
         self.suspect: NodeId = origin
         self.due_us = 0
         self.timed = False
@@ -97,7 +101,7 @@ class Gaps:
         """Something is missing since now."""
         self.counts[suspect] = self.counts.get(suspect, 0) + 1
         stream.gap_us, stream.suspect = now_us, suspect
-        stream.gap_at = stream.delivered
+        stream.gap_at, stream.by_word = stream.delivered, not stream.order
 
     def close(self, stream: Stream) -> None:
         """Nothing is missing, or it is waited for no longer."""
