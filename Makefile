@@ -17,7 +17,8 @@ test: setup check
 	$(BIN)/python -m pytest -n 2 -m "not slow"
 
 test-slow: setup
-	$(BIN)/python -m pytest -n 2 -m slow
+	$(BIN)/python -m pytest -n 2 -m slow --ignore=tests/live
+	$(BIN)/python -m pytest -n 0 -m slow tests/live  # fifty processes want the machine to themselves
 
 bench: setup
 	$(BIN)/python -m bench

@@ -9,7 +9,7 @@ import pytest
 from gossamer.model.values.run import Run, WorkloadLaw
 from gossamer.simulator.execute import execute
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900), pytest.mark.xdist_group("promises")]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 NETWORK = ("--nodes", "50", "--topics", "200", "--subscriptions", "40", "--popularity", "rss", "--seed", "1")
 
@@ -34,10 +34,11 @@ def test_fifty_nodes_connect_with_few_links_and_lose_nothing_for_a_minute():
 
 
 def test_a_fifth_of_fifty_nodes_is_killed_and_all_that_live_get_everything():
-    found = up("--rate", "100", "--seconds", "40", "--kill", "0.2", "--settle", "10")
+    # A fifth of the publishers is gone too: ten seconds of what is left are 1,000 messages and more.
+    found = up("--rate", "150", "--seconds", "40", "--kill", "0.2", "--settle", "10")
     assert found["killed"] == 10
     _, meanwhile, after = found["phases"]
-    assert after["published"] >= 900
+    assert after["published"] >= 1_000
     assert (after["missing"], meanwhile["missing"], found["twice"], found["out_of_order"]) == (0, 0, 0, 0)
 
 
