@@ -188,7 +188,7 @@ class LiveDriver:
             if self._loop is None:
                 raise MachineMisuse("a driver must be started before it is given events")
             return
-        now_us = self.clock_us()
+        now_us = monotonic_ns() // 1000 + self._offset_us
         if now_us < self.now_us or now_us < earliest_us:
             # Rare, and done for every message: a call of `max` costs more than the clock.
             now_us = max(self.now_us, earliest_us)
@@ -233,7 +233,7 @@ class LiveDriver:
         """Hand a publication to the machine; answers what became of it. Not patient: slow links are left out."""
         tally = self._tally = Tally(event.sequence, patient)
         try:
-            self.give(event)
+            self._give_all((event,))
         finally:
             self._tally = None
         return tally
@@ -283,7 +283,7 @@ class LiveDriver:
 
     def _send(self, to: tuple[NodeId, ...], addresses: tuple[bytes, ...], messages: Sequence[Any]) -> None:
         """Send messages to each of these nodes; with a guard, or with addresses, it is one."""
-        frames = [_frame(message) for message in messages]
+        frames = list(map(_frame, messages))
         self.sent_count += len(to) * len(frames)
         send, me, guard, tally = self._transport.send, self.node, self._guard, self._tally
         patient = tally is None or tally.patient

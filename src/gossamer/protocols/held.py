@@ -240,9 +240,12 @@ class Held:
             tuple((one, previous.get(one, 0)) for one in also) if also else (),
         )
         previous[topic] = sequence
-        for one in also:
-            previous[one] = sequence
-        self.keep(data)
+        if also:
+            for one in also:
+                previous[one] = sequence
+            self.keep(data)
+        elif self.history is not None:
+            self.history.put(topic, data)
         return data
 
     def published(self, topic: TopicId) -> int:
