@@ -1,21 +1,21 @@
 """Waiting for a condition, never for a time; who waits too long has failed."""
 
 import asyncio
-import time
+from inspect import isawaitable
 
 
 async def until(condition, seconds=20):
-    """Let the loop turn until the condition holds; answers what it gave."""
+    """Let the loop turn until the condition holds, which may be a coroutine function; answers what it gave."""
     async with asyncio.timeout(seconds):
-        while not (found := condition()):
+        while True:
+            found = condition()
+            if isawaitable(found):
+                found = await found
+            if found:
+                return found
             await asyncio.sleep(0.005)
-    return found
 
 
 def until_now(condition, seconds=30):
     """The same where there is no loop: other processes go on meanwhile."""
-    deadline = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    return found
+    return asyncio.run(until(condition, seconds))

@@ -1,6 +1,5 @@
 """The commands of live nodes, as processes: signals, pipes, exit codes."""
 
-import asyncio
 import json
 import signal
 import socket
@@ -48,9 +47,9 @@ def run(*arguments, **options):
     return done.returncode, done.stdout, done.stderr
 
 
-def holders(metrics):
+async def holders(metrics):
     """How many neighbours hold the first topic of a node."""
-    return asyncio.run(fetch_status(metrics)).topics[0].peers
+    return (await fetch_status(metrics)).topics[0].peers
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -44,6 +44,8 @@ def test_a_file_says_all_that_a_node_can_be_told(tmp_path):
         ("zzz = 1", "has no setting 'zzz'; there are: listen, advertise"),
         ("[limits]\nframe_bytes = 0", "limits.frame_bytes"),
         ('follow = "t"', "Expected `array`, got `str`"),
+        ("[secrets]\nprices = 5", "Expected `str`"),
+        ('[secrets]\nprices.eur = "key"', "Expected `str`"),
         ("listen = ", "is not TOML"),
     ],
 )
@@ -141,3 +143,11 @@ def test_the_same_line_is_said_seldom_and_then_how_often_it_was_left_out():
     for number in range(5_000):
         passes(str(number), 112)
     assert len(seldom._said) <= 1_000
+
+
+def test_a_secret_is_what_its_file_beside_the_settings_has_without_the_end_of_its_line(tmp_path, monkeypatch):
+    (tmp_path / "key").write_bytes(b" \x0bkey\t\r\n")
+    made = {}
+    monkeypatch.setattr("gossamer.live.settings.Node", lambda *_, **options: made.update(options))
+    settings(tmp_path, 'system = "stan"\n[secrets]\n"prices/eur" = "key"\n').node()
+    assert made["secrets"] == {"prices/eur": b" \x0bkey\t"}

@@ -231,6 +231,9 @@ class Scripted:
         self.sent += [(node, address, frame) for frame in frames]
         return "peer does not read" if node in self.refuses else None
 
+    def disconnect(self, driver, node):
+        self.sent.append((node, b"", "disconnected"))
+
     def open(self, driver):
         pass
 
@@ -287,3 +290,30 @@ def test_each_message_that_a_link_refuses_is_told_to_the_machine():
     refused = [event for _, event in script.events if isinstance(event, Refused)]
     assert refused == [Refused(4, data(1)), Refused(4, data(2))]
     assert counts["refused: peer does not read"] == 2
+
+
+def test_what_was_said_before_a_link_is_let_go_of_still_goes_over_it():
+    answers = [[Send((3,), data(1))], [Disconnect(3), Send((4,), data(2))]]
+    script, _, _, _ = handed(answers, [wire.encode(data(8)), wire.encode(data(9))])
+    assert [(to, what) for to, _, what in script.sent] == [
+        (3, wire.frame(data(1))),
+        (3, "disconnected"),
+        (4, wire.frame(data(2))),
+    ]
+
+
+def test_what_was_done_before_an_event_that_fails_is_carried_out():
+    async def scenario():
+        def answers():
+            yield ()
+            yield [Send((3,), data(1)), Deliver(7, b"1", 9, 1, 1, 0)]
+            raise MachineMisuse("a machine that breaks")
+
+        script, delivered = Scripted(answers()), []
+        driver = LiveDriver(script, 1, b"me", script, deliver=delivered.extend)
+        driver.start(Started())
+        with pytest.raises(MachineMisuse):
+            driver.receive(2, [wire.encode(data(8)), wire.encode(data(9))])
+        return [to for to, _, _ in script.sent], [action.payload for action in delivered]
+
+    assert asyncio.run(scenario()) == ([3], [b"1"])

@@ -125,7 +125,6 @@ def pub(
     if rate is not None and not 0 < rate <= 1_000_000:
         raise InputError(f"--rate must lie above 0 and be at most 1,000,000 messages a second, got {rate:g}")
     _check_timeout(timeout)
-    _check_secrets(secrets, [topic])
     found = settings_of(
         None,
         settings,
@@ -142,6 +141,7 @@ def pub(
         rules=rules,
         identity_file=identity_file,
     )
+    _check_secrets(found, [topic])
     with _warnings():
         refused = asyncio.run(_publish(found, topic, payload, rate, count, timeout, json))
     if refused:
@@ -175,7 +175,6 @@ def sub(
     Example: gossamer sub prices/eur prices/usd --seed 127.0.0.1:7400 --json
     """
     _need_seeds(seeds)
-    _check_secrets(secrets, topics)
     found = settings_of(
         None,
         settings,
@@ -192,6 +191,7 @@ def sub(
         rules=rules,
         identity_file=identity_file,
     )
+    _check_secrets(found, topics)
     with _warnings():
         asyncio.run(_follow(found, list(dict.fromkeys(topics)), last, last_seconds, count, json))
 
@@ -214,10 +214,9 @@ def _need_seeds(seeds: Sequence[str] | None) -> None:
         raise InputError("give the address of a node to join through, such as --seed 127.0.0.1:7400")
 
 
-def _check_secrets(secrets: Sequence[str] | None, topics: Sequence[str]) -> None:
+def _check_secrets(settings: "NodeSettings", topics: Sequence[str]) -> None:
     """A mistyped topic must not leave the real one without its secret."""
-    for text in secrets or ():
-        topic = text.partition("=")[0]
+    for topic in settings.secrets:
         if topic not in topics:
             raise InputError(f"--secret names {topic!r}, which this command does not use; it uses {', '.join(topics)}")
 

@@ -7,7 +7,6 @@ load. A link counts what it could not read and ends when that is too much; it ne
 import asyncio
 from collections.abc import Sequence
 from socket import SO_RCVBUF, SO_SNDBUF, SOL_SOCKET
-from struct import Struct
 from typing import TYPE_CHECKING, cast
 
 from gossamer.live import wire
@@ -23,7 +22,6 @@ GATHER_BYTES = 64 * 1024
 # comes seconds late to a neighbour that is behind.
 SOCKET_BYTES = 256 * 1024
 _PREFIX = wire.PREFIX_BYTES
-_LENGTH = Struct(">I")
 
 
 class Link(asyncio.Protocol):
@@ -117,7 +115,7 @@ class Link(asyncio.Protocol):
         if self._rest:
             data = self._rest + data
         position, size = 0, len(data)
-        frame_bytes_max, unpack = self._sockets.limits.frame_bytes, _LENGTH.unpack_from
+        frame_bytes_max, unpack = self._sockets.limits.frame_bytes, wire.PREFIX.unpack_from
         bodies: list[bytes] = []
         while size - position >= _PREFIX:
             start = position + _PREFIX

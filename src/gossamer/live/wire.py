@@ -21,7 +21,9 @@ MAGIC = "gossamer"
 VERSIONS = (1,)
 # What may differ between builds of one version; a link uses what both ends name.
 FEATURES: tuple[str, ...] = ()
-PREFIX_BYTES = 4
+# What stands before every frame: its length.
+PREFIX = struct.Struct(">I")
+PREFIX_BYTES = PREFIX.size
 
 Name = Annotated[str, Meta(max_length=64)]
 
@@ -48,7 +50,6 @@ class Bye(Struct, frozen=True, array_like=True, tag="bye"):
 _encoder = msgspec.msgpack.Encoder()
 _hello_decoder: msgspec.msgpack.Decoder[Hello | Bye] = msgspec.msgpack.Decoder(Hello | Bye)
 encode = _encoder.encode
-_length = struct.Struct(">I").pack
 # All that may come after the first frame. Typed loosely: the union of messages is made at run time.
 message_decoder: msgspec.msgpack.Decoder[object] = msgspec.msgpack.Decoder(AnyMessage | Bye)
 
@@ -56,7 +57,7 @@ message_decoder: msgspec.msgpack.Decoder[object] = msgspec.msgpack.Decoder(AnyMe
 def frame(message: object) -> bytes:
     """A message as it goes over a link."""
     body = encode(message)
-    return _length(len(body)) + body
+    return PREFIX.pack(len(body)) + body
 
 
 def hello(node: NodeId, address: bytes, stack: Sequence[str]) -> Hello:
