@@ -143,6 +143,7 @@ def test_every_event_survives_the_record():
         interface.Subscribe(5, 1),
         interface.Unsubscribe(5),
         interface.Publish(5, b"payload"),
+        interface.PublishBurst(5, ((1, b"one"), (2, b"two")), 7),
         interface.MessageReceived(2**64 - 1, message),
         interface.PeerUp(4),
         interface.PeerDown(4),

@@ -7,9 +7,9 @@ import pytest
 
 from gossamer import Limits, Node
 from gossamer.live import wire
-from gossamer.protocols.interface import Data, Peer
+from gossamer.protocols.interface import BURST_MAX, Data, Peer
 from gossamer.protocols.spidercast.messages import Connect, ConnectOk, Heartbeat
-from gossamer.protocols.tree import TreeData
+from gossamer.protocols.tree import TreeBurst, TreeData
 from tests.live.conftest import RawPeer
 from tests.waiting import until
 
@@ -129,6 +129,22 @@ def test_a_flood_of_frames_is_read_no_faster_than_allowed(network):
     # The first second's worth is free; a clock is read here because the bound is one on time.
     assert seconds > 0.9
     assert counts["too many frames"] >= 1
+
+
+def test_the_messages_of_a_burst_count_like_as_many_frames(network):
+    async def act(node):
+        peer = await RawPeer.greet(node)
+        frame = wire.frame(TreeBurst(9, 8, 1, 0, ((0, b""),) * BURST_MAX))
+        for _ in range(100):
+            peer.writer.write(frame)
+            await peer.writer.drain()
+        await until(lambda: sum(link.frames_in for link in node.status().links) >= 100)
+        await peer.close()
+
+    # 25,600 messages of a topic that the node does not hold, in 100 frames.
+    _, counts = attack(network, Limits(frames_per_second=10_000), act)
+    assert counts["too many frames"] >= 1
+    assert counts["misbehaved: sent a topic that this node does not hold"] == 100
 
 
 def test_a_peer_that_never_reads_is_refused_frames_and_the_others_are_served(network):

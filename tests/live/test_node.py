@@ -55,6 +55,41 @@ def test_messages_of_a_publisher_come_in_order_and_once(network):
         assert [message.payload for message in found] == [b"%d" % number for number in range(200)]
 
 
+def test_what_is_published_at_once_travels_in_few_frames_and_its_receipts_and_times_are_its_own(
+    network, tmp_path, gossamer
+):
+    async def scenario():
+        async with network(3) as nodes:
+            readers = [await node.subscribe("t").__aenter__() for node in nodes[1:]]
+            async with nodes[0].publisher("t") as publisher:
+                for node in nodes:
+                    await node.ready("t")
+                await publisher.publish(b"the tree is made")
+                for messages in readers:
+                    await take(messages, 1)
+                before = [sum(link.frames_in for link in node.status().links) for node in nodes]
+                receipts = [await publisher.publish(b"%d" % number) for number in range(500)]
+                last = await publisher.publish(b"500", wait="sent")
+                found = [await take(messages, 501) for messages in readers]
+                after = [sum(link.frames_in for link in node.status().links) for node in nodes]
+        return [*receipts, last], found, [late - early for early, late in zip(before, after, strict=True)]
+
+    receipts, found, frames = asyncio.run(scenario())
+    assert receipts[-1].sent == receipts[-1].queued
+    assert {(receipt.queued, receipt.refused) for receipt in receipts} == {(receipts[-1].queued, ())}
+    for messages in found:
+        assert [message.payload for message in messages] == [b"%d" % number for number in range(501)]
+        assert [message.sequence for message in messages] == [receipt.sequence for receipt in receipts]
+        times = [message.published_at for message in messages]
+        assert times == sorted(times)
+        assert times[0] < times[100]
+    assert max(frames) < 100
+    code, out, _ = gossamer("replay", *tmp_path.glob("*.record"), "--json")
+    assert code == 0
+    audit = msgspec.json.decode(out)["audit"]
+    assert (audit["breach_count"], audit["deliveries"]) == (0, 2 * 502)
+
+
 def test_a_node_does_not_get_its_own_messages_unless_it_asks(network):
     async def scenario():
         async with network(2) as (one, other):

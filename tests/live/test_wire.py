@@ -12,7 +12,7 @@ from gossamer.model.values.errors import PeerError
 from gossamer.protocols.flood import Flood
 from gossamer.protocols.interface import Data
 from gossamer.protocols.spidercast.messages import Leave
-from gossamer.protocols.tree import TreeData
+from gossamer.protocols.tree import TreeBurst, TreeData
 from tests.live.conftest import RawPeer
 from tests.waiting import until
 
@@ -24,6 +24,14 @@ VECTORS = {
     "Bye": wire.Bye("this node is leaving"),
     "TreeData": TreeData(
         0x0102030405060708, 0x1122334455667788, 1_700_000_000_000_001, 0, 1_700_000_000_000_000, b"1.07"
+    ),
+    "TreeBurst": TreeBurst(
+        0x0102030405060708,
+        0x1122334455667788,
+        1_700_000_000_000_002,
+        0,
+        ((1_700_000_000_000_010, b"1.08"), (1_700_000_000_000_020, b"1.09")),
+        1_700_000_000_000_001,
     ),
     "Leave": Leave(0),
 }
@@ -37,7 +45,7 @@ def test_the_document_shows_the_bytes_that_are_sent(name):
 
 
 def test_a_message_is_read_back_as_it_was_written():
-    for message in (VECTORS["TreeData"], VECTORS["Leave"]):
+    for message in (VECTORS["TreeData"], VECTORS["TreeBurst"], VECTORS["Leave"]):
         assert wire.message_decoder.decode(wire.encode(message)) == message
 
 

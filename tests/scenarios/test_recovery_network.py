@@ -7,9 +7,10 @@ import pytest
 
 from gossamer.model.values.draw import draw
 from gossamer.protocols import record as records
-from gossamer.protocols.interface import Deliver, Lost, Observe, Publish, Send
+from gossamer.protocols.interface import Deliver, Lost, Observe, Publish, PublishBurst, Send
 from gossamer.protocols.recovery.messages import Answer, Ask, Have
 from gossamer.protocols.systems import SYSTEMS, make_machine, read_parameters
+from gossamer.protocols.tree import TreeBurst
 from gossamer.simulator.checkers import all_checkers
 from gossamer.simulator.event_population import EventPopulation
 from gossamer.simulator.network import ConstantLatency, Network, Partition, UniformLatency
@@ -83,15 +84,19 @@ class Net:
     def wait(self, seconds):
         self.engine.run(self.engine.now_us + int(seconds * SECOND_US))
 
-    def publish(self, node, topic):
-        """Publish, and note who ought to get it."""
+    def publish(self, node, topic, count=1):
+        """Publish, several messages as a burst, and note who ought to get them."""
         sequence = max(self.sequences.get(node, 0), self.engine.now_us) + 1
-        self.sequences[node] = sequence
-        self.engine.give(node, Publish(topic, b"x", sequence=sequence))
+        self.sequences[node] = sequence + count - 1
+        if count == 1:
+            self.engine.give(node, Publish(topic, b"x", sequence=sequence))
+        else:
+            self.engine.give(node, PublishBurst(topic, ((self.engine.now_us, b"x"),) * count, sequence))
         up = set(self.engine.present)
+        names = {(node, number) for number in range(sequence, sequence + count)}
         for other in self.interest.nodes_of(topic).tolist():
             if other in up and other != node:
-                self.expected.setdefault(other, set()).add((node, sequence))
+                self.expected.setdefault(other, set()).update(names)
         return node, sequence
 
     def holders(self, topic):
@@ -99,11 +104,11 @@ class Net:
         nodes = [node for node in self.interest.nodes_of(topic).tolist() if node in up]
         return sorted(nodes, key=lambda node: draw(1, node, 0, topic))
 
-    def traffic(self, count, every=0.05):
-        """So many messages, by five publishers on each topic in turn."""
+    def traffic(self, count, every=0.05, burst=1):
+        """So many publications, by five publishers on each topic in turn; every third of them a burst."""
         for number in range(count):
             topic = number % TOPICS
-            self.publish(self.holders(topic)[number // TOPICS % 5], topic)
+            self.publish(self.holders(topic)[number // TOPICS % 5], topic, burst if number % 3 == 0 else 1)
             self.wait(every)
 
     def missing(self):
@@ -124,6 +129,18 @@ def test_with_one_message_in_twenty_lost_everybody_gets_everything_in_order(seed
     net.wait(15)
     assert not net.missing()
     assert not net.log.lost
+    assert net.log.sent[Answer] >= 1, "something was lost and asked for"
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_bursts_of_which_one_in_twenty_is_lost_arrive_whole_and_in_order(seed):
+    net = Net(seed, network=Network(UniformLatency(5_000, 50_000), loss=0.05))
+    net.traffic(200, burst=20)
+    net.wait(15)
+    assert not net.missing()
+    assert not net.log.lost
+    # 67 were published, each for a third of the nodes.
+    assert net.log.sent[TreeBurst] > 67 * 10
     assert net.log.sent[Answer] >= 1, "something was lost and asked for"
 
 

@@ -206,7 +206,7 @@ def kept(history, topic):
 def test_history_keeps_no_more_than_it_may_of_a_topic_and_most_of_that(per_topic):
     history = History(per_topic)
     for number in range(1, 1_001):
-        history.put(ONE, Data(ONE, 9, number, 0, 0, b""))
+        history.put(ONE, [Data(ONE, 9, number, 0, 0, b"")])
         assert history.count(ONE) <= per_topic
     assert history.count(ONE) > per_topic * 3 // 4 - 1
     assert kept(history, ONE) == list(range(1_001 - history.count(ONE), 1_001)), "the last ones"
@@ -216,7 +216,7 @@ def test_history_keeps_no_more_than_it_may_of_a_topic_and_most_of_that(per_topic
 def test_history_keeps_no_more_bytes_than_it_may_and_the_oldest_go_first():
     history = History(1_024, bytes_max=100_000)
     for number in range(1, 2_001):
-        history.put(number % 10, Data(number % 10, 9, number, 0, 0, bytes(300)))
+        history.put(number % 10, [Data(number % 10, 9, number, 0, 0, bytes(300))])
         assert history.size_bytes <= 100_000
     assert history.size_bytes == sum(history.count(topic) for topic in range(10)) * (EACH_BYTES + 300)
     newest = [topic for topic in range(10) if kept(history, topic)]
@@ -227,7 +227,7 @@ def test_history_keeps_no_more_bytes_than_it_may_and_the_oldest_go_first():
 def test_history_of_topics_let_go_leaves_nothing_behind():
     history = History()
     for turn in range(3_000):
-        history.put(turn % 7, Data(turn % 7, 9, turn, 0, 0, b"x"))
+        history.put(turn % 7, [Data(turn % 7, 9, turn, 0, 0, b"x")])
         if turn % 5 == 0:
             history.drop(turn % 7)
     for topic in range(7):
@@ -240,8 +240,8 @@ def test_history_of_topics_let_go_leaves_nothing_behind():
 def test_history_gives_by_name_and_by_order_however_messages_came():
     history = History()
     for number in (3, 1, 2, 5):
-        history.put(ONE, Data(ONE, 9, number, 0, 100 - number, b""))
-    history.put(ONE, Data(ONE, 8, 4, 0, 0, b""))
+        history.put(ONE, [Data(ONE, 9, number, 0, 100 - number, b"")])
+    history.put(ONE, [Data(ONE, 8, 4, 0, 0, b"")])
     assert [data.sequence for data in history.between(ONE, 9, 1, 5)] == [2, 3]
     assert [data.sequence for data in history.named(ONE, {(9, 5), (8, 4), (9, 9)})] == [5, 4]
     assert [data.sequence for data in history.latest(ONE, 2, 2**60)] == [2, 1]

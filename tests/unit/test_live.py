@@ -15,6 +15,7 @@ from gossamer.model.values.errors import MachineMisuse
 from gossamer.protocols import record as records
 from gossamer.protocols.cyclon import Entry, ShuffleDue, ShuffleRequest
 from gossamer.protocols.interface import (
+    BURST_MAX,
     Connect,
     Data,
     Deliver,
@@ -24,6 +25,8 @@ from gossamer.protocols.interface import (
     Peer,
     PeerDown,
     PeerUp,
+    Publish,
+    PublishBurst,
     Refused,
     Send,
     SetTimer,
@@ -134,7 +137,7 @@ def test_a_frame_that_cannot_be_read_is_counted_and_dropped():
             b"\x91" * 5000,
             b"\x92\xa1\xff\x01",
         ):
-            assert network.drivers[0].receive(9, [frame]) == [frame]
+            assert network.drivers[0].receive(9, [frame]) == ([frame], 1)
         network.stop()
         return network.drivers[0].counts["unreadable frames"]
 
@@ -222,6 +225,8 @@ class Scripted:
         self.refuses = refuses
         self.events = []
         self.sent = []
+        # Whether something waits to leave.
+        self.gathers = True
 
     def handle(self, event, now_us):
         self.events.append((now_us, event))
@@ -230,6 +235,9 @@ class Scripted:
     def send(self, sender, node, address, frames, patient=True):
         self.sent += [(node, address, frame) for frame in frames]
         return "peer does not read" if node in self.refuses else None
+
+    def is_gathering(self, nodes):
+        return self.gathers
 
     def disconnect(self, driver, node):
         self.sent.append((node, b"", "disconnected"))
@@ -263,7 +271,7 @@ def test_what_one_read_brings_is_handed_over_in_its_order_at_one_time():
     script, _, bad, counts = handed([], [frames[0], b"\xc1", frames[1], wire.encode(wire.Bye("so long")), frames[2]])
     assert [event.message.sequence for _, event in script.events[1:]] == [1, 2, 3]
     assert len({now_us for now_us, _ in script.events[1:]}) == 1
-    assert bad == [b"\xc1", wire.encode(wire.Bye("so long"))]
+    assert bad == ([b"\xc1", wire.encode(wire.Bye("so long"))], 5)
     assert counts["unreadable frames"] == 1
 
 
@@ -317,3 +325,111 @@ def test_what_was_done_before_an_event_that_fails_is_carried_out():
         return [to for to, _, _ in script.sent], [action.payload for action in delivered]
 
     assert asyncio.run(scenario()) == ([3], [b"1"])
+
+
+class Publishing:
+    """A driver that gathers, above a machine that sends what is published to one node, or to nobody."""
+
+    def __init__(self, to=(3,), **options):
+        self.script = Scripted([], **options)
+        self.script.handle = self.handle
+        self.to = to
+        self.events = []
+        self.driver = LiveDriver(self.script, 1, b"me", self.script, gathers=True)
+        self.driver.start(Started())
+
+    def handle(self, event, now_us):
+        self.events.append((now_us, event))
+        return (Send(self.to, data(event.sequence)),) if isinstance(event, Publish) and self.to else ()
+
+    def publish(self, topic=7, payload=b"x"):
+        """As a node does it; says whether the message was gathered."""
+        sequence = self.driver.next_sequence()
+        tally = self.driver.publish_behind(topic, sequence, payload)
+        if tally is not None:
+            return tally.queued == list(self.to)
+        self.driver.publish(Publish(topic, payload, sequence=sequence))
+        return False
+
+    def told(self):
+        """What the machine was told, but that it started: topics and payloads."""
+        return [
+            (event.topic, [event.payload] if isinstance(event, Publish) else [payload for _, payload in event.items])
+            for _, event in self.events[1:]
+            if isinstance(event, Publish | PublishBurst)
+        ]
+
+
+def publishing(act, **options):
+    async def scenario():
+        node = Publishing(**options)
+        act(node)
+        return node
+
+    return asyncio.run(scenario())
+
+
+def test_what_is_published_behind_a_message_that_waits_to_leave_goes_to_the_machine_as_one():
+    def act(node):
+        assert [node.publish(payload=b"%d" % number) for number in range(4)] == [False, True, True, True]
+        assert node.told() == [(7, [b"0"])]
+        node.driver.leave()
+        node.driver.leave()
+
+    node = publishing(act)
+    assert node.told() == [(7, [b"0"]), (7, [b"1", b"2", b"3"])]
+    (_, (_, first), (now_us, burst)) = node.events
+    assert burst.sequence == first.sequence + 1
+    assert [at_us for at_us, _ in burst.items] == sorted(at_us for at_us, _ in burst.items)
+    assert burst.items[-1][0] <= now_us
+
+
+def test_a_message_on_another_topic_and_any_other_event_come_after_what_was_gathered():
+    def act(node):
+        node.publish(payload=b"0")
+        assert node.publish(payload=b"1")
+        assert not node.publish(topic=8, payload=b"2")
+        assert node.publish(topic=8, payload=b"3")
+        assert not node.publish(payload=b"4")
+        assert node.publish(payload=b"5")
+        node.driver.peer_up(4)
+        assert not node.publish(payload=b"6")
+        assert node.publish(payload=b"7")
+        node.driver.stop()
+
+    node = publishing(act)
+    topics = (7, 7, 8, 8, 7, 7, 7, 7)
+    assert node.told() == [(topic, [b"%d" % number]) for number, topic in enumerate(topics)]
+    kinds = [type(event) for _, event in node.events]
+    assert kinds.index(PeerUp) == 7
+    assert kinds[-1] is Stopping
+    sequences = [event.sequence for _, event in node.events if hasattr(event, "sequence")]
+    assert sequences == list(range(sequences[0], sequences[0] + 8))
+
+
+def test_a_message_goes_by_itself_where_nothing_waits_nobody_gets_it_or_it_was_refused():
+    def idle(node):
+        node.script.gathers = False
+        assert not any([node.publish(), node.publish()])
+
+    def two(node):
+        assert not any([node.publish(), node.publish()])
+
+    assert len(publishing(idle).told()) == 2
+    assert len(publishing(two, to=()).told()) == 2
+    assert len(publishing(two, refuses=(3,)).told()) == 2
+
+
+def test_no_more_is_gathered_than_a_burst_may_hold():
+    def many(node):
+        node.publish()
+        assert [node.publish() for _ in range(BURST_MAX + 1)] == [True] * BURST_MAX + [False]
+
+    def long(node):
+        node.publish()
+        assert node.publish(payload=bytes(40_000))
+        assert not node.publish(payload=bytes(40_000))
+        assert node.publish(payload=b"short")
+
+    assert [len(payloads) for _, payloads in publishing(many).told()] == [1, BURST_MAX, 1]
+    assert [len(payloads) for _, payloads in publishing(long).told()] == [1, 1, 1]

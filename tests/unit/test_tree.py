@@ -147,7 +147,7 @@ def test_a_graft_is_answered_with_the_messages_and_those_to_come():
     for number in (1, 2, 3):
         give(tree, MessageReceived(2, data(number)))
     # Recovery keeps messages in the common class.
-    tree._history.put(TOPIC, Data(TOPIC, 9, 4, 0, 0, b"x"))
+    tree._history.put(TOPIC, [Data(TOPIC, 9, 4, 0, 0, b"x")])
     sends = give(tree, MessageReceived(3, Graft(TOPIC, ((9, 1), (9, 3), (9, 4), (9, 99)))))
     assert [(send.to, type(send.message), send.message.sequence) for send in sends] == [
         ((3,), TreeData, 1),
@@ -220,7 +220,7 @@ def test_what_recovery_brought_first_still_goes_on_when_it_comes_along_the_tree(
     give(tree, MessageReceived(2, data(1)))
     tree._held.add(9, 2, ASKED_FOR)
     assert give(tree, MessageReceived(2, data(2))) == [], "what the validator refused is not kept"
-    tree._history.put(TOPIC, Data(TOPIC, 9, 2, 1, 0, b"as it was taken in"))
+    tree._history.put(TOPIC, [Data(TOPIC, 9, 2, 1, 0, b"as it was taken in")])
     (send,) = (a for a in give(tree, MessageReceived(2, data(2))) if type(a) is Send)
     assert send == Send((3, 4), TreeData(TOPIC, 9, 2, 1, 0, b"as it was taken in"))
     assert [a for a in give(tree, MessageReceived(2, data(2))) if type(a) is Send] == [], "once"

@@ -18,6 +18,7 @@ from msgspec import Struct
 from gossamer.model.values.errors import InputError
 from gossamer.model.values.ids import NodeId, Role, TopicId
 from gossamer.protocols.interface import (
+    Burst,
     Connect,
     Data,
     Deliver,
@@ -181,6 +182,8 @@ def data_in(message: Any) -> Iterator[Data]:
     """The application data that a message is or holds."""
     if isinstance(message, Data):
         yield message
+    elif isinstance(message, Burst):
+        yield from message.messages
     elif isinstance(message, msgspec.Struct):
         for name in message.__struct_fields__:
             yield from data_in(getattr(message, name))

@@ -7,6 +7,10 @@ Nothing that a peer sends raises past here: what cannot be read is counted and d
 Frames come as many as one read of a socket brings, and are handed over one after another at one time; what the machine
 sends to the same nodes meanwhile leaves together, and what it delivers is delivered together: a fifth less work for a relay
 than one at a time.
+
+What is published while the message before it still waits to leave joins it: those messages are handed to the machine as
+one (`PublishBurst`) when they leave, or before anything else happens. They go where the message before went, since
+nothing has happened meanwhile, so that their receipts are known at once.
 """
 
 import asyncio
@@ -19,9 +23,11 @@ from typing import Any, BinaryIO, Protocol
 
 from gossamer.live import wire
 from gossamer.model.values.errors import MachineMisuse
-from gossamer.model.values.ids import NodeId
+from gossamer.model.values.ids import NodeId, TopicId
 from gossamer.protocols.interface import (
+    BURST_MAX,
     Action,
+    Burst,
     Connect,
     Data,
     Deliver,
@@ -35,6 +41,7 @@ from gossamer.protocols.interface import (
     PeerMisbehaved,
     PeerUp,
     Publish,
+    PublishBurst,
     Refused,
     Send,
     SetTimer,
@@ -47,6 +54,8 @@ from gossamer.protocols.record import Header, encode_header, encode_step
 
 log = logging.getLogger("gossamer.live")
 
+# Chosen: payload bytes that travel as one; more would wait for each other at every hop.
+BURST_BYTES = 64 * 1024
 
 # Looked up once, not for every message.
 _decode = wire.message_decoder.decode
@@ -74,6 +83,13 @@ class Transport(Protocol):
         """
         ...
 
+    def is_gathering(self, nodes: Sequence[NodeId]) -> bool:
+        """Whether something waits to leave over every one of these links, and none is slow.
+
+        The driver is asked to `leave` before it does.
+        """
+        ...
+
     def connect(self, driver: "LiveDriver", node: NodeId, address: bytes) -> None:
         """Keep a connection; `peer_up` or `peer_down` follows."""
         ...
@@ -98,18 +114,32 @@ class Guard(Protocol):
 class Tally:
     """What became of the frames of one publication."""
 
-    __slots__ = ("patient", "queued", "refused", "sequence")
+    __slots__ = ("patient", "queued", "refused")
 
-    def __init__(self, sequence: int, patient: bool) -> None:
-        self.sequence = sequence
+    def __init__(self, patient: bool) -> None:
         self.patient = patient
         self.queued: list[NodeId] = []
         self.refused: list[tuple[NodeId, str]] = []
 
-    def add(self, other: "Tally") -> None:
-        """Count another publication with this one."""
-        self.queued += other.queued
-        self.refused += other.refused
+    def with_(self, other: "Tally") -> "Tally":
+        """Both publications as one."""
+        both = Tally(self.patient)
+        both.queued, both.refused = self.queued + other.queued, self.refused + other.refused
+        return both
+
+
+class OpenBurst:
+    """What was published on a topic behind a message that waits to leave, and goes where that one went."""
+
+    __slots__ = ("first", "items", "size_bytes", "tally", "topic")
+
+    def __init__(self, topic: TopicId, first: int, tally: Tally) -> None:
+        self.topic = topic
+        # The number of the first that is gathered.
+        self.first = first
+        self.tally = tally
+        self.items: list[tuple[int, bytes]] = []
+        self.size_bytes = 0
 
 
 class LiveDriver:
@@ -126,6 +156,7 @@ class LiveDriver:
         deliver: Callable[[Sequence[Deliver]], None] | None = None,
         validate: Callable[[Validate], None] | None = None,
         guard: Guard | None = None,
+        gathers: bool = False,
     ) -> None:
         self.node = node
         self.address = address
@@ -149,6 +180,9 @@ class LiveDriver:
         self._sequence = 0
         self._timers: set[asyncio.TimerHandle] = set()
         self._tally: Tally | None = None
+        # A guard looks at each message by itself.
+        self._gathers = gathers and guard is None
+        self._burst: OpenBurst | None = None
         self._deliver = deliver or _ignore
         self._carry: dict[type, Callable[[Any], None]] = {
             SetTimer: self._set_timer,
@@ -191,6 +225,8 @@ class LiveDriver:
             if self._loop is None:
                 raise MachineMisuse("a driver must be started before it is given events")
             return
+        if self._burst is not None:
+            self.leave()
         now_us = monotonic_ns() // 1000 + self._offset_us
         if now_us < self.now_us or now_us < earliest_us:
             # Rare, and done for every message: a call of `max` costs more than the clock.
@@ -234,12 +270,34 @@ class LiveDriver:
 
     def publish(self, event: Publish, patient: bool = True) -> Tally:
         """Hand a publication to the machine; answers what became of it. Not patient: slow links are left out."""
-        tally = self._tally = Tally(event.sequence, patient)
+        self.leave()
+        tally = self._tally = Tally(patient)
         try:
             self._give_all((event,))
         finally:
             self._tally = None
+        if self._gathers and tally.queued and not tally.refused and not event.also:
+            self._burst = OpenBurst(event.topic, event.sequence + 1, tally)
         return tally
+
+    def publish_behind(self, topic: TopicId, sequence: int, payload: bytes) -> Tally | None:
+        """Publish a message that goes as one with those before it; None where it cannot, and has to go by itself."""
+        burst = self._burst
+        if burst is None or burst.topic != topic or burst.first + len(burst.items) != sequence:
+            return None
+        burst.size_bytes += len(payload)
+        if burst.size_bytes > BURST_BYTES or len(burst.items) >= BURST_MAX:
+            return None
+        if not self._transport.is_gathering(burst.tally.queued):
+            return None
+        burst.items.append((monotonic_ns() // 1000 + self._offset_us, payload))
+        return burst.tally
+
+    def leave(self) -> None:
+        """Hand what was gathered to the machine; called before anything else is, and before links send what they have."""
+        burst, self._burst = self._burst, None
+        if burst is not None and burst.items:
+            self._give_all((PublishBurst(burst.topic, tuple(burst.items), burst.first),))
 
     def clock_us(self) -> int:
         """Microseconds since 1970, as this node counts them."""
@@ -252,11 +310,15 @@ class LiveDriver:
 
     # Called by the transport.
 
-    def receive(self, sender: NodeId, bodies: Sequence[bytes], link_name: str = "") -> Sequence[bytes]:
-        """Frames came over a link whose other end is `sender`; answers those that could not be read or were not allowed."""
+    def receive(self, sender: NodeId, bodies: Sequence[bytes], link_name: str = "") -> tuple[Sequence[bytes], int]:
+        """Frames came over a link whose other end is `sender`.
+
+        Answers those that could not be read or were not allowed, and how many messages came, where a burst is several.
+        """
         guard = self._guard
         events: list[Event] = []
         bad: list[bytes] = []
+        count = len(bodies)
         for body in bodies:
             try:
                 message = _decode(body)
@@ -264,6 +326,8 @@ class LiveDriver:
                 self.counts["unreadable frames"] += 1
                 bad.append(body)
                 continue
+            if isinstance(message, Burst):
+                count += message.count - 1
             if type(message) is _Bye:
                 bad.append(body)
             elif guard is not None and (reason := guard.admits(link_name, sender, message)) is not None:
@@ -272,7 +336,7 @@ class LiveDriver:
             else:
                 events.append(MessageReceived(sender, message))
         self._give_all(events)
-        return bad
+        return bad, count
 
     def peer_up(self, node: NodeId) -> None:
         """A kept connection stands."""
@@ -303,7 +367,7 @@ class LiveDriver:
     def _on_refused(self, node: NodeId, messages: Sequence[Any], reason: str) -> None:
         self.counts[f"refused: {reason}"] += len(messages)
         for message in messages:
-            if isinstance(message, Data):
+            if isinstance(message, Data | Burst):
                 if self._tally is not None:
                     self._tally.refused.append((node, reason))
                 if self._loop is not None:

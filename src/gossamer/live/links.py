@@ -30,7 +30,6 @@ class Link(asyncio.Protocol):
     __slots__ = (
         "_budget",
         "_budget_at",
-        "_flush_is_due",
         "_handshake",
         "_holds",
         "_is_ending",
@@ -46,6 +45,7 @@ class Link(asyncio.Protocol):
         "bytes_in",
         "dialled",
         "expected",
+        "flush_is_due",
         "frames_in",
         "frames_out",
         "greeted",
@@ -86,7 +86,8 @@ class Link(asyncio.Protocol):
         self._pending: list[bytes] = []
         self._pending_bytes = 0
         self._written_bytes = 0
-        self._flush_is_due = False
+        # Whether what is queued waits for the end of the loop's turn.
+        self.flush_is_due = False
         # The link is closing: what still comes is not read.
         self._is_ending = False
         self._holds: set[str] = set()
@@ -138,7 +139,6 @@ class Link(asyncio.Protocol):
         self._rest = data[position:]
         self.used_at = self._loop.time()
         self._hand_over(bodies)
-        self._spend(len(bodies))
 
     def pause_writing(self) -> None:
         """More is queued than a publisher should add to."""
@@ -164,12 +164,13 @@ class Link(asyncio.Protocol):
         self._pending_bytes += sum(map(len, frames))
         if self._pending_bytes >= GATHER_BYTES:
             self.flush()
-        elif not self._flush_is_due:
-            self._flush_is_due = True
+        elif not self.flush_is_due:
+            self.flush_is_due = True
             self._loop.call_soon(self._on_flush_due)
 
     def flush(self) -> None:
-        """Hand all that is queued to the socket."""
+        """Hand all that is queued to the socket, and what the driver has gathered meanwhile."""
+        self._sockets.leave()
         if self._pending and self._transport is not None:
             self._written_bytes += self._pending_bytes
             self.frames_out += len(self._pending)
@@ -250,11 +251,15 @@ class Link(asyncio.Protocol):
 
     def _hand_over(self, bodies: list[bytes]) -> None:
         """To the machine; what it could not read is held against the peer."""
+        if not bodies:
+            return
         self.frames_in += len(bodies)
-        for body in self._sockets.receive(self.node, bodies, self.name) if bodies else ():
+        bad, count = self._sockets.receive(self.node, bodies, self.name)
+        for body in bad:
             self._sockets.on_offence(self, body)
             if self._is_ending:
                 return
+        self._spend(count)
 
     def _on_first(self, body: bytes) -> None:
         """The greeting: from here on the other end has an identity."""
@@ -277,11 +282,11 @@ class Link(asyncio.Protocol):
         self.close("no greeting came in time")
 
     def _on_flush_due(self) -> None:
-        self._flush_is_due = False
         self.flush()
+        self.flush_is_due = False
 
     def _spend(self, frames: int) -> None:
-        """Frames are paid for from a budget that refills with time."""
+        """Frames, and each message of a burst, are paid for from a budget that refills with time."""
         rate = self._sockets.limits.frames_per_second
         now = self._loop.time()
         self._budget = min(self._budget + (now - self._budget_at) * rate, rate) - frames

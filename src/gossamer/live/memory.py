@@ -38,6 +38,10 @@ class MemoryTransport:
         asyncio.get_running_loop().call_soon(driver.receive, sender, [frame[PREFIX_BYTES:] for frame in frames])
         return None
 
+    def is_gathering(self, nodes: Sequence[NodeId]) -> bool:
+        """See `driver.Transport`. Nothing waits here."""
+        return False
+
     def connect(self, driver: LiveDriver, node: NodeId, address: bytes) -> None:
         """See `driver.Transport`."""
         other = self._drivers.get(address)

@@ -13,10 +13,10 @@ import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, Self
-
-import msgspec
 
 from gossamer.live.addresses import is_loopback, split_address
 from gossamer.live.driver import LiveDriver, Tally
@@ -51,6 +51,8 @@ log = logging.getLogger("gossamer.live")
 
 # Chosen: a publisher that never waits lets the loop turn after so many messages, so that links are read.
 TURN_EVERY = 128
+# What a delivery goes by.
+_TOPICS = attrgetter("topic", "also")
 
 
 class Node:
@@ -152,6 +154,7 @@ class Node:
             self._on_deliver,
             self._judge.ask,
             self._security.guard,
+            machine.takes_bursts,
         )
         contacts = tuple(Peer(0, address.encode()) for address in self._seeds if address != self._address)
         self._driver.start(Started(contacts, joining=bool(contacts), address=self._address.encode()))
@@ -293,12 +296,12 @@ class Node:
                 raise InputError(f"the payload has {len(content):,} bytes; {each.name!r} takes {each.payload_bytes:,}")
         patient = slow == "block"
         if len(states) == 1 or self._stack.discloses:
-            tally = self._publish(states, content, patient)
+            sequence, tally = self._publish(states, content, patient)
         else:
             # Whoever holds one of the topics must not hear of the others.
-            tally = self._publish(states[:1], content, patient)
+            sequence, tally = self._publish(states[:1], content, patient)
             for each in states[1:]:
-                tally.add(self._publish((each,), content, patient))
+                tally = tally.with_(self._publish((each,), content, patient)[1])
         self._since_turn += 1
         if self._since_turn >= TURN_EVERY:
             self._since_turn = 0
@@ -307,23 +310,26 @@ class Node:
         if wait == "sent" or (patient and self._sockets.has_slow):
             sent = await self._wait_for(tally, wait, patient)
         refused = tuple((f"{node:016x}", reason) for node, reason in tally.refused) if tally.refused else ()
-        return Receipt(state.name, tally.sequence, len(tally.queued), sent, refused)
+        return Receipt(state.name, sequence, len(tally.queued), sent, refused)
 
-    def _publish(self, states: Sequence[Topic], content: bytes, patient: bool) -> Tally:
+    def _publish(self, states: Sequence[Topic], content: bytes, patient: bool) -> tuple[int, Tally]:
+        """Have the machine send it; answers its number, and what became of it."""
         driver = self._driver
         assert driver is not None
         first = states[0]
-        also = tuple(state.id for state in states[1:]) if len(states) > 1 else ()
         sealed, sequence = content, driver.next_sequence()
-        if self._security.signer is not None:
-            sealed = self._security.signer.seal((first.id, *also), sequence, content)
-        tally = driver.publish(Publish(first.id, sealed, also, sequence), patient)
+        tally = driver.publish_behind(first.id, sequence, content) if len(states) == 1 else None
+        if tally is None:
+            also = tuple(state.id for state in states[1:]) if len(states) > 1 else ()
+            if self._security.signer is not None:
+                sealed = self._security.signer.seal((first.id, *also), sequence, content)
+            tally = driver.publish(Publish(first.id, sealed, also, sequence), patient)
         self._published += 1
         for state in states:
             for subscription in state.subscriptions:
                 if subscription.own:
-                    subscription.put(Deliver(state.id, sealed, self.id, tally.sequence, 0, driver.now_us))
-        return tally
+                    subscription.put((Deliver(state.id, sealed, self.id, sequence, 0, driver.clock_us()),))
+        return sequence, tally
 
     async def _wait_for(self, tally: Tally, wait: str, patient: bool) -> int:
         """Wait for slow links, and until copies have left where that is wanted; answers how many have."""
@@ -423,16 +429,14 @@ class Node:
         assert self._driver is not None
         self._delivered += len(actions)
         topics, now_us = self._topics.by_id, self._driver.clock_us()
-        for action in actions:
-            state = topics.get(action.topic)
-            if state is not None:
-                if state.latencies is not None:
-                    state.latencies.add(now_us - action.published_us)
-                for subscription in state.subscriptions:
-                    subscription.put(action)
-            for topic in action.also:
-                for subscription in topics[topic].subscriptions if topic in topics else ():
-                    subscription.put(action)
+        for (topic, also), group in groupby(actions, _TOPICS):
+            several = list(group)
+            first = topics.get(topic)
+            if first is not None and first.latencies is not None:
+                first.latencies.add([now_us - action.published_us for action in several])
+            for state in (first, *map(topics.get, also)):
+                for subscription in () if state is None else state.subscriptions:
+                    subscription.put(several)
 
     def _on_fact(self, fact: Fact) -> None:
         if isinstance(fact, Lost):
@@ -485,13 +489,4 @@ class Node:
         if self._record_path is None:
             return None
         self._record = self._record_path.open("wb")
-        stack = self._stack
-        header = Header(
-            system=stack.system.name,
-            parameters=msgspec.to_builtins(stack.parameters),
-            seed=seed,
-            dissemination=stack.dissemination,
-            dissemination_parameters=dict(stack.dissemination_settings),
-            recovery={} if stack.recovers else None,
-        )
-        return self._record, header
+        return self._record, self._stack.header(seed)

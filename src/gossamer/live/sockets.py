@@ -62,8 +62,10 @@ class Sockets:
         self._stack = stack
         self._tls = tls
         self._driver: LiveDriver | None = None
-        # What links hand frames to: (node, frames, name) -> those that could not be read or were not allowed.
-        self.receive: Callable[[NodeId, Sequence[bytes], str], Sequence[bytes]] = _nobody
+        # What links hand frames to: see `LiveDriver.receive`.
+        self.receive: Callable[[NodeId, Sequence[bytes], str], tuple[Sequence[bytes], int]] = _nobody
+        # What links call before what is queued leaves.
+        self.leave: Callable[[], None] = _nothing
         self._server: asyncio.Server | None = None
         self._tick: asyncio.TimerHandle | None = None
         self._by_node: dict[NodeId, Link] = {}
@@ -102,12 +104,14 @@ class Sockets:
         """See `driver.Transport`."""
         self._driver = driver
         self.receive = driver.receive
+        self.leave = driver.leave
         self._tick = asyncio.get_running_loop().call_later(TICK_SECONDS, self._on_tick)
 
     def close(self, driver: LiveDriver) -> None:
         """See `driver.Transport`. Queued frames still leave."""
         self._driver = None
         self.receive = _nobody
+        self.leave = _nothing
         if self._tick is not None:
             self._tick.cancel()
         if self._server is not None:
@@ -140,6 +144,14 @@ class Sockets:
             return self._lose("link is slow" if not patient else "peer does not read", len(frames))
         link.write(frames)
         return None
+
+    def is_gathering(self, nodes: Sequence[NodeId]) -> bool:
+        """See `driver.Transport`."""
+        for node in nodes:
+            link = self._by_node.get(node)
+            if link is None or link.is_slow or not link.flush_is_due:
+                return False
+        return True
 
     def connect(self, driver: LiveDriver, node: NodeId, address: bytes) -> None:
         """See `driver.Transport`."""
@@ -382,9 +394,13 @@ class Sockets:
                 link.close()
 
 
-def _nobody(node: NodeId, bodies: Sequence[bytes], name: str) -> Sequence[bytes]:
+def _nobody(node: NodeId, bodies: Sequence[bytes], name: str) -> tuple[Sequence[bytes], int]:
     """Frames before a node has started, and after it has stopped."""
-    return ()
+    return (), len(bodies)
+
+
+def _nothing() -> None:
+    """Nothing is gathered before a node has started, and after it has stopped."""
 
 
 def _opener(link: Link, me: NodeId) -> NodeId:

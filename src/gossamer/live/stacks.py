@@ -4,8 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from gossamer.model.values.errors import InputError
 from gossamer.model.values.time import SECOND_US
+from gossamer.protocols.record import Header
 from gossamer.protocols.systems import DISSEMINATIONS, SYSTEMS, System, check_dissemination, read_parameters
 
 
@@ -23,6 +26,17 @@ class Stack:
     def names(self) -> tuple[str, ...]:
         """What both ends of a link must agree on."""
         return (self.system.name, self.dissemination)
+
+    def header(self, seed: int) -> Header:
+        """How a record of a node with this stack begins."""
+        return Header(
+            system=self.system.name,
+            parameters=msgspec.to_builtins(self.parameters),
+            seed=seed,
+            dissemination=self.dissemination,
+            dissemination_parameters=dict(self.dissemination_settings),
+            recovery={} if self.recovers else None,
+        )
 
     @property
     def discloses(self) -> bool:

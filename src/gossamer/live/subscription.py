@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -103,11 +103,19 @@ class Subscription:
             if self._since_turn >= TURN_EVERY:
                 self._since_turn = 0
                 await asyncio.sleep(0)
-            message = self._read(queue.popleft())
+            action = queue.popleft()
             if self._holds and len(queue) <= self._most // 2:
                 self._let_read()
-            if message is not None:
-                return message
+            payload: Any = action.payload
+            if not self._is_plain:
+                try:
+                    payload = self._decode(payload if self._unseal is None else self._unseal(action))
+                except ValueError:
+                    self.unreadable += 1
+                    self._node.count_drop("payload not readable by the codec")
+                    continue
+            publisher, published_at = hex_id(action.publisher), action.published_us / 1e6
+            return Message(self.topic, payload, publisher, action.sequence, action.hops, published_at)
 
     @property
     def waiting(self) -> int:
@@ -116,32 +124,21 @@ class Subscription:
 
     # Called by the node.
 
-    def put(self, action: Deliver) -> None:
-        """A message for this reader."""
+    def put(self, actions: Sequence[Deliver]) -> None:
+        """Messages for this reader."""
         queue = self._queue
-        queue.append(action)
+        queue.extend(actions)
         if len(queue) > self._most:
             if self._slow == "drop":
-                queue.popleft()
-                self.dropped += 1
-                self._node.count_drop("reader too slow")
+                while len(queue) > self._most:
+                    queue.popleft()
+                    self.dropped += 1
+                    self._node.count_drop("reader too slow")
             elif not self._holds:
                 self._holds = True
                 self._node.hold(self._key)
         if self._waiter is not None:
             self._wake()
-
-    def _read(self, action: Deliver) -> Message | None:
-        payload: Any = action.payload
-        if not self._is_plain:
-            try:
-                payload = self._decode(payload if self._unseal is None else self._unseal(action))
-            except ValueError:
-                self.unreadable += 1
-                self._node.count_drop("payload not readable by the codec")
-                return None
-        publisher = hex_id(action.publisher)
-        return Message(self.topic, payload, publisher, action.sequence, action.hops, action.published_us / 1e6)
 
     def _let_read(self) -> None:
         if self._holds:

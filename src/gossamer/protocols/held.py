@@ -11,6 +11,7 @@ from gossamer.protocols.interface import (
     NOTHING,
     Action,
     Arrived,
+    Burst,
     Data,
     Deliver,
     Fact,
@@ -18,6 +19,7 @@ from gossamer.protocols.interface import (
     Outcome,
     PeerMisbehaved,
     Publish,
+    PublishBurst,
     Subscribe,
     Unsubscribe,
     Validate,
@@ -38,6 +40,7 @@ NOT_HELD = "sent a topic that this node does not hold"
 FOLLOWS = int(Role.FOLLOWS)
 
 AnyData = TypeVar("AnyData", bound=Data)
+AnyBurst = TypeVar("AnyBurst", bound=Burst)
 
 
 def recast(data: Data, kind: type[AnyData], further: int = 0) -> AnyData:
@@ -67,10 +70,10 @@ class Run:
 
     __slots__ = ("end", "first", "publisher")
 
-    def __init__(self, publisher: NodeId, first: int) -> None:
+    def __init__(self, publisher: NodeId, first: int, end: int) -> None:
         self.publisher = publisher
         self.first = first
-        self.end = first + 1
+        self.end = end
 
 
 class Judged(NamedTuple):
@@ -149,7 +152,7 @@ class Held:
             if self.history is not None:
                 self.history.drop(topic)
 
-    def topics_of(self, data: Data) -> list[TopicId]:
+    def topics_of(self, data: Data | Burst) -> list[TopicId]:
         """The topics of a message that this node holds, in the message's order."""
         roles = self.roles
         return [topic for topic in data.topics if topic in roles]
@@ -172,22 +175,44 @@ class Held:
         if runs and (run := runs[-1]).end == sequence and run.publisher == publisher:
             run.end = sequence + 1
         else:
-            runs.append(Run(publisher, sequence))
+            runs.append(Run(publisher, sequence, sequence + 1))
         self._name_count += 1
         if self._name_count > self._most:
-            self._forget_name()
+            self._forget_names()
         return True
 
-    def _forget_name(self) -> None:
-        run = self._runs[0]
-        brought = self._names[run.publisher]
-        del brought[run.first]
-        if not brought:
-            del self._names[run.publisher]
-        run.first += 1
-        if run.first == run.end:
-            self._runs.popleft()
-        self._name_count -= 1
+    def add_all(self, publisher: NodeId, first: int, count: int, sender: NodeId) -> bool:
+        """As `add`, of messages whose numbers follow each other, if all are new; says whether they were."""
+        end = first + count
+        brought = self._names.get(publisher)
+        if brought is None:
+            brought = self._names[publisher] = {}
+        elif not brought.keys().isdisjoint(range(first, end)):
+            return False
+        brought.update(dict.fromkeys(range(first, end), sender))
+        runs = self._runs
+        if runs and (run := runs[-1]).end == first and run.publisher == publisher:
+            run.end = end
+        else:
+            runs.append(Run(publisher, first, end))
+        self._name_count += count
+        if self._name_count > self._most:
+            self._forget_names()
+        return True
+
+    def _forget_names(self) -> None:
+        while self._name_count > self._most:
+            run = self._runs[0]
+            brought = self._names[run.publisher]
+            end = min(run.end, run.first + self._name_count - self._most)
+            for number in range(run.first, end):
+                del brought[number]
+            if not brought:
+                del self._names[run.publisher]
+            self._name_count -= end - run.first
+            run.first = end
+            if end == run.end:
+                self._runs.popleft()
 
     def taken_over(self, data: Data, sender: NodeId) -> Data | None:
         """A message that was asked for, and so went to nobody, now comes by itself: as this node has it, it goes on from here.
@@ -245,8 +270,22 @@ class Held:
                 previous[one] = sequence
             self.keep(data)
         elif self.history is not None:
-            self.history.put(topic, data)
+            self.history.put(topic, (data,))
         return data
+
+    def publish_all(self, event: PublishBurst, kind: type[AnyBurst], now_us: int) -> AnyBurst | None:
+        """As `publish`, of a burst."""
+        topic, count = event.topic, len(event.items)
+        if topic not in self.roles:
+            return None
+        first = self._number(event.sequence, now_us)
+        self._sequence = first + count - 1
+        self.add_all(self._node, first, count, 0)
+        burst = kind(topic, self._node, first, 0, event.items, self._previous.get(topic, 0))
+        self._previous[topic] = self._sequence
+        if self.history is not None:
+            self.history.put(topic, burst.messages)
+        return burst
 
     def published(self, topic: TopicId) -> int:
         """The number of one's own last message on a topic."""
@@ -259,7 +298,7 @@ class Held:
         self._sequence = wanted or (self._sequence or now_us) + 1
         return self._sequence
 
-    def refuses(self, sender: NodeId, data: Data, out: list[Action]) -> bool:
+    def refuses(self, sender: NodeId, data: Data | Burst, out: list[Action]) -> bool:
         """Whether a message may neither be delivered nor passed on; says why."""
         if data.topic in self.roles and data.previous < data.sequence and not data.also:
             # The common case.
@@ -295,19 +334,28 @@ class Held:
             if data.also:
                 self.keep(onward)
             else:
-                self.history.put(data.topic, onward)
+                self.history.put(data.topic, (onward,))
         if not self.recovers:
             self.deliver(onward, out)
+        return onward
+
+    def take_in_all(self, burst: AnyBurst, out: list[Action]) -> AnyBurst:
+        """As `take_in`, of a burst."""
+        onward = type(burst)(burst.topic, burst.publisher, burst.sequence, burst.hops + 1, burst.items, burst.previous)
+        if self.history is not None:
+            self.history.put(burst.topic, onward.messages)
+        if not self.recovers:
+            self.deliver_all(onward, out)
         return onward
 
     def keep(self, data: Data) -> None:
         """Keep a message for those who ask."""
         if self.history is not None:
             if not data.also:
-                self.history.put(data.topic, data)
+                self.history.put(data.topic, (data,))
             else:
                 for topic in self.topics_of(data):
-                    self.history.put(topic, data)
+                    self.history.put(topic, (data,))
 
     def deliver(self, data: Data, out: list[Action]) -> None:
         """Hand a message to the application, where it follows one of its topics."""
@@ -321,6 +369,15 @@ class Held:
         elif not self.roles.get(topic, 0) & FOLLOWS:
             return
         out.append(Deliver(topic, data.payload, data.publisher, data.sequence, data.hops, data.published_us, also))
+
+    def deliver_all(self, burst: Burst, out: list[Action]) -> None:
+        """As `deliver`, of a burst."""
+        topic, publisher, hops = burst.topic, burst.publisher, burst.hops
+        if self.roles.get(topic, 0) & FOLLOWS:
+            out += [
+                Deliver(topic, payload, publisher, number, hops, published_us)
+                for number, (published_us, payload) in enumerate(burst.items, burst.sequence)
+            ]
 
     # Judgement.
 

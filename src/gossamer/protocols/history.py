@@ -5,7 +5,7 @@ price of an append; who asks pays for the search, through those pages that may h
 """
 
 from collections import deque
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from gossamer.model.values.ids import NodeId, TopicId
@@ -64,20 +64,26 @@ class History:
         """What is kept, in bytes."""
         return self._bytes
 
-    def put(self, topic: TopicId, data: Data) -> None:
-        """Keep a message under a topic of its own."""
-        pages = self._topics.get(topic)
-        if pages is None:
-            pages = self._topics[topic] = deque()
-        page = pages[-1] if pages else None
-        if page is None or len(page.messages) >= self._page_max:
-            page = self._turn(topic, pages)
-        page.messages.append(data)
-        size = len(data.payload) + EACH_BYTES
-        page.size_bytes += size
-        self._bytes += size
-        if self._bytes > self._bytes_max:
-            self._make_room()
+    def put(self, topic: TopicId, messages: Sequence[Data]) -> None:
+        """Keep messages, in this order, under a topic of theirs."""
+        done = 0
+        while done < len(messages):
+            pages = self._topics.get(topic)
+            if pages is None:
+                pages = self._topics[topic] = deque()
+            page = pages[-1] if pages else None
+            if page is None or len(page.messages) >= self._page_max:
+                page = self._turn(topic, pages)
+            some = messages[done : done + self._page_max - len(page.messages)]
+            page.messages += some
+            size = EACH_BYTES * len(some)
+            for data in some:
+                size += len(data.payload)
+            page.size_bytes += size
+            self._bytes += size
+            if self._bytes > self._bytes_max:
+                self._make_room()
+            done += len(some)
 
     def drop(self, topic: TopicId) -> None:
         """Keep nothing of a topic any longer."""

@@ -12,6 +12,7 @@ from gossamer.model.values.errors import MachineMisuse
 from gossamer.model.values.ids import NodeId
 from gossamer.protocols.interface import (
     Action,
+    Burst,
     Data,
     Event,
     Fact,
@@ -22,6 +23,7 @@ from gossamer.protocols.interface import (
     PeerMisbehaved,
     PeerUp,
     Publish,
+    PublishBurst,
     TimerFired,
 )
 
@@ -48,6 +50,11 @@ class NodeMachine:
             raise MachineMisuse("no part of this node knows which neighbours hold a topic")
         return found[0]
 
+    @property
+    def takes_bursts(self) -> bool:
+        """Whether several messages may be published as one (`interface.PublishBurst`)."""
+        return PublishBurst in self._levels_by_class
+
     def handle(self, event: Event, now_us: int) -> Sequence[Action]:
         """The machine contract (`interface.Machine`). The commonest event first."""
         out: list[Action] = []
@@ -72,6 +79,10 @@ class NodeMachine:
                 self._heard[event.node] = now_us
             # What is published concerns the dissemination and what stands above it.
             first = self._levels_by_class.get(Publish, 0) if type(event) is Publish else 0
+            if type(event) is PublishBurst:
+                if not self.takes_bursts:
+                    raise MachineMisuse("the dissemination of this node takes one message at a time")
+                first = self._levels_by_class[PublishBurst]
             for level in range(first, len(self._parts)):
                 self._run(level, event, now_us, out)
         return out
@@ -103,5 +114,7 @@ def _levels_by_class(parts: tuple[type[Part], ...]) -> dict[type, int]:
                 levels[owned] = level
                 if issubclass(owned, Data):
                     levels.setdefault(Publish, level)
+                elif issubclass(owned, Burst):
+                    levels.setdefault(PublishBurst, level)
         _LEVELS[parts] = levels
     return _LEVELS[parts]

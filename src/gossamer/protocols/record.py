@@ -26,6 +26,7 @@ from gossamer.protocols.interface import (
     PeerDown,
     PeerUp,
     Publish,
+    PublishBurst,
     Refused,
     Started,
     Stopping,
@@ -130,6 +131,7 @@ _RawEvent = (
     | Subscribe
     | Unsubscribe
     | Publish
+    | PublishBurst
     | _Received
     | PeerUp
     | PeerDown

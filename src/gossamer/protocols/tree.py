@@ -12,7 +12,7 @@ not needed say nothing about one tree, so that they prune nothing.
 """
 
 from collections.abc import Sequence
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, cast
 
 from msgspec import Meta
 
@@ -25,6 +25,8 @@ from gossamer.protocols.interface import (
     NOTHING,
     Action,
     Arrived,
+    ArrivedBurst,
+    Burst,
     Data,
     Event,
     Fact,
@@ -36,6 +38,7 @@ from gossamer.protocols.interface import (
     Overlay,
     PeerMisbehaved,
     Publish,
+    PublishBurst,
     Send,
     SetTimer,
     Subscribe,
@@ -69,6 +72,12 @@ Names = Annotated[tuple[tuple[NodeId, Number], ...], Meta(max_length=NAMES_MAX)]
 
 class TreeData(Data, frozen=True, array_like=True, gc=False, tag="tree_data"):
     """Application data on its way along a tree."""
+
+
+class TreeBurst(Burst, frozen=True, array_like=True, gc=False, tag="tree_burst"):
+    """Application data on its way along a tree, several messages as one."""
+
+    KIND: ClassVar[type[Data]] = TreeData
 
 
 class Named(Value, frozen=True, array_like=True, gc=False):
@@ -112,11 +121,11 @@ class Run:
 
     __slots__ = ("count", "first", "publisher", "told", "topic")
 
-    def __init__(self, topic: TopicId, publisher: NodeId, first: int, told: tuple[NodeId, ...]) -> None:
+    def __init__(self, topic: TopicId, publisher: NodeId, first: int, count: int, told: tuple[NodeId, ...]) -> None:
         self.topic = topic
         self.publisher = publisher
         self.first = first
-        self.count = 1
+        self.count = count
         self.told = told
 
 
@@ -135,7 +144,7 @@ class Tree:
         "_runs",
     )
 
-    MESSAGES: ClassVar[tuple[type[Message], ...]] = (TreeData, Announce, Graft, Prune)
+    MESSAGES: ClassVar[tuple[type[Message], ...]] = (TreeData, TreeBurst, Announce, Graft, Prune)
     TIMERS: ClassVar[tuple[type[Timer], ...]] = (AnnounceDue, MissingDue)
 
     def __init__(self, overlay: Overlay, node: NodeId, held: Held | None = None) -> None:
@@ -160,6 +169,8 @@ class Tree:
         if type(event) is MessageReceived:
             if type(event.message) is TreeData:
                 return self._on_data(event.sender, event.message, now_us, out)
+            if type(event.message) is TreeBurst:
+                return self._on_burst(event.sender, event.message, now_us, out)
             self._on_control(event.sender, event.message, now_us, out)
             return NOTHING
         match event:
@@ -168,6 +179,11 @@ class Tree:
                 if data is not None:
                     self._branch(data, now_us)
                     self._pass_on(data, self._node, now_us, out)
+            case PublishBurst():
+                burst = self._held.publish_all(event, TreeBurst, now_us)
+                if burst is not None:
+                    self._branch(burst, now_us)
+                    self._pass_on(burst, self._node, now_us, out)
             case TimerFired(timer=AnnounceDue()):
                 self._announce(out)
             case TimerFired():
@@ -202,7 +218,7 @@ class Tree:
             # Of neighbours only: what others send must not make this grow.
             self._branches.setdefault(message.topic, Branch(None, now_us)).set_lazy(sender, True)
 
-    def _branch(self, data: Data, now_us: int) -> Branch:
+    def _branch(self, data: Data | Burst, now_us: int) -> Branch:
         """The branch of a message's topic, with the lowest publisher as its reference."""
         branch = self._branches.get(data.topic)
         if branch is None:
@@ -240,6 +256,28 @@ class Tree:
             return NOTHING
         return self._accept(sender, data, now_us, out)
 
+    def _on_burst(self, sender: NodeId, burst: TreeBurst, now_us: int, out: list[Action]) -> Sequence[Fact]:
+        """As `_on_data`, message by message; at once where all are new and nobody judges them, which is the common case."""
+        held = self._held
+        topic, publisher = burst.topic, burst.publisher
+        if held.refuses(sender, burst, out):
+            return NOTHING
+        if topic in held.validated or not held.add_all(publisher, burst.sequence, burst.count, sender):
+            facts: list[Fact] = []
+            for data in burst.messages:
+                facts += self._on_data(sender, cast(TreeData, data), now_us, out)
+            return facts
+        branch = self._branch(burst, now_us)
+        if sender == branch.supplier:
+            branch.heard_us = now_us
+        if publisher == branch.reference and (sender != branch.supplier or burst.hops != branch.hops):
+            node = branch.take_first(sender, burst.hops)
+            if node is not None:
+                out.append(Send((node,), Graft(topic, ())))
+        onward = held.take_in_all(burst, out)
+        self._pass_on(onward, sender, now_us, out)
+        return (ArrivedBurst(onward, sender),) if held.recovers else NOTHING
+
     def _on_copy(self, branch: Branch, sender: NodeId, data: TreeData, now_us: int, out: list[Action]) -> None:
         topic = data.topic
         if data.publisher != branch.reference:
@@ -261,7 +299,7 @@ class Tree:
         self._pass_on(onward, sender, now_us, out)
         return (Arrived(onward, sender),) if self._held.recovers else NOTHING
 
-    def _pass_on(self, data: Data, came_from: NodeId, now_us: int, out: list[Action]) -> None:
+    def _pass_on(self, data: Data | Burst, came_from: NodeId, now_us: int, out: list[Action]) -> None:
         if data.also:
             self._pass_on_several(data, came_from, now_us, out)
             return
@@ -276,7 +314,7 @@ class Tree:
         if eager:
             out.append(Send(eager, data))
 
-    def _pass_on_several(self, data: Data, came_from: NodeId, now_us: int, out: list[Action]) -> None:
+    def _pass_on_several(self, data: Data | Burst, came_from: NodeId, now_us: int, out: list[Action]) -> None:
         """A link that is eager in one topic of the message carries it; one that is lazy in all carries its name once."""
         eager: dict[NodeId, None] = {}
         lazy: dict[NodeId, TopicId] = {}
@@ -295,15 +333,22 @@ class Tree:
 
     # Announcing.
 
-    def _gather(self, topic: TopicId, data: Data, told: tuple[NodeId, ...], now_us: int, out: list[Action]) -> None:
+    def _gather(
+        self, topic: TopicId, data: Data | Burst, told: tuple[NodeId, ...], now_us: int, out: list[Action]
+    ) -> None:
         if not self._gathered:
             out.append(SetTimer(now_us + ANNOUNCE_EVERY_US, AnnounceDue()))
         # By publisher and topic: where several publish at once, their messages come mixed.
         run = self._runs.get((topic, data.publisher))
-        if run is not None and run.first + run.count == data.sequence and run.told == told and run.count < RUN_MAX:
-            run.count += 1
+        if (
+            run is not None
+            and run.first + run.count == data.sequence
+            and run.told == told
+            and run.count + data.count <= RUN_MAX
+        ):
+            run.count += data.count
             return
-        run = self._runs[topic, data.publisher] = Run(topic, data.publisher, data.sequence, told)
+        run = self._runs[topic, data.publisher] = Run(topic, data.publisher, data.sequence, data.count, told)
         self._gathered.append(run)
         if len(self._gathered) >= GATHERED_MAX:
             self._announce(out)

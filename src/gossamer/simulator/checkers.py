@@ -13,6 +13,7 @@ from gossamer.model.values.errors import CheckFailed
 from gossamer.model.values.ids import Role
 from gossamer.protocols.interface import (
     Action,
+    Burst,
     Data,
     Deliver,
     Event,
@@ -76,7 +77,7 @@ def messages_in(message: Any) -> Sequence[Data]:
     """The application's messages that a message carries."""
     if isinstance(message, Data):
         return (message,)
-    return message.messages if isinstance(message, (Answer, Past)) else ()
+    return message.messages if isinstance(message, (Answer, Past, Burst)) else ()
 
 
 class OrderChecker:

@@ -10,6 +10,7 @@ import msgspec
 from gossamer.protocols.gossip import BufferFull
 from gossamer.protocols.interface import (
     Action,
+    Burst,
     Data,
     Deliver,
     Event,
@@ -18,6 +19,7 @@ from gossamer.protocols.interface import (
     Observe,
     Peer,
     Publish,
+    PublishBurst,
     Send,
 )
 from gossamer.protocols.record import Header, encode_header, encode_step
@@ -54,7 +56,7 @@ class ControlCounter:
     def handled(self, at_us: int, node: int, event: Event, actions: Sequence[Action]) -> None:
         """See `engine.Watcher`."""
         for action in actions:
-            if type(action) is Send and not isinstance(action.message, Data):
+            if type(action) is Send and not isinstance(action.message, Data | Burst):
                 key = (at_us - at_us % self._window_us, node, type(action.message).__name__)
                 row = self._rows.setdefault(key, [0, 0])
                 row[0] += len(action.to)
@@ -100,10 +102,18 @@ class DeliveryLog:
         """See `engine.Watcher`."""
         if type(event) is MessageReceived and isinstance(event.message, Data):
             self._count_copy(node, event.message)
+        elif type(event) is MessageReceived and isinstance(event.message, Burst):
+            for data in event.message.messages:
+                self._count_copy(node, data)
         elif type(event) is Publish:
             # It has its number now, even where it waits in a buffer or there is nobody to send it to.
             self._sequences[node] = event.sequence or self._sequences.get(node, at_us) + 1
             self._number(node, self._sequences[node])
+        elif type(event) is PublishBurst:
+            first = event.sequence or self._sequences.get(node, at_us) + 1
+            self._sequences[node] = first + len(event.items) - 1
+            for sequence in range(first, first + len(event.items)):
+                self._number(node, sequence)
         for action in actions:
             if type(action) is Deliver:
                 number = self._number(action.publisher, action.sequence)
@@ -112,6 +122,10 @@ class DeliveryLog:
             elif type(action) is Send and isinstance(action.message, Data):
                 self._data_messages += len(action.to)
                 self._number(action.message.publisher, action.message.sequence)
+            elif type(action) is Send and isinstance(action.message, Burst):
+                self._data_messages += len(action.to) * action.message.count
+                for data in action.message.messages:
+                    self._number(data.publisher, data.sequence)
             elif type(action) is Observe and type(action.fact) is BufferFull:
                 self._overflows += 1
             elif type(action) is Observe and type(action.fact) is Lost:

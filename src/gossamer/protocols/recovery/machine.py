@@ -19,8 +19,8 @@ from gossamer.protocols.interface import (
     NOTHING,
     Action,
     Arrived,
+    ArrivedBurst,
     Data,
-    Deliver,
     Event,
     Fact,
     Lost,
@@ -31,6 +31,7 @@ from gossamer.protocols.interface import (
     Observe,
     Overlay,
     Publish,
+    PublishBurst,
     Send,
     SetTimer,
     Subscribe,
@@ -39,6 +40,7 @@ from gossamer.protocols.interface import (
     Unsubscribe,
 )
 from gossamer.protocols.recovery.answers import Answers, belongs
+from gossamer.protocols.recovery.asks import Asks
 from gossamer.protocols.recovery.catch_up import ASKED_MAX, CatchUp
 from gossamer.protocols.recovery.messages import (
     Answer,
@@ -65,12 +67,12 @@ class Recovery:
 
     __slots__ = (
         "_answers",
+        "_asks",
         "_gaps",
         "_held",
         "_history",
         "_load",
         "_node",
-        "_overlay",
         "_parameters",
         "_tails",
         "_topics",
@@ -81,13 +83,13 @@ class Recovery:
 
     def __init__(self, parameters: RecoveryParameters, overlay: Overlay, held: Held, node: NodeId) -> None:
         self._parameters = parameters
-        self._overlay = overlay
         self._held = held
         assert held.history is not None
         self._history, self._node = held.history, node
         self._topics: dict[TopicId, Followed] = {}
         self._tails = Tails(overlay, parameters.have_every_us, parameters.have_rounds)
         self._answers = Answers(overlay, held, self._history, parameters.answer_bytes)
+        self._asks = Asks(overlay, node, self._topics)
         self._load = Load(parameters.waiting_bytes)
         self._gaps = Gaps(parameters.gaps)
 
@@ -95,7 +97,9 @@ class Recovery:
         """The part contract (`interface.Part`)."""
         match event:
             case Publish():
-                self._on_publish(event, now_us, out)
+                self._on_publish((event.topic, *event.also) if event.also else (event.topic,), now_us, now_us, out)
+            case PublishBurst():
+                self._on_publish((event.topic,), event.items[-1][0], now_us, out)
             case MessageReceived():
                 self._on_message(event.sender, event.message, now_us, out)
             case TimerFired(timer=HaveDue()):
@@ -114,6 +118,8 @@ class Recovery:
         """A message came, or neighbours came and went. The commonest fact first."""
         if type(fact) is Arrived:
             self._on_arrived(fact, now_us, out)
+        elif type(fact) is ArrivedBurst:
+            self._on_arrived_burst(fact, now_us, out)
         elif type(fact) is NeighbourUp:
             self._tails.welcome(fact.node, now_us, out)
         elif type(fact) is NeighbourDown:
@@ -162,15 +168,15 @@ class Recovery:
         stream.waiting = {}
         stream.order = []
 
-    def _on_publish(self, event: Publish, now_us: int, out: list[Action]) -> None:
-        for topic in (event.topic, *event.also) if event.also else (event.topic,):
+    def _on_publish(self, topics: tuple[TopicId, ...], published_us: int, now_us: int, out: list[Action]) -> None:
+        for topic in topics:
             followed = self._topics.get(topic)
             if followed is not None:
                 stream = followed.streams.get(self._node)
                 if stream is None:
                     stream = self._new_stream(followed, topic, self._node, self._node, now_us, out)
                 stream.delivered = self._held.published(topic)
-                self._tails.has(stream, stream.delivered, now_us, now_us, out)
+                self._tails.has(stream, stream.delivered, published_us, now_us, out)
 
     # Order.
 
@@ -184,11 +190,22 @@ class Recovery:
                 stream.delivered = data.sequence
                 if fact.wanted:
                     self._tails.has(stream, data.sequence, data.published_us, now_us, out)
-                    if followed.follows:
-                        topic, payload, publisher = data.topic, data.payload, data.publisher
-                        out.append(Deliver(topic, payload, publisher, data.sequence, data.hops, data.published_us))
+                    self._held.deliver(data, out)
                 return
         self._put_in_order(fact, now_us, out)
+
+    def _on_arrived_burst(self, fact: ArrivedBurst, now_us: int, out: list[Action]) -> None:
+        burst = fact.burst
+        followed = self._topics.get(burst.topic)
+        stream = None if followed is None or followed.catch_up else followed.streams.get(burst.publisher)
+        if stream is not None and not stream.order and burst.previous <= stream.delivered < burst.sequence:
+            # The common case: they are the next ones.
+            stream.delivered = burst.sequence + burst.count - 1
+            self._tails.has(stream, stream.delivered, burst.items[-1][0], now_us, out)
+            self._held.deliver_all(burst, out)
+        else:
+            for data in burst.messages:
+                self._on_arrived(Arrived(data, fact.sender), now_us, out)
 
     def _put_in_order(self, fact: Arrived, now_us: int, out: list[Action]) -> None:
         data = fact.data
@@ -245,11 +262,10 @@ class Recovery:
                 self._give_up(oldest, now_us, out)
             self._forget(oldest)
             streams.pop(oldest.publisher, None)
-        stream = streams[publisher] = Stream(topic, publisher, origin)
-        return stream
+        return streams.setdefault(publisher, Stream(topic, publisher, origin))
 
     def _streams_of(self, data: Data) -> list[Stream]:
-        found = (self._topics[topic].streams.get(data.publisher) for topic in self._held.topics_of(data))
+        found = [self._topics[topic].streams.get(data.publisher) for topic in self._held.topics_of(data)]
         return [stream for stream in found if stream is not None]
 
     def _advance(self, stream: Stream, now_us: int, out: list[Action]) -> None:
@@ -312,7 +328,7 @@ class Recovery:
             self._time_gap(stream, now_us + self._parameters.gap_after_us, out)
         elif not stream.asked and len(stream.order) > self._parameters.waiting // 8:
             # At this rate there is no time to wait.
-            self._ask_next(stream, out)
+            self._asks.ask_next(stream, out)
 
     def _open_gap(self, stream: Stream, suspect: NodeId, now_us: int, out: list[Action]) -> None:
         self._gaps.open(stream, suspect, now_us)
@@ -345,7 +361,7 @@ class Recovery:
             if now_us - stream.gap_us >= self._parameters.give_up_us:
                 self._give_up(stream, now_us, out)
             elif not is_behind:
-                self._ask_next(stream, out)
+                self._asks.ask_next(stream, out)
         if stream.open:
             self._time_gap(stream, stream.due_us, out)
 
@@ -373,22 +389,6 @@ class Recovery:
             if one.order:
                 self._open_gap(one, one.suspect, now_us, out)
 
-    def _ask_next(self, stream: Stream, out: list[Action]) -> None:
-        nodes = self._in_turn(stream.topic, stream.suspect)
-        if nodes:
-            self._ask(stream, nodes[stream.turn % len(nodes)], out)
-            stream.turn += 1
-
-    def _in_turn(self, topic: TopicId, first: NodeId) -> list[NodeId]:
-        """Neighbours on a topic, one before the others, which every node begins at another place."""
-        return sorted(self._overlay.neighbours_on(topic), key=lambda node: (node != first, node < self._node, node))
-
-    def _ask(self, stream: Stream, node: NodeId, out: list[Action]) -> None:
-        before = stream.order[0] if stream.order else stream.told + 1
-        since_us = self._topics[stream.topic].since_us if stream.delivered == 0 else 0
-        stream.asked[node] = None
-        out.append(Send((node,), Ask(stream.topic, stream.publisher, stream.delivered, before, since_us)))
-
     def _on_answer(self, sender: NodeId, message: Answer, now_us: int, out: list[Action]) -> None:
         followed = self._topics.get(message.topic)
         stream = None if followed is None else followed.streams.get(message.publisher)
@@ -414,7 +414,7 @@ class Recovery:
             stream.gap_us = now_us
             stream.due_us = now_us + self._parameters.ask_again_us
             if message.more:
-                self._ask(stream, sender, out)
+                self._asks.ask(stream, sender, out)
 
     # What neighbours say.
 
@@ -457,7 +457,7 @@ class Recovery:
             if now_us >= catch_up.hold_until_us:
                 self._end_catch_up(topic, now_us, out)
             return
-        nodes = self._in_turn(topic, self._node)[:ASKED_MAX]
+        nodes = self._asks.in_turn(topic, self._node)[:ASKED_MAX]
         if nodes:
             catch_up.asked = dict.fromkeys(nodes, False)
             catch_up.hold_until_us = now_us + self._parameters.catch_up_hold_us
