@@ -90,6 +90,24 @@ def test_what_is_published_at_once_travels_in_few_frames_and_its_receipts_and_ti
     assert (audit["breach_count"], audit["deliveries"]) == (0, 2 * 502)
 
 
+def test_the_first_message_after_a_pause_leaves_at_once_and_those_behind_it_together(network):
+    async def scenario():
+        async with network(2) as (one, other), other.subscribe("t") as messages, one.publisher("t") as publisher:
+            await one.ready("t")
+            await other.ready("t")
+            link = one._sockets.link(other.id)
+            link.flush()
+            link._flushed_at = 0.0
+            frames = [link.frames_out]
+            for _ in range(4):
+                await publisher.publish(b"x")
+                frames.append(link.frames_out)
+            await take(messages, 4)
+            return [count - frames[0] for count in frames]
+
+    assert asyncio.run(scenario()) == [0, 1, 1, 1, 1]
+
+
 def test_a_node_does_not_get_its_own_messages_unless_it_asks(network):
     async def scenario():
         async with network(2) as (one, other):

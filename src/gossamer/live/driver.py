@@ -21,6 +21,8 @@ from itertools import repeat
 from time import monotonic_ns, time_ns
 from typing import Any, BinaryIO, Protocol
 
+from msgspec import Struct
+
 from gossamer.live import wire
 from gossamer.model.values.errors import MachineMisuse
 from gossamer.model.values.ids import NodeId, TopicId
@@ -59,7 +61,8 @@ BURST_BYTES = 64 * 1024
 
 # Looked up once, not for every message.
 _decode = wire.message_decoder.decode
-_frame = wire.frame
+_encode = wire.encode
+_pack = wire.PREFIX.pack
 _Bye = wire.Bye
 
 
@@ -111,35 +114,27 @@ class Guard(Protocol):
         ...
 
 
-class Tally:
+class Tally(Struct):
     """What became of the frames of one publication."""
 
-    __slots__ = ("patient", "queued", "refused")
-
-    def __init__(self, patient: bool) -> None:
-        self.patient = patient
-        self.queued: list[NodeId] = []
-        self.refused: list[tuple[NodeId, str]] = []
+    patient: bool
+    queued: list[NodeId] = []
+    refused: list[tuple[NodeId, str]] = []
 
     def with_(self, other: "Tally") -> "Tally":
         """Both publications as one."""
-        both = Tally(self.patient)
-        both.queued, both.refused = self.queued + other.queued, self.refused + other.refused
-        return both
+        return Tally(self.patient, self.queued + other.queued, self.refused + other.refused)
 
 
-class OpenBurst:
+class OpenBurst(Struct):
     """What was published on a topic behind a message that waits to leave, and goes where that one went."""
 
-    __slots__ = ("first", "items", "size_bytes", "tally", "topic")
-
-    def __init__(self, topic: TopicId, first: int, tally: Tally) -> None:
-        self.topic = topic
-        # The number of the first that is gathered.
-        self.first = first
-        self.tally = tally
-        self.items: list[tuple[int, bytes]] = []
-        self.size_bytes = 0
+    topic: TopicId
+    # The number of the first that is gathered.
+    first: int
+    tally: Tally
+    items: list[tuple[int, bytes]] = []
+    size_bytes: int = 0
 
 
 class LiveDriver:
@@ -182,7 +177,8 @@ class LiveDriver:
         self._tally: Tally | None = None
         # A guard looks at each message by itself.
         self._gathers = gathers and guard is None
-        self._burst: OpenBurst | None = None
+        # Something was published in this turn of the loop, and more may leave as one with it (`publish_behind`).
+        self.burst: OpenBurst | None = None
         self._deliver = deliver or _ignore
         self._carry: dict[type, Callable[[Any], None]] = {
             SetTimer: self._set_timer,
@@ -225,7 +221,7 @@ class LiveDriver:
             if self._loop is None:
                 raise MachineMisuse("a driver must be started before it is given events")
             return
-        if self._burst is not None:
+        if self.burst is not None:
             self.leave()
         now_us = monotonic_ns() // 1000 + self._offset_us
         if now_us < self.now_us or now_us < earliest_us:
@@ -270,19 +266,20 @@ class LiveDriver:
 
     def publish(self, event: Publish, patient: bool = True) -> Tally:
         """Hand a publication to the machine; answers what became of it. Not patient: slow links are left out."""
-        self.leave()
+        if self.burst is not None:
+            self.leave()
         tally = self._tally = Tally(patient)
         try:
             self._give_all((event,))
         finally:
             self._tally = None
         if self._gathers and tally.queued and not tally.refused and not event.also:
-            self._burst = OpenBurst(event.topic, event.sequence + 1, tally)
+            self.burst = OpenBurst(event.topic, event.sequence + 1, tally)
         return tally
 
     def publish_behind(self, topic: TopicId, sequence: int, payload: bytes) -> Tally | None:
         """Publish a message that goes as one with those before it; None where it cannot, and has to go by itself."""
-        burst = self._burst
+        burst = self.burst
         if burst is None or burst.topic != topic or burst.first + len(burst.items) != sequence:
             return None
         burst.size_bytes += len(payload)
@@ -295,7 +292,7 @@ class LiveDriver:
 
     def leave(self) -> None:
         """Hand what was gathered to the machine; called before anything else is, and before links send what they have."""
-        burst, self._burst = self._burst, None
+        burst, self.burst = self.burst, None
         if burst is not None and burst.items:
             self._give_all((PublishBurst(burst.topic, tuple(burst.items), burst.first),))
 
@@ -350,7 +347,11 @@ class LiveDriver:
 
     def _send(self, to: tuple[NodeId, ...], addresses: tuple[bytes, ...], messages: Sequence[Any]) -> None:
         """Send messages to each of these nodes; with a guard, or with addresses, it is one."""
-        frames = list(map(_frame, messages))
+        frames = []
+        for message in messages:
+            # As `wire.frame`, which is a call more for every message.
+            body = _encode(message)
+            frames.append(_pack(len(body)) + body)
         self.sent_count += len(to) * len(frames)
         send, me, guard, tally = self._transport.send, self.node, self._guard, self._tally
         patient = tally is None or tally.patient

@@ -318,7 +318,9 @@ class Node:
         assert driver is not None
         first = states[0]
         sealed, sequence = content, driver.next_sequence()
-        tally = driver.publish_behind(first.id, sequence, content) if len(states) == 1 else None
+        tally = None
+        if driver.burst is not None and len(states) == 1:
+            tally = driver.publish_behind(first.id, sequence, content)
         if tally is None:
             also = tuple(state.id for state in states[1:]) if len(states) > 1 else ()
             if self._security.signer is not None:
@@ -428,12 +430,12 @@ class Node:
     def _on_deliver(self, actions: Sequence[Deliver]) -> None:
         assert self._driver is not None
         self._delivered += len(actions)
-        topics, now_us = self._topics.by_id, self._driver.clock_us()
+        topics, now_us = self._topics.by_id, self._driver.now_us
         for (topic, also), group in groupby(actions, _TOPICS):
             several = list(group)
             first = topics.get(topic)
             if first is not None and first.latencies is not None:
-                first.latencies.add([now_us - action.published_us for action in several])
+                first.latencies.add(several, now_us)
             for state in (first, *map(topics.get, also)):
                 for subscription in () if state is None else state.subscriptions:
                     subscription.put(several)

@@ -11,6 +11,7 @@ import logging
 import ssl
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from time import monotonic
 
 from gossamer.live import wire
 from gossamer.live.addresses import join_address, split_address, words_of
@@ -22,6 +23,9 @@ from gossamer.model.values.ids import NodeId
 
 log = logging.getLogger("gossamer.live")
 
+# Chosen: as much as asyncio reads at once. It would make room for so much anew for every read, at the price of two page faults
+# a message where few come.
+READ_BYTES = 256 * 1024
 # Chosen: how often idle links, slow peers and the pool are looked at.
 TICK_SECONDS = 0.5
 # Chosen: a stuck peer keeps its link for so many times the patience that publishers have with it.
@@ -62,6 +66,8 @@ class Sockets:
         self._stack = stack
         self._tls = tls
         self._driver: LiveDriver | None = None
+        # Where links read into.
+        self.buffer = memoryview(bytearray(READ_BYTES))
         # What links hand frames to: see `LiveDriver.receive`.
         self.receive: Callable[[NodeId, Sequence[bytes], str], tuple[Sequence[bytes], int]] = _nobody
         # What links call before what is queued leaves.
@@ -242,7 +248,7 @@ class Sockets:
         if not self._slow and not self._holds:
             for other in self._links:
                 other.hold("pressure")
-        self._slow[link] = (link.sent_bytes, asyncio.get_running_loop().time())
+        self._slow[link] = (link.sent_bytes, monotonic())
         # A peer that waits for us must not wait for itself.
         link.release("pressure")
 
@@ -368,7 +374,7 @@ class Sockets:
     def _on_tick(self) -> None:
         loop = asyncio.get_running_loop()
         self._tick = loop.call_later(TICK_SECONDS, self._on_tick)
-        now = loop.time()
+        now = monotonic()
         for link, (sent, since) in list(self._slow.items()):
             enough = sent + self.limits.drain_bytes_per_second * TICK_SECONDS
             if link.sent_bytes >= enough:

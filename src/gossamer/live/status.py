@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 
+from gossamer.protocols.interface import Deliver
+
 if TYPE_CHECKING:
     from gossamer.live.links import Link
     from gossamer.live.topics import Topic
@@ -20,10 +22,11 @@ class Histogram(Struct):
     counts: list[int] = field(default_factory=lambda: [0] * (len(BUCKETS) + 1))
     total_us: int = 0
 
-    def add(self, latencies_us: Iterable[int]) -> None:
-        """Some messages; clocks of two machines may make it negative."""
+    def add(self, actions: Iterable[Deliver], now_us: int) -> None:
+        """Messages that came; clocks of two machines may make it negative."""
         counts = self.counts
-        for latency_us in latencies_us:
+        for action in actions:
+            latency_us = now_us - action.published_us
             if latency_us >= 0:
                 place = latency_us.bit_length()
                 counts[place if place < _LAST else _LAST] += 1

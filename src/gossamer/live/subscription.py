@@ -137,8 +137,12 @@ class Subscription:
             elif not self._holds:
                 self._holds = True
                 self._node.hold(self._key)
-        if self._waiter is not None:
-            self._wake()
+        waiter = self._waiter
+        if waiter is not None:
+            # As `_wake`, which is a call more for every message that is waited for.
+            self._waiter = None
+            if not waiter.done():
+                waiter.set_result(None)
 
     def _let_read(self) -> None:
         if self._holds:

@@ -95,11 +95,11 @@ class Held:
         "_name_count",
         "_names",
         "_node",
-        "_previous",
         "_runs",
         "_sequence",
         "_ticket",
         "history",
+        "published",
         "recovers",
         "roles",
         "validated",
@@ -122,7 +122,8 @@ class Held:
         self._names: dict[NodeId, dict[int, NodeId]] = {}
         self._name_count = 0
         self._runs: deque[Run] = deque()
-        self._previous: dict[TopicId, int] = {}
+        # The number of one's own last message on each topic.
+        self.published: dict[TopicId, int] = {}
         # Topics whose messages the application judges.
         self.validated: dict[TopicId, None] = {}
         self._judged: dict[int, Judged] = {}
@@ -148,7 +149,7 @@ class Held:
         else:
             self.roles.pop(topic, None)
             self.validated.pop(topic, None)
-            self._previous.pop(topic, None)
+            self.published.pop(topic, None)
             if self.history is not None:
                 self.history.drop(topic)
 
@@ -253,7 +254,7 @@ class Held:
             return None
         sequence = self._number(event.sequence, now_us)
         self.add(self._node, sequence)
-        previous = self._previous
+        previous = self.published
         data = kind(
             topic,
             self._node,
@@ -281,15 +282,11 @@ class Held:
         first = self._number(event.sequence, now_us)
         self._sequence = first + count - 1
         self.add_all(self._node, first, count, 0)
-        burst = kind(topic, self._node, first, 0, event.items, self._previous.get(topic, 0))
-        self._previous[topic] = self._sequence
+        burst = kind(topic, self._node, first, 0, event.items, self.published.get(topic, 0))
+        self.published[topic] = self._sequence
         if self.history is not None:
             self.history.put(topic, burst.messages)
         return burst
-
-    def published(self, topic: TopicId) -> int:
-        """The number of one's own last message on a topic."""
-        return self._previous.get(topic, 0)
 
     def _number(self, wanted: int, now_us: int) -> int:
         if wanted and wanted <= self._sequence:

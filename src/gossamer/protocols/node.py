@@ -73,7 +73,9 @@ class NodeMachine:
             level = self._levels_by_class.get(type(event.timer))
             if level is None:
                 raise MachineMisuse(f"no part of this node sets timers of {type(event.timer).__name__}")
-            self._run(level, event, now_us, out)
+            facts = self._parts[level].handle(event, now_us, out)
+            if facts:
+                self._tell(level, facts, now_us, out)
         else:
             if self._heard is not None and type(event) is PeerUp:
                 self._heard[event.node] = now_us
@@ -84,13 +86,10 @@ class NodeMachine:
                     raise MachineMisuse("the dissemination of this node takes one message at a time")
                 first = self._levels_by_class[PublishBurst]
             for level in range(first, len(self._parts)):
-                self._run(level, event, now_us, out)
+                facts = self._parts[level].handle(event, now_us, out)
+                if facts:
+                    self._tell(level, facts, now_us, out)
         return out
-
-    def _run(self, level: int, event: Event, now_us: int, out: list[Action]) -> None:
-        facts = self._parts[level].handle(event, now_us, out)
-        if facts:
-            self._tell(level, facts, now_us, out)
 
     def _tell(self, level: int, facts: Sequence[Fact], now_us: int, out: list[Action]) -> None:
         for fact in facts:

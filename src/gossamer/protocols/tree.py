@@ -177,7 +177,9 @@ class Tree:
             case Publish():
                 data = self._held.publish(event, TreeData, now_us)
                 if data is not None:
-                    self._branch(data, now_us)
+                    branch = self._branches.get(data.topic)
+                    if branch is None or self._node != branch.reference:
+                        self._branch(data, now_us)
                     self._pass_on(data, self._node, now_us, out)
             case PublishBurst():
                 burst = self._held.publish_all(event, TreeBurst, now_us)
@@ -254,7 +256,10 @@ class Tree:
             return NOTHING
         if held.validated and held.judges(sender, data, True, out):
             return NOTHING
-        return self._accept(sender, data, now_us, out)
+        # As `_accept`, which is a call more for every message.
+        onward = held.take_in(data, out)
+        self._pass_on(onward, sender, now_us, out)
+        return (Arrived(onward, sender),) if held.recovers else NOTHING
 
     def _on_burst(self, sender: NodeId, burst: TreeBurst, now_us: int, out: list[Action]) -> Sequence[Fact]:
         """As `_on_data`, message by message; at once where all are new and nobody judges them, which is the common case."""

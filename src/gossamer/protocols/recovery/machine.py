@@ -175,7 +175,7 @@ class Recovery:
                 stream = followed.streams.get(self._node)
                 if stream is None:
                     stream = self._new_stream(followed, topic, self._node, self._node, now_us, out)
-                stream.delivered = self._held.published(topic)
+                stream.delivered = self._held.published.get(topic, 0)
                 self._tails.has(stream, stream.delivered, published_us, now_us, out)
 
     # Order.
