@@ -216,6 +216,91 @@ def test_a_validator_decides_what_is_delivered_and_passed_on(network, is_async):
     assert asyncio.run(scenario()) == ([b"good", b"last"], 1, 1)
 
 
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_validator_that_is_slower_than_the_publisher_loses_nothing(network, is_async):
+    async def later(message):
+        await asyncio.sleep(0)
+        return True
+
+    async def scenario():
+        async with network(3) as nodes:
+            for node in nodes[1:]:
+                node.validate("t", later if is_async else lambda message: True)
+            readers = [await node.subscribe("t").__aenter__() for node in nodes[1:]]
+            async with nodes[0].publisher("t") as publisher:
+                for node in nodes:
+                    await node.ready("t")
+
+                async def publish():
+                    for number in range(6_000):
+                        await publisher.publish(b"%d" % number)
+
+                _, *found = await asyncio.gather(publish(), *(take(messages, 6_000, 30) for messages in readers))
+        return found
+
+    for found in asyncio.run(scenario()):
+        assert [message.payload for message in found] == [b"%d" % number for number in range(6_000)]
+
+
+def test_small_frames_are_limits_that_bursts_keep(network):
+    async def scenario():
+        limits = Limits(frame_bytes=20_000, payload_bytes=16_000)
+        async with network(2, limits=limits) as (one, other), other.subscribe("t") as messages:
+            for number in range(200):
+                await one.publish("t", b"%d" % number + bytes(1_000))
+            return await take(messages, 200), other.status().counts
+
+    found, counts = asyncio.run(scenario())
+    assert len(found) == 200
+    assert not any("too long" in reason for reason in counts)
+
+
+def test_a_codec_that_gives_no_bytes_is_said_so_and_harms_nobody(network):
+    class Broken:
+        def encode(self, value):
+            return object()
+
+        def decode(self, payload):
+            return payload
+
+    async def scenario():
+        async with network(2) as (one, other), other.subscribe("t") as messages:
+            await one.publish("t", b"before")
+            with pytest.raises(InputError, match="a codec must encode to bytes; this one gave object"):
+                await one.publish("t", 1, codec=Broken())
+            await one.publish("t", b"after")
+            return [message.payload for message in await take(messages, 2)]
+
+    assert asyncio.run(scenario()) == [b"before", b"after"]
+
+
+def test_ones_own_messages_have_the_times_that_others_see(network):
+    async def scenario():
+        async with network(2) as (one, other):
+            async with one.subscribe("t", own=True) as mine, other.subscribe("t") as theirs:
+                await one.ready("t")
+                await other.ready("t")
+                for _ in range(5):
+                    await one.publish("t", b"x")
+                return await take(mine, 5), await take(theirs, 5)
+
+    mine, theirs = asyncio.run(scenario())
+    assert [message.published_at for message in mine] == [message.published_at for message in theirs]
+
+
+def test_what_was_gathered_goes_before_the_goodbye(network):
+    async def scenario():
+        async with network(2) as (one, other), other.subscribe("t") as messages:
+            await one.publish("t", b"0")
+            await take(messages, 1)
+            for number in (1, 2, 3):
+                await one.publish("t", b"%d" % number)
+            one._sockets.link(other.id).close("for this test")
+            return [message.payload for message in await take(messages, 3)]
+
+    assert asyncio.run(scenario()) == [b"1", b"2", b"3"]
+
+
 def test_a_validator_that_fails_is_a_message_ignored_not_a_node_lost(network):
     def judge(message):
         if message.payload == b"1":

@@ -1,13 +1,14 @@
 """Live nodes with keys: who is let in, what is signed, who may do what."""
 
 import asyncio
+import time
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from gossamer import InputError, Node
 from gossamer.live.keys import issue, make_authority
-from gossamer.protocols.tree import TreeData
+from gossamer.protocols.tree import TreeBurst, TreeData
 from tests.live.conftest import RawPeer
 from tests.live.test_node import take
 from tests.waiting import until
@@ -102,6 +103,36 @@ def test_signed_messages_are_read_and_unsigned_ones_refused_where_that_is_strict
                     return message.payload, again.payload
 
     assert asyncio.run(scenario()) == (b"signed", b"again")
+
+
+def test_a_relay_cannot_change_when_a_signed_message_was_published_or_slip_one_into_a_burst(tmp_path):
+    async def scenario():
+        options = {"signatures": "strict"}
+        async with Node(identity_file=tmp_path / "a", **options) as one:
+            async with Node(identity_file=tmp_path / "b", seeds=[one.address], **options) as other:
+                async with other.subscribe("t") as messages:
+                    before = time.time()
+                    for number in range(3):
+                        await one.publish("t", b"%d" % number)
+                    found = await take(messages, 3)
+                    peer = await RawPeer.greet(other, stack=("spidercast", "tree", "signed"))
+                    topic = other._topics.by_name["t"].id
+                    signer, at_us, number = one._security.signer, 1_000, found[-1].sequence + 1
+                    envelopes = [signer.seal((topic,), number + place, b"x", at_us) for place in (0, 1)]
+                    peer.send(TreeData(topic, one.id, number, 0, at_us + 1, envelopes[0]))
+                    peer.send(TreeBurst(topic, one.id, number, 0, ((at_us, envelopes[0]), (at_us + 1, envelopes[1]))))
+                    await peer.writer.drain()
+                    await until(lambda: other.status().counts.get("not allowed: its signature is wrong", 0) == 2)
+                    peer.send(TreeBurst(topic, one.id, number, 0, tuple((at_us, each) for each in envelopes)))
+                    await peer.writer.drain()
+                    found += await take(messages, 2)
+                    await peer.close()
+                    return before, found
+
+    before, found = asyncio.run(scenario())
+    assert [message.payload for message in found] == [b"0", b"1", b"2", b"x", b"x"]
+    assert all(before <= message.published_at <= before + 60 for message in found[:3])
+    assert [message.published_at for message in found[3:]] == [0.001, 0.001]
 
 
 def test_a_message_on_several_topics_is_signed_for_all_of_them(tmp_path):

@@ -37,7 +37,8 @@ from gossamer.protocols.tree import Graft, Prune, Tree, TreeBurst, TreeData
 
 ME, TOPIC, UNKNOWN = 1, 7, 9
 NEIGHBOURS = (2, 3, 4)
-PUBLISHERS = (100, 200)
+# Others, and one that publishes under this node's own name.
+PUBLISHERS = (100, 200, ME)
 NAMES_MAX = 12
 
 
@@ -162,7 +163,7 @@ class Script:
 
     def __init__(self, validates, last):
         self.subscribe = Subscribe(TOPIC, Role.BOTH, validates=validates, last=last)
-        self.mine = 5_000
+        self.mine = 10
         self.next = 1
 
     def event(self, step, now_us):
@@ -241,6 +242,16 @@ def test_a_burst_on_a_topic_that_is_not_held_is_one_offence():
     burst = TreeBurst(UNKNOWN, 100, 5, 2, ((1, b"a"), (2, b"b")), 3)
     (observed,) = node.machine.handle(MessageReceived(2, burst), 0)
     assert observed.fact.reason == "sent a topic that this node does not hold"
+
+
+def test_no_message_of_a_burst_has_a_number_that_others_cannot_read():
+    def content(number):
+        return msgspec.msgpack.encode(["tree_burst", TOPIC, 100, number, 0, ((1, b"x"),) * BURST_MAX, 0])
+
+    with pytest.raises(msgspec.ValidationError):
+        decode_message(content(2**62))
+    for data in decode_message(content(2**62 - BURST_MAX)).messages:
+        assert decode_message(msgspec.msgpack.encode(data)) == data
 
 
 @pytest.mark.parametrize("items", [(), ((1, b"x"),) * (BURST_MAX + 1), ((1,),), ((1, b"x", 2),), (("now", b"x"),)])

@@ -23,6 +23,7 @@ from gossamer.protocols.interface import (
 )
 from gossamer.protocols.recovery.messages import Answer
 from gossamer.protocols.stan.messages import Probe, prove, topic_key
+from gossamer.protocols.tree import TreeBurst
 from gossamer.simulator.checkers import (
     ClockChecker,
     DeliveryChecker,
@@ -181,6 +182,7 @@ def test_keyed_hashes_counts_and_the_applications_own_bytes_pass():
     ):
         tell(message)
     tell(Data(3, 1, 1, 0, 0, LARGE.to_bytes(8, "big")), holds=(3,))
+    tell(TreeBurst(3, 1, 1, 0, ((0, LARGE.to_bytes(8, "big")),)), holds=(3,))
 
 
 def test_a_node_that_let_go_of_a_topic_may_still_be_told_of_it():

@@ -11,6 +11,7 @@ from gossamer.protocols.gossip import Gossip, GossipData, GossipParameters
 from gossamer.protocols.held import Held, NotJudged
 from gossamer.protocols.history import EACH_BYTES, PAGE_MAX, History
 from gossamer.protocols.interface import (
+    HOPS_MAX,
     Data,
     Deliver,
     MessageReceived,
@@ -25,7 +26,7 @@ from gossamer.protocols.interface import (
     Validate,
     Validated,
 )
-from gossamer.protocols.record import AnyMessage
+from gossamer.protocols.record import AnyMessage, decode_message
 from gossamer.protocols.tree import Tree, TreeData
 
 ME, ONE, TWO = 1, 7, 8
@@ -193,6 +194,20 @@ def test_what_was_judged_after_its_topic_was_let_go_goes_nowhere():
     give(part, Unsubscribe(ONE))
     assert give(part, Validated(1, Outcome.ACCEPT)) == []
     assert part._held._judged_bytes == 0
+
+
+@every_dissemination
+def test_a_message_that_came_too_far_for_others_to_read_it_is_not_passed_on(kind):
+    part = make(kind)
+    give(part, Subscribe(ONE, Role.BOTH))
+    for hops, is_passed_on in ((HOPS_MAX - 1, True), (HOPS_MAX, False)):
+        far = msgspec.structs.replace(message(kind, hops), hops=hops)
+        actions = give(part, MessageReceived(2, far))
+        assert bool(sent_to(actions)) == is_passed_on
+        for action in actions:
+            if type(action) is Send:
+                assert decode_message(msgspec.msgpack.encode(action.message)) == action.message
+    assert actions[-1].fact == PeerMisbehaved(2, "sent a message that has come too far")
 
 
 # History.

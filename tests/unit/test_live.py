@@ -34,6 +34,7 @@ from gossamer.protocols.interface import (
     Stopping,
 )
 from gossamer.protocols.systems import SYSTEMS, make_machine, read_parameters
+from gossamer.protocols.tree import TreeBurst
 from tests.waiting import until
 
 CYCLON = SYSTEMS["cyclon"]
@@ -330,12 +331,12 @@ def test_what_was_done_before_an_event_that_fails_is_carried_out():
 class Publishing:
     """A driver that gathers, above a machine that sends what is published to one node, or to nobody."""
 
-    def __init__(self, to=(3,), **options):
+    def __init__(self, to=(3,), burst_bytes=1_000_000, **options):
         self.script = Scripted([], **options)
         self.script.handle = self.handle
         self.to = to
         self.events = []
-        self.driver = LiveDriver(self.script, 1, b"me", self.script, gathers=True)
+        self.driver = LiveDriver(self.script, 1, b"me", self.script, burst_bytes=burst_bytes)
         self.driver.start(Started())
 
     def handle(self, event, now_us):
@@ -431,5 +432,13 @@ def test_no_more_is_gathered_than_a_burst_may_hold():
         assert not node.publish(payload=bytes(40_000))
         assert node.publish(payload=b"short")
 
+    def little(node):
+        node.publish()
+        while node.publish(payload=b"x" * 100):
+            pass
+
     assert [len(payloads) for _, payloads in publishing(many).told()] == [1, BURST_MAX, 1]
+    burst = publishing(little, burst_bytes=2_000).events[-2][1]
+    frame = wire.frame(TreeBurst(2**64 - 1, 2**64 - 1, burst.sequence, 2**31, burst.items, burst.sequence))
+    assert 1_800 < len(frame) <= 2_000, "a burst of so many messages is a frame that may be sent"
     assert [len(payloads) for _, payloads in publishing(long).told()] == [1, 1, 1]

@@ -63,9 +63,9 @@ def test_no_field_of_a_signed_message_can_be_changed(topics, others, numbers, ot
 
 def test_bytes_cannot_move_between_topics_and_content():
     """A topic that is left out must not be taken for the beginning of the content, nor the other way round."""
-    envelope = SIGNER.seal((1, 2), 7, b"content")
+    envelope = SIGNER.seal((1, 2), 7, b"content", 0)
     moved = envelope[:-7] + (2).to_bytes(8, "big") + b"content"
-    assert unseal(STRICT, SIGNER.node, 1, 7, moved) == (None, "its signature is wrong")
+    assert unseal(STRICT, SIGNER.node, 1, 7, moved, 0) == (None, "its signature is wrong")
 
 
 @pytest.mark.parametrize("kind", ["signed", "certified"])
@@ -91,7 +91,7 @@ def test_no_byte_of_an_envelope_can_be_changed(keys, kind, mode):
 
 @given(envelope=st.binary(max_size=300), head=st.sampled_from([b"", b"\1", b"\2", b"\2\1\x40", b"\2\xff\xff"]))
 def test_whatever_a_peer_sends_is_refused_with_a_reason_and_never_raises(envelope, head):
-    content, reason = unseal(STRICT, 1, 2, 3, head + envelope)
+    content, reason = unseal(STRICT, 1, 2, 3, head + envelope, 0)
     assert content is None
     assert reason
 
@@ -108,17 +108,17 @@ def test_numbers_that_no_signature_can_cover_are_refused(numbers):
 
 def test_nobody_can_publish_under_anothers_id():
     other = Signer(Ed25519PrivateKey.generate())
-    assert unseal(STRICT, SIGNER.node, 1, 2, other.seal(1, 2, b"x")) == (None, "its key is not its publisher's")
+    assert unseal(STRICT, SIGNER.node, 1, 2, other.seal(1, 2, b"x", 0), 0) == (None, "its key is not its publisher's")
 
 
 def test_each_policy_takes_what_it_says():
-    signed, plain = SIGNER.seal(1, 2, b"x"), b"\0x"
-    assert unseal(Policy("off"), SIGNER.node, 1, 2, b"x") == (b"x", None)
-    assert unseal(Policy("off"), SIGNER.node, 1, 2, b"") == (b"", None)
-    assert unseal(Policy("accept"), SIGNER.node, 1, 2, plain) == (b"x", None)
-    assert unseal(Policy("accept"), SIGNER.node, 1, 2, signed) == (b"x", None)
-    assert unseal(Policy("accept"), SIGNER.node, 1, 3, signed) == (None, "its signature is wrong")
-    assert unseal(STRICT, SIGNER.node, 1, 2, plain) == (None, "it is not signed")
+    signed, plain = SIGNER.seal(1, 2, b"x", 0), b"\0x"
+    assert unseal(Policy("off"), SIGNER.node, 1, 2, b"x", 0) == (b"x", None)
+    assert unseal(Policy("off"), SIGNER.node, 1, 2, b"", 0) == (b"", None)
+    assert unseal(Policy("accept"), SIGNER.node, 1, 2, plain, 0) == (b"x", None)
+    assert unseal(Policy("accept"), SIGNER.node, 1, 2, signed, 0) == (b"x", None)
+    assert unseal(Policy("accept"), SIGNER.node, 1, 3, signed, 0) == (None, "its signature is wrong")
+    assert unseal(STRICT, SIGNER.node, 1, 2, plain, 0) == (None, "it is not signed")
     assert content_of(plain) == b"x"
     with pytest.raises(InputError, match="signatures must be off, accept or strict, got 'on'"):
         Policy("on")
@@ -126,8 +126,8 @@ def test_each_policy_takes_what_it_says():
 
 def test_a_certified_message_tells_every_hop_its_publishers_name(keys):
     policy, signer = Policy("strict", keys["feed-1"].authorities), certified(keys)
-    envelope = signer.seal(1, 2, b"x")
-    assert unseal(policy, keys["feed-1"].node, 1, 2, envelope) == (b"x", None)
+    envelope = signer.seal(1, 2, b"x", 0)
+    assert unseal(policy, keys["feed-1"].node, 1, 2, envelope, 0) == (b"x", None)
     assert publisher_name(policy, envelope) == "feed-1"
     assert content_of(envelope) == b"x"
 
@@ -135,12 +135,12 @@ def test_a_certified_message_tells_every_hop_its_publishers_name(keys):
 def test_a_name_certified_by_another_authority_or_by_none_is_refused(keys):
     policy = Policy("strict", keys["feed-1"].authorities)
     stranger = certified(keys, "stranger")
-    assert unseal(policy, stranger.node, 1, 2, stranger.seal(1, 2, b"x")) == (
+    assert unseal(policy, stranger.node, 1, 2, stranger.seal(1, 2, b"x", 0), 0) == (
         None,
         "the certificate was issued by another authority",
     )
     bare = Signer(keys["feed-1"].private_key)
-    assert unseal(policy, bare.node, 1, 2, bare.seal(1, 2, b"x")) == (None, "its key has no certificate")
+    assert unseal(policy, bare.node, 1, 2, bare.seal(1, 2, b"x", 0), 0) == (None, "its key has no certificate")
     with pytest.raises(InputError, match="not for this key"):
         Signer(KEY, keys["feed-1"].certificate_der)
 
@@ -148,10 +148,10 @@ def test_a_name_certified_by_another_authority_or_by_none_is_refused(keys):
 def test_a_certificate_that_was_good_is_refused_once_it_has_expired(keys):
     moment = [datetime.now(UTC)]
     policy, signer = Policy("strict", keys["feed-1"].authorities, lambda: moment[0]), certified(keys)
-    envelope = signer.seal(1, 2, b"x")
-    assert unseal(policy, signer.node, 1, 2, envelope)[1] is None
+    envelope = signer.seal(1, 2, b"x", 0)
+    assert unseal(policy, signer.node, 1, 2, envelope, 0)[1] is None
     moment[0] += timedelta(days=366)
-    assert unseal(policy, signer.node, 1, 2, envelope)[1].startswith("the certificate expired on")
+    assert unseal(policy, signer.node, 1, 2, envelope, 0)[1].startswith("the certificate expired on")
 
 
 def test_the_certificates_that_peers_make_us_remember_are_bounded(keys, tmp_path, monkeypatch):
@@ -162,10 +162,10 @@ def test_the_certificates_that_peers_make_us_remember_are_bounded(keys, tmp_path
         issue(tmp_path / "authority", f"n{number}", tmp_path / f"n{number}")
         node = Keys.load(tmp_path / f"n{number}")
         policy = policy or Policy("strict", node.authorities)
-        envelope = Signer(node.private_key, node.certificate_der).seal(1, 2, b"x")
-        assert unseal(policy, node.node, 1, 2, envelope)[1] is None
+        envelope = Signer(node.private_key, node.certificate_der).seal(1, 2, b"x", 0)
+        assert unseal(policy, node.node, 1, 2, envelope, 0)[1] is None
         assert publisher_name(policy, envelope) == f"n{number}"
     assert len(policy._remembered) == 3
     for kind in range(50):
-        assert unseal(policy, 1, 1, 1, b"\2\0\x08" + bytes([kind]) * 80)[0] is None
+        assert unseal(policy, 1, 1, 1, b"\2\0\x08" + bytes([kind]) * 80, 0)[0] is None
     assert len(policy._remembered) == 3

@@ -15,6 +15,7 @@ from gossamer.protocols.interface import (
     Data,
     MessageReceived,
     NeighbourDown,
+    Observe,
     PeerMisbehaved,
     Publish,
     Send,
@@ -33,6 +34,7 @@ from gossamer.protocols.tree import (
     Named,
     Prune,
     Tree,
+    TreeBurst,
     TreeData,
 )
 
@@ -88,6 +90,19 @@ def test_names_for_lazy_links_are_gathered_and_go_together():
     both = Announce((Named(TOPIC, 9, 1, 2),))
     assert give(tree, TimerFired(AnnounceDue())) == [Send((3,), both), Send((4,), both)]
     assert give(tree, TimerFired(AnnounceDue())) == []
+
+
+def test_no_frame_announces_more_messages_than_its_receiver_takes():
+    tree = make(3)
+    for number in range(12):
+        items = ((0, b""),) * 256
+        for place in range(16):
+            give(tree, MessageReceived(2, TreeBurst(TOPIC, 100 + number, 1 + place * 256, 0, items)))
+    sends = [action.message for action in give(tree, TimerFired(AnnounceDue()))]
+    assert [sum(name.count for name in message.names) for message in sends] == [trees.NAMED_MAX] * 3
+    other = make()
+    for message in sends:
+        assert not any(type(action) is Observe for action in give(other, MessageReceived(2, message)))
 
 
 def test_a_neighbour_is_not_told_the_name_of_what_it_sent():

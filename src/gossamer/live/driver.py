@@ -8,9 +8,9 @@ Frames come as many as one read of a socket brings, and are handed over one afte
 sends to the same nodes meanwhile leaves together, and what it delivers is delivered together: a fifth less work for a relay
 than one at a time.
 
-What is published while the message before it still waits to leave joins it: those messages are handed to the machine as
-one (`PublishBurst`) when they leave, or before anything else happens. They go where the message before went, since
-nothing has happened meanwhile, so that their receipts are known at once.
+What is published in the same turn of the loop as the message before it is gathered: those messages are handed to the
+machine as one (`PublishBurst`) when the turn ends, or before anything else happens. They go where the message before went,
+since nothing has happened meanwhile, so that their receipts are known at once.
 """
 
 import asyncio
@@ -56,8 +56,11 @@ from gossamer.protocols.record import Header, encode_header, encode_step
 
 log = logging.getLogger("gossamer.live")
 
-# Chosen: payload bytes that travel as one; more would wait for each other at every hop.
+# Chosen: bytes that travel as one; more would wait for each other at every hop.
 BURST_BYTES = 64 * 1024
+# What a burst takes beside its messages, and each of them beside its payload, at most.
+BURST_HEAD_BYTES = 64
+ITEM_BYTES = 16
 
 # Looked up once, not for every message.
 _decode = wire.message_decoder.decode
@@ -87,9 +90,9 @@ class Transport(Protocol):
         ...
 
     def is_gathering(self, nodes: Sequence[NodeId]) -> bool:
-        """Whether something waits to leave over every one of these links, and none is slow.
+        """Whether every one of these links will send what it has at the end of this turn of the loop, and none is slow.
 
-        The driver is asked to `leave` before it does.
+        The driver is asked to `leave` before they do.
         """
         ...
 
@@ -151,7 +154,7 @@ class LiveDriver:
         deliver: Callable[[Sequence[Deliver]], None] | None = None,
         validate: Callable[[Validate], None] | None = None,
         guard: Guard | None = None,
-        gathers: bool = False,
+        burst_bytes: int = 0,
     ) -> None:
         self.node = node
         self.address = address
@@ -176,7 +179,7 @@ class LiveDriver:
         self._timers: set[asyncio.TimerHandle] = set()
         self._tally: Tally | None = None
         # A guard looks at each message by itself.
-        self._gathers = gathers and guard is None
+        self._burst_bytes = min(burst_bytes, BURST_BYTES) - BURST_HEAD_BYTES if guard is None else 0
         # Something was published in this turn of the loop, and more may leave as one with it (`publish_behind`).
         self.burst: OpenBurst | None = None
         self._deliver = deliver or _ignore
@@ -273,7 +276,7 @@ class LiveDriver:
             self._give_all((event,))
         finally:
             self._tally = None
-        if self._gathers and tally.queued and not tally.refused and not event.also:
+        if self._burst_bytes > 0 and tally.queued and not tally.refused and not event.also:
             self.burst = OpenBurst(event.topic, event.sequence + 1, tally)
         return tally
 
@@ -282,12 +285,14 @@ class LiveDriver:
         burst = self.burst
         if burst is None or burst.topic != topic or burst.first + len(burst.items) != sequence:
             return None
-        burst.size_bytes += len(payload)
-        if burst.size_bytes > BURST_BYTES or len(burst.items) >= BURST_MAX:
+        burst.size_bytes += len(payload) + ITEM_BYTES
+        if burst.size_bytes > self._burst_bytes or len(burst.items) >= BURST_MAX:
             return None
         if not self._transport.is_gathering(burst.tally.queued):
             return None
-        burst.items.append((monotonic_ns() // 1000 + self._offset_us, payload))
+        now_us = monotonic_ns() // 1000 + self._offset_us
+        self.now_us = max(self.now_us, now_us)
+        burst.items.append((self.now_us, payload))
         return burst.tally
 
     def leave(self) -> None:

@@ -39,7 +39,8 @@ class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     # that says nothing at all is no neighbour sooner, by the protocol.
     drain_bytes_per_second: Positive = 64 * KIB
     patience_seconds: Seconds = 10.0
-    # Chosen: far above what a peer that behaves sends (100,000 a second are our own benchmark); reading pauses beyond.
+    # Chosen: far above what a peer that behaves sends (200,000 messages a second are our own benchmark); reading pauses beyond. Each
+    # message of a burst counts like a frame.
     frames_per_second: Positive = 1_000_000
     # Chosen: messages that wait for a reader of this process, before it is a slow one.
     reader_messages: Positive = 2_000

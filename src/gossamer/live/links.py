@@ -195,8 +195,10 @@ class Link(asyncio.BufferedProtocol):
 
     def flush(self) -> None:
         """Hand all that is queued to the socket, and what the driver has gathered meanwhile."""
-        self._sockets.leave()
-        self.flush_is_due = False
+        try:
+            self._sockets.leave()
+        finally:
+            self.flush_is_due = False
         if self._pending and self._transport is not None:
             self._written_bytes += self._pending_bytes
             self.frames_out += len(self._pending)
@@ -261,6 +263,8 @@ class Link(asyncio.BufferedProtocol):
         self._is_ending = True
         if offence or (reason and not self.is_up):
             self._sockets.on_refused(self, reason)
+        # What was published before goes before the goodbye.
+        self._sockets.leave()
         if reason:
             self._pending.append(wire.frame(wire.Bye(reason[:500])))
             self._pending_bytes += len(self._pending[-1])

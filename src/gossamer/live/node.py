@@ -32,6 +32,7 @@ from gossamer.live.subscription import Slow, Subscription
 from gossamer.live.topics import Judge, Topic, Topics, Validator, check_topic
 from gossamer.model.values.errors import InputError
 from gossamer.model.values.ids import NodeId
+from gossamer.protocols.held import NotJudged
 from gossamer.protocols.interface import (
     Deliver,
     Fact,
@@ -99,7 +100,7 @@ class Node:
         self._stack: Stack = find_stack(system, settings, dissemination, dissemination_settings)
         self._limits = limits or Limits()
         self._topics = Topics(self._stack.discloses, self._limits.payload_bytes, secrets or {})
-        self._judge = Judge(self._topics, self._settle)
+        self._judge = Judge(self._topics, self._settle, self.hold, self.release)
         self._security = Security(keys, identity_file, signatures, rules, self._topics.name_of)
         self.id: NodeId = self._security.node
         self._record_path = None if record is None else Path(record)
@@ -154,7 +155,7 @@ class Node:
             self._on_deliver,
             self._judge.ask,
             self._security.guard,
-            machine.takes_bursts,
+            self._limits.frame_bytes if machine.takes_bursts else 0,
         )
         contacts = tuple(Peer(0, address.encode()) for address in self._seeds if address != self._address)
         self._driver.start(Started(contacts, joining=bool(contacts), address=self._address.encode()))
@@ -291,6 +292,8 @@ class Node:
             states = await self._ready_topics((topic,) if isinstance(topic, str) else tuple(topic), timeout)
             state = states[0]
         content = payload if type(payload) is bytes and codec == "bytes" else find_codec(codec).encode(payload)
+        if type(content) is not bytes:
+            raise InputError(f"a codec must encode to bytes; this one gave {type(content).__name__}")
         for each in states:
             if len(content) > each.payload_bytes:
                 raise InputError(f"the payload has {len(content):,} bytes; {each.name!r} takes {each.payload_bytes:,}")
@@ -313,24 +316,25 @@ class Node:
         return Receipt(state.name, sequence, len(tally.queued), sent, refused)
 
     def _publish(self, states: Sequence[Topic], content: bytes, patient: bool) -> tuple[int, Tally]:
-        """Have the machine send it; answers its number, and what became of it."""
         driver = self._driver
         assert driver is not None
         first = states[0]
         sealed, sequence = content, driver.next_sequence()
-        tally = None
+        published_us, tally = 0, None
         if driver.burst is not None and len(states) == 1:
             tally = driver.publish_behind(first.id, sequence, content)
         if tally is None:
             also = tuple(state.id for state in states[1:]) if len(states) > 1 else ()
             if self._security.signer is not None:
-                sealed = self._security.signer.seal((first.id, *also), sequence, content)
-            tally = driver.publish(Publish(first.id, sealed, also, sequence), patient)
+                published_us = driver.clock_us()
+                sealed = self._security.signer.seal((first.id, *also), sequence, content, published_us)
+            tally = driver.publish(Publish(first.id, sealed, also, sequence, published_us), patient)
         self._published += 1
         for state in states:
             for subscription in state.subscriptions:
                 if subscription.own:
-                    subscription.put((Deliver(state.id, sealed, self.id, sequence, 0, driver.clock_us()),))
+                    at_us = published_us or driver.now_us
+                    subscription.put((Deliver(state.id, sealed, self.id, sequence, 0, at_us),))
         return sequence, tally
 
     async def _wait_for(self, tally: Tally, wait: str, patient: bool) -> int:
@@ -448,6 +452,8 @@ class Node:
                 gap = Gap(state.name, f"{fact.publisher:016x}", fact.after, fact.before)
                 for subscription in state.subscriptions:
                     subscription.gaps.append(gap)
+        elif isinstance(fact, NotJudged):
+            self._drops["messages lost: too many for the validator"] += 1
         elif self._waiters:
             self._look()
 

@@ -109,7 +109,8 @@ class Security:
     def _admits_data(self, link_name: str, sender: NodeId, data: Data) -> str | None:
         name: str | None = None
         if self._policy is not None:
-            _, reason = self._signing.unseal(self._policy, data.publisher, data.topics, data.sequence, data.payload)
+            named = (data.publisher, data.topics, data.sequence)
+            _, reason = self._signing.unseal(self._policy, *named, data.payload, data.published_us)
             if reason is not None:
                 return str(reason)
             name = self._signing.publisher_name(self._policy, data.payload)

@@ -55,8 +55,8 @@ class Signer:
                 raise InputError(f"a certificate to sign with must be at most {CERTIFICATE_BYTES_MAX} bytes")
             self._head = struct.pack(">BH", CERTIFIED, len(certificate_der)) + certificate_der
 
-    def seal(self, topics: TopicId | Sequence[TopicId], sequence: int, content: bytes, published_us: int = 0) -> bytes:
-        """The envelope of a message of this node. `published_us` is 0 where it is not known yet, for `unseal` too."""
+    def seal(self, topics: TopicId | Sequence[TopicId], sequence: int, content: bytes, published_us: int) -> bytes:
+        """The envelope of a message of this node."""
         text = _signed_text(self._head, self.node, topics, sequence, published_us, content)
         return self._head + self._sign(text) + content
 
@@ -107,7 +107,7 @@ def unseal(
     topics: TopicId | Sequence[TopicId],
     sequence: int,
     envelope: bytes,
-    published_us: int = 0,
+    published_us: int,
 ) -> tuple[bytes | None, str | None]:
     """The content of a message that may be taken, or why it must be refused."""
     if policy.mode == "off":

@@ -23,9 +23,9 @@ from gossamer.model.values.ids import NodeId
 
 log = logging.getLogger("gossamer.live")
 
-# Chosen: as much as asyncio reads at once. It would make room for so much anew for every read, at the price of two page faults
-# a message where few come.
-READ_BYTES = 256 * 1024
+# Chosen: what is read at once, and so comes before any bound on a peer is looked at. Left to itself asyncio makes room for
+# 256 KiB anew for every read, at the price of two page faults a message where few come.
+READ_BYTES = 64 * 1024
 # Chosen: how often idle links, slow peers and the pool are looked at.
 TICK_SECONDS = 0.5
 # Chosen: a stuck peer keeps its link for so many times the patience that publishers have with it.

@@ -20,6 +20,9 @@ TOPIC_BYTES_MAX = 255
 # Chosen: topics whose latencies are kept apart; those of any further topic are not.
 HISTOGRAMS_MAX = 10_000
 
+# Chosen: messages that wait for validators before no more is read; half of it, and reading goes on.
+WAITING_MAX = 1_024
+
 Verdict = Outcome | bool | None
 Validator = Callable[[Message], Verdict | Awaitable[Verdict]]
 
@@ -120,15 +123,28 @@ def check_topic(name: str) -> None:
 class Judge:
     """Asks validators, those that answer at once and those that take their time, and passes their outcome on."""
 
-    def __init__(self, topics: Topics, settle: Callable[[int, Outcome], None]) -> None:
+    def __init__(
+        self,
+        topics: Topics,
+        settle: Callable[[int, Outcome], None],
+        hold: Callable[[str], None],
+        release: Callable[[str], None],
+    ) -> None:
         # Messages that were not accepted, by reason.
         self.counts: Counter[str] = Counter()
         self._topics = topics
         self._pass_on = settle
+        # What stops this node's reading, and lets it go on.
+        self._hold = hold
+        self._release = release
+        self._waiting = 0
         self._tasks: set[asyncio.Task[None]] = set()
 
     def ask(self, action: Validate) -> None:
-        """Later, that is: the machine is answering another event just now."""
+        """Later, that is: the machine is answering another event just now. While many wait, no more is read."""
+        self._waiting += 1
+        if self._waiting == WAITING_MAX:
+            self._hold("validators")
         asyncio.get_running_loop().call_soon(self._judge, action)
 
     def stop(self) -> None:
@@ -167,6 +183,9 @@ class Judge:
         self._settle(ticket, outcome)
 
     def _settle(self, ticket: int, outcome: Outcome) -> None:
+        self._waiting -= 1
+        if self._waiting == WAITING_MAX // 2:
+            self._release("validators")
         if outcome is not Outcome.ACCEPT:
             self.counts[f"validator: {outcome.name.lower()}"] += 1
         self._pass_on(ticket, outcome)

@@ -22,6 +22,7 @@ from gossamer.model.values.draw import ITEM_FACTOR, MASK, STEPS, Purpose, draw_b
 from gossamer.model.values.ids import NodeId, Role, TopicId
 from gossamer.protocols.held import Held
 from gossamer.protocols.interface import (
+    HOPS_MAX,
     NOTHING,
     Action,
     Arrived,
@@ -208,7 +209,7 @@ class Gossip:
             return NOTHING
         if not held.topics_of(data):
             # A node without the topic passes it on all the same; it keeps nothing of it but the name.
-            if held.add(data.publisher, data.sequence):
+            if data.hops < HOPS_MAX and held.add(data.publisher, data.sequence):
                 self._pass_on(data, data.hops + 1, min(data.ttl, self._parameters.ttl), sender, out)
             return NOTHING
         if held.refuses(sender, data, out) or not held.add(data.publisher, data.sequence):

@@ -8,6 +8,7 @@ from gossamer.model.values.errors import MachineMisuse
 from gossamer.model.values.ids import NodeId, Role, TopicId
 from gossamer.protocols.history import EACH_BYTES, History
 from gossamer.protocols.interface import (
+    HOPS_MAX,
     NOTHING,
     Action,
     Arrived,
@@ -29,8 +30,9 @@ from gossamer.protocols.interface import (
 # Chosen: 65,536 messages remembered by name, the oldest forgotten first. A copy that comes later than that would
 # be taken for new.
 SEEN_MAX = 65_536
-# Chosen: messages that wait for the application's judgement, and their bytes; the oldest go first.
-JUDGED_MAX = 1_024
+# Chosen: messages that wait for the application's judgement, and their bytes; the oldest go first. A driver reads on only when few
+# wait, so that this holds what one read brings.
+JUDGED_MAX = 65_536
 JUDGED_BYTES_MAX = 8 * 2**20
 
 # In place of who first brought a message: it was asked for. No node has this id.
@@ -260,7 +262,7 @@ class Held:
             self._node,
             sequence,
             0,
-            now_us,
+            event.published_us or now_us,
             event.payload,
             previous.get(topic, 0),
             tuple((one, previous.get(one, 0)) for one in also) if also else (),
@@ -281,7 +283,10 @@ class Held:
             return None
         first = self._number(event.sequence, now_us)
         self._sequence = first + count - 1
-        self.add_all(self._node, first, count, 0)
+        if not self.add_all(self._node, first, count, 0):
+            # Somebody has published under this node's name.
+            for number in range(first, first + count):
+                self.add(self._node, number)
         burst = kind(topic, self._node, first, 0, event.items, self.published.get(topic, 0))
         self.published[topic] = self._sequence
         if self.history is not None:
@@ -297,7 +302,7 @@ class Held:
 
     def refuses(self, sender: NodeId, data: Data | Burst, out: list[Action]) -> bool:
         """Whether a message may neither be delivered nor passed on; says why."""
-        if data.topic in self.roles and data.previous < data.sequence and not data.also:
+        if data.topic in self.roles and data.previous < data.sequence and data.hops < HOPS_MAX and not data.also:
             # The common case.
             return False
         if data.topic not in self.roles and not (data.also and self.topics_of(data)):
@@ -307,6 +312,8 @@ class Held:
             data.also and any(previous >= data.sequence for _, previous in data.also)
         ):
             reason = "sent a message that follows itself"
+        elif data.hops >= HOPS_MAX:
+            reason = "sent a message that has come too far"
         elif data.also and not self._discloses:
             reason = "sent a message that shows topics to those who may not know them"
         else:

@@ -24,9 +24,12 @@ class Message(Value, frozen=True, array_like=True, gc=False):
     """What one machine sends to another. Each class has a tag that no other message has."""
 
 
-# A message's number, and its hops: far above any real one, and far below what a wire can no longer carry a step further.
-Number = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
-Hops = Annotated[int, msgspec.Meta(ge=0, le=2**31)]
+# A message's number, and its hops: far above any real one, and far below what a wire can no longer carry a step further. Who
+# passes a message on must send what others can read: a message with so many hops is refused (`held.Held.refuses`).
+NUMBER_MAX = 2**62
+HOPS_MAX = 2**31
+Number = Annotated[int, msgspec.Meta(ge=0, le=NUMBER_MAX)]
+Hops = Annotated[int, msgspec.Meta(ge=0, le=HOPS_MAX)]
 # Chosen: 63 further topics of one message. A message that names thousands is how one peer costs another dearly.
 ALSO_MAX = 63
 
@@ -64,13 +67,15 @@ BURST_MAX = 256
 class Burst(Message, frozen=True, array_like=True, gc=False):
     """Messages of one publisher on one topic whose numbers follow each other, on their way as one.
 
-    What is published faster than it leaves becomes one (`PublishBurst`), and stays one from hop to hop.
+    What is published faster than it leaves becomes one (`PublishBurst`), and stays one from hop to hop, unless somebody on
+    the way has part of it or judges each message.
     `sequence` and `previous` are those of the first; each further message follows the one before it.
     """
 
     topic: TopicId
     publisher: NodeId
-    sequence: Number
+    # The number of the last is one too.
+    sequence: Annotated[int, msgspec.Meta(ge=0, le=NUMBER_MAX - BURST_MAX)]
     hops: Hops
     # When each was published, and what it says.
     items: Annotated[tuple[tuple[int, bytes], ...], msgspec.Meta(min_length=1, max_length=BURST_MAX)]
@@ -181,13 +186,15 @@ class Publish(Value, frozen=True, array_like=True, gc=False, tag="publish"):
 
     A node's first message after `Started` has the number now_us + 1, every further one the next: who was gone and is back
     never takes a name of its life before, which others remember. A driver that must know the number beforehand, because it
-    signs it, gives `sequence`, greater than any before. `also` are further topics; those that the node does not hold are left out.
+    signs it, gives `sequence`, greater than any before, and the time, not later than now. `also` are further topics; those that
+    the node does not hold are left out.
     """
 
     topic: TopicId
     payload: bytes
     also: tuple[TopicId, ...] = ()
     sequence: int = 0
+    published_us: int = 0
 
 
 class PublishBurst(Value, frozen=True, array_like=True, gc=False, tag="publish_burst"):

@@ -22,6 +22,7 @@ from gossamer.protocols.branch import Branch
 from gossamer.protocols.held import ASKED_FOR, NOT_HELD, Held, recast
 from gossamer.protocols.history import History, Name
 from gossamer.protocols.interface import (
+    HOPS_MAX,
     NOTHING,
     Action,
     Arrived,
@@ -233,7 +234,9 @@ class Tree:
         held = self._held
         topic, publisher = data.topic, data.publisher
         # What is refused is rare, and the call costs as much as what is asked here.
-        if (data.also or topic not in held.roles or data.previous >= data.sequence) and held.refuses(sender, data, out):
+        if (
+            data.also or topic not in held.roles or data.previous >= data.sequence or data.hops >= HOPS_MAX
+        ) and held.refuses(sender, data, out):
             return NOTHING
         is_new = held.add(publisher, data.sequence, sender)
         taken_over = None if is_new else held.taken_over(data, sender)
@@ -366,8 +369,13 @@ class Tree:
                 names.setdefault(node, []).append(name)
         self._gathered, self._runs = [], {}
         for node, mine in names.items():
-            for place in range(0, len(mine), NAMES_MAX):
-                out.append(Send((node,), Announce(tuple(mine[place : place + NAMES_MAX]))))
+            first = count = 0
+            for place, name in enumerate(mine):
+                if place - first == NAMES_MAX or count + name.count > NAMED_MAX:
+                    out.append(Send((node,), Announce(tuple(mine[first:place]))))
+                    first, count = place, 0
+                count += name.count
+            out.append(Send((node,), Announce(tuple(mine[first:]))))
 
     def _on_announce(self, sender: NodeId, message: Announce, now_us: int, out: list[Action]) -> None:
         strange = False

@@ -152,6 +152,8 @@ class ClockChecker:
 
 
 # Fields of messages that name topics.
+# What applications say is theirs; a burst's payloads are among its items.
+_PAYLOADS = ("payload", "items")
 _TOPIC_FIELDS = ("topic", "topics", "interest", "claims", "added", "removed", "also")
 # Smaller numbers are counts and ids of simulated nodes: only a field's name can tell that they are topics.
 _TELLING = 2**32
@@ -215,7 +217,7 @@ class NonDisclosureChecker:
             elif value in self._telling:
                 found.add(self._telling[value])
         elif kind is bytes:
-            if len(value) >= _WORD and name != "payload":
+            if len(value) >= _WORD and name not in _PAYLOADS:
                 found.update(self._telling[part] for part in _words(value) if part in self._telling)
         elif kind is tuple or kind is list:
             for item in value:

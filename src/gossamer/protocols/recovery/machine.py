@@ -97,7 +97,7 @@ class Recovery:
         """The part contract (`interface.Part`)."""
         match event:
             case Publish():
-                self._on_publish((event.topic, *event.also) if event.also else (event.topic,), now_us, now_us, out)
+                self._on_publish((event.topic, *event.also), event.published_us or now_us, now_us, out)
             case PublishBurst():
                 self._on_publish((event.topic,), event.items[-1][0], now_us, out)
             case MessageReceived():
