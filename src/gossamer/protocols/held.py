@@ -254,7 +254,11 @@ class Held:
             topic, also = held[0], tuple(held[1:])
         elif topic not in self.roles:
             return None
-        sequence = self._number(event.sequence, now_us)
+        # See `interface.Publish`.
+        sequence = event.sequence or (self._sequence or now_us) + 1
+        if sequence <= self._sequence:
+            raise MachineMisuse(f"a message was to have number {sequence} after number {self._sequence}")
+        self._sequence = sequence
         self.add(self._node, sequence)
         previous = self.published
         data = kind(
@@ -281,7 +285,9 @@ class Held:
         topic, count = event.topic, len(event.items)
         if topic not in self.roles:
             return None
-        first = self._number(event.sequence, now_us)
+        first = event.sequence or (self._sequence or now_us) + 1
+        if first <= self._sequence:
+            raise MachineMisuse(f"a message was to have number {first} after number {self._sequence}")
         self._sequence = first + count - 1
         if not self.add_all(self._node, first, count, 0):
             # Somebody has published under this node's name.
@@ -292,13 +298,6 @@ class Held:
         if self.history is not None:
             self.history.put(topic, burst.messages)
         return burst
-
-    def _number(self, wanted: int, now_us: int) -> int:
-        if wanted and wanted <= self._sequence:
-            raise MachineMisuse(f"a message was to have number {wanted} after number {self._sequence}")
-        # See `interface.Publish`.
-        self._sequence = wanted or (self._sequence or now_us) + 1
-        return self._sequence
 
     def refuses(self, sender: NodeId, data: Data | Burst, out: list[Action]) -> bool:
         """Whether a message may neither be delivered nor passed on; says why."""

@@ -66,9 +66,12 @@ class NodeMachine:
                 # Differs: no paper says what to do with a message of another system; we observe and drop it.
                 reason = f"no part of this node takes {type(event.message).__name__}"
                 return (Observe(PeerMisbehaved(event.sender, reason)),)
-            facts = self._parts[level].handle(event, now_us, out)
-            if facts:
-                self._tell(level, facts, now_us, out)
+            # As `_tell`, which is a call more for every message.
+            for fact in self._parts[level].handle(event, now_us, out):
+                for above, learn in self._learners[level]:
+                    further = learn(fact, now_us, out)
+                    if further:
+                        self._tell(above, further, now_us, out)
         elif type(event) is TimerFired:
             level = self._levels_by_class.get(type(event.timer))
             if level is None:
