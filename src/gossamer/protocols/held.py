@@ -45,13 +45,13 @@ AnyData = TypeVar("AnyData", bound=Data)
 AnyBurst = TypeVar("AnyBurst", bound=Burst)
 
 
-def recast(data: Data, kind: type[AnyData], further: int = 0) -> AnyData:
-    """The same message in another class, so many hops further."""
+def recast(data: Data, kind: type[AnyData]) -> AnyData:
+    """The same message in another class."""
     return kind(
         data.topic,
         data.publisher,
         data.sequence,
-        data.hops + further,
+        data.hops,
         data.published_us,
         data.payload,
         data.previous,
@@ -322,7 +322,6 @@ class Held:
 
     def take_in(self, data: AnyData, out: list[Action]) -> AnyData:
         """Keep a new message and, where nobody above does, deliver it; returns it as it goes on, a hop further."""
-        # As `recast`, which is a call more; this is done for every message.
         onward = type(data)(
             data.topic,
             data.publisher,

@@ -60,7 +60,8 @@ class Data(Message, frozen=True, array_like=True, gc=False, tag="data"):
         return (self.topic, *(topic for topic, _ in self.also)) if self.also else (self.topic,)
 
 
-# Chosen: messages that travel as one. A tenth of what one costs alone is left with 64, and a frame stays small.
+# Chosen: messages that travel as one, twice as many as a live node publishes in a turn of its loop. A relay takes 0.6 us for each
+# of 256, and 3.4 us for one alone.
 BURST_MAX = 256
 
 
