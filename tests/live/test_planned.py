@@ -62,19 +62,17 @@ def test_a_network_starts_with_the_links_of_its_plan_and_mends_them(tmp_path):
         async with AsyncExitStack() as stack:
             # The last of the plan come first: who is not up yet is waited for.
             nodes = await start(stack, path, ("n4", "n3", "n2", "n1", "n0"), addresses)
-            await until(lambda: links_of(nodes) >= LINKS)
-            planned = links_of(nodes)
+            # Who looked for a peer of its plan in vain may have another link for a moment.
+            await until(lambda: links_of(nodes) == LINKS)
             await nodes.pop("n2").stop()
             async with nodes["n4"].subscribe("all") as messages:
                 async with asyncio.timeout(20):
                     while not messages.waiting:
                         await nodes["n0"].publish("all", b"x")
                         await asyncio.sleep(0.05)
-                return planned, (await take(messages, 1))[0].payload
+                return (await take(messages, 1))[0].payload
 
-    planned, payload = asyncio.run(scenario())
-    assert planned == LINKS
-    assert payload == b"x"
+    assert asyncio.run(scenario()) == b"x"
 
 
 @pytest.mark.parametrize(
