@@ -44,9 +44,9 @@ setup: .venv/.installed .venv/.compiled
 
 # Compiled once here, so that the first command is not a long silence. Numba notices a change in a kernel's own file
 # but not in a function or constant that it takes from another, so any change compiles all of them anew.
-KERNELS := $(shell find src/gossamer/kernels -name '*.py') src/gossamer/model/values/draw.py
+KERNELS := $(shell find src/gossamer/kernels src/gossamer/systems -name "*.py") src/gossamer/model/values/draw.py
 .venv/.compiled: .venv/.installed $(KERNELS)
-	find src/gossamer/kernels -name '*.nb[ic]' -delete
+	find src/gossamer/kernels src/gossamer/systems -name '*.nb[ic]' -delete
 	$(BIN)/python -m gossamer.kernels
 	@touch $@
 

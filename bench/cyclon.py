@@ -5,9 +5,9 @@ import numpy as np
 from bench.report import seconds, show
 from gossamer.kernels.cyclon import CyclonState, cyclon_cycle, cyclon_state, start_together
 from gossamer.kernels.draw import U64
-from gossamer.protocols.cyclon import CyclonParameters
-from gossamer.protocols.systems import SYSTEMS
+from gossamer.protocols.membership.cyclon import CyclonParameters
 from gossamer.simulator.lockstep import Lockstep
+from gossamer.systems import SYSTEMS
 
 # Measured on a machine like the one this was written on (PeerSim 1.0.5, view 20, shuffle 8).
 PEERSIM = {10_000: 0.60, 100_000: 0.30, 1_000_000: 0.17}

@@ -9,12 +9,12 @@ from bench.flood import FloodMachine
 from bench.report import resident_bytes, show
 from gossamer.model.arrays.overlay import Overlay
 from gossamer.model.values.ids import Role
-from gossamer.protocols.interface import Publish, Started, Subscribe
-from gossamer.protocols.systems import SYSTEMS, make_machine, read_parameters
+from gossamer.protocols.contract.events import Publish, Started, Subscribe
 from gossamer.simulator.checkers import all_checkers
 from gossamer.simulator.engine import EventEngine
 from gossamer.simulator.network import ConstantLatency, Network, UniformLatency
 from gossamer.simulator.population import together
+from gossamer.systems import SYSTEMS, make_machine, read_parameters
 
 NODES, DEGREE, EVENTS = 10_000, 10, 12
 

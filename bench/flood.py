@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 
-from gossamer.protocols.interface import Action, Data, Deliver, Event, MessageReceived, Publish, Send
+from gossamer.protocols.contract.actions import Action, Deliver, Send
+from gossamer.protocols.contract.events import Event, MessageReceived, Publish
+from gossamer.protocols.contract.messages import Data
 
 
 class FloodMachine:

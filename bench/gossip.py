@@ -5,15 +5,15 @@ from time import process_time
 import numpy as np
 
 from bench.report import seconds, show
-from gossamer.kernels.gossip import disseminate_many
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay
-from gossamer.planners.unstructured import unstructured
-from gossamer.protocols.interface import Publish
-from gossamer.protocols.systems import read_parameters
+from gossamer.protocols.contract.events import Publish
 from gossamer.simulator.event_population import EventPopulation
 from gossamer.simulator.network import ConstantLatency, Network
 from gossamer.simulator.systems import SIMULATED
+from gossamer.systems import read_parameters
+from gossamer.systems.gossip.kernel import disseminate_many
+from gossamer.systems.gossip.wiring import unstructured
 from gossamer.workloads.interests import make_interests
 
 U64 = np.uint64

@@ -13,8 +13,8 @@ from bench.report import show
 from gossamer import Node
 from gossamer.model.arrays.interest import Interest
 from gossamer.planners.per_topic import mesh_per_topic
-from gossamer.protocols.systems import read_parameters
 from gossamer.simulator.systems import SIMULATED
+from gossamer.systems import read_parameters
 from gossamer.workloads.interests import make_interests
 
 FOLLOWED = (10, 20, 50, 100, 200, 500)

@@ -4,13 +4,18 @@ import time
 
 from bench.report import show
 from gossamer.model.values.ids import Role
-from gossamer.protocols.held import Held
-from gossamer.protocols.history import History
-from gossamer.protocols.interface import Event, MessageReceived, Publish, Subscribe
-from gossamer.protocols.node import NodeMachine
-from gossamer.protocols.recovery.machine import Recovery
-from gossamer.protocols.recovery.messages import RecoveryParameters
-from gossamer.protocols.tree import Tree, TreeData
+from gossamer.protocols.contract.events import (
+    Event,
+    MessageReceived,
+    Publish,
+    Subscribe,
+)
+from gossamer.protocols.contract.node import NodeMachine
+from gossamer.protocols.delivery.held import Held
+from gossamer.protocols.delivery.history import History
+from gossamer.protocols.delivery.recovery.machine import Recovery
+from gossamer.protocols.delivery.recovery.messages import RecoveryParameters
+from gossamer.protocols.dissemination.tree import Tree, TreeData
 
 COUNT, TOPIC, PAYLOAD = 100_000, 7, bytes(100)
 

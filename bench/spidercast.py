@@ -5,9 +5,9 @@ import time
 
 from bench.report import show
 from gossamer.kernels.measures import topic_components
-from gossamer.protocols.systems import SYSTEMS, read_parameters
 from gossamer.simulator.lockstep import Lockstep
 from gossamer.simulator.systems import SIMULATED
+from gossamer.systems import SYSTEMS, read_parameters
 from gossamer.workloads.interests import make_interests
 
 CYCLES = 60

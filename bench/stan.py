@@ -6,11 +6,11 @@ from time import perf_counter
 from bench.report import resident_bytes, seconds, show
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.values.run import GridLaw
-from gossamer.protocols.stan.messages import StanParameters
-from gossamer.protocols.systems import SYSTEMS
 from gossamer.simulator.lockstep import Lockstep
-from gossamer.simulator.stan import StanPopulation
 from gossamer.simulator.view_measures import measure_views
+from gossamer.systems import SYSTEMS
+from gossamer.systems.stan.messages import StanParameters
+from gossamer.systems.stan.population import StanPopulation
 from gossamer.workloads.interests import make_grid_interests, make_interests
 
 TOPICS = 1_000

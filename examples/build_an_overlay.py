@@ -1,8 +1,8 @@
 """Make a workload, let Cyclon build an overlay for it, and measure what came out."""
 
-from gossamer.protocols.systems import read_parameters
 from gossamer.simulator.measure import measure_topics, summarise
 from gossamer.simulator.systems import find_simulated
+from gossamer.systems import read_parameters
 from gossamer.workloads.interests import make_interests
 
 interest = make_interests(node_count=2_000, topic_count=100, subscriptions="10", law="rss", seed=1)

@@ -1,11 +1,11 @@
 """Machines in virtual time: 100 Cyclon nodes, half of them crash, the rest heals. One seed decides it all."""
 
-from gossamer.protocols.systems import SYSTEMS, make_machine, read_parameters
 from gossamer.simulator.checkers import all_checkers
 from gossamer.simulator.engine import EventEngine
 from gossamer.simulator.links import LinkBook
 from gossamer.simulator.network import Network, UniformLatency
 from gossamer.simulator.population import together
+from gossamer.systems import SYSTEMS, make_machine, read_parameters
 
 SEED, NODES = 7, 100
 system = SYSTEMS["cyclon"]

@@ -5,8 +5,8 @@ import sys
 import matplotlib as mpl
 import numpy as np
 
-from gossamer.protocols.cyclon import CyclonParameters
-from gossamer.simulator.cycle import CyclonPopulation
+from gossamer.protocols.membership.cyclon import CyclonParameters
+from gossamer.systems.cyclon.population import CyclonPopulation
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt

@@ -2,10 +2,12 @@
 
 import asyncio
 
-from gossamer.live.driver import LiveDriver
-from gossamer.live.memory import MemoryTransport
-from gossamer.protocols.interface import Fact, NeighbourUp, Peer, Started
-from gossamer.protocols.systems import SYSTEMS, make_machine, read_parameters
+from gossamer.live.transport.driver import LiveDriver
+from gossamer.live.transport.memory import MemoryTransport
+from gossamer.protocols.contract.events import Started
+from gossamer.protocols.contract.facts import Fact, NeighbourUp
+from gossamer.protocols.contract.messages import Peer
+from gossamer.systems import SYSTEMS, make_machine, read_parameters
 
 
 async def main() -> None:

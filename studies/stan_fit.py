@@ -24,10 +24,10 @@ import gossamer
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.values.draw import draw, unit
 from gossamer.model.values.run import GridLaw
-from gossamer.simulator.topic_peers import first_view
+from gossamer.systems.stan.first_views import first_view
 from gossamer.workloads.interests import make_grid_interests
 
-FOLDER = Path(str(gossamer.__file__)).parent / "analysis" / "exhibits" / "stan"
+FOLDER = Path(str(gossamer.__file__)).parent / "systems" / "stan"
 # Chosen: seeds of the workloads that a set of numbers is judged by, far from those of the exhibits.
 FIRST_SEED = 1_000
 # The numbers that are sought: lowest, highest, and whether the logarithm is sampled evenly.

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 from gossamer.model.values.errors import GossamerError, InputError
 
 if TYPE_CHECKING:
-    from gossamer.live.limits import Limits
-    from gossamer.live.messages import Gap, Message, Receipt
-    from gossamer.live.node import Node
-    from gossamer.live.sync import SyncNode
-    from gossamer.protocols.interface import Outcome
+    from gossamer.live.api.limits import Limits
+    from gossamer.live.api.messages import Gap, Message, Receipt
+    from gossamer.live.api.node import Node
+    from gossamer.live.api.sync import SyncNode
+    from gossamer.protocols.contract.events import Outcome
 
 __version__ = "0.1.0"
 
@@ -33,13 +33,13 @@ __all__ = [
 
 # Loaded when first asked for: a study or a plan needs none of it.
 _LATER = {
-    "Gap": "gossamer.live.messages",
-    "Limits": "gossamer.live.limits",
-    "Message": "gossamer.live.messages",
-    "Node": "gossamer.live.node",
-    "Outcome": "gossamer.protocols.interface",
-    "Receipt": "gossamer.live.messages",
-    "SyncNode": "gossamer.live.sync",
+    "Gap": "gossamer.live.api.messages",
+    "Limits": "gossamer.live.api.limits",
+    "Message": "gossamer.live.api.messages",
+    "Node": "gossamer.live.api.node",
+    "Outcome": "gossamer.protocols.contract.events",
+    "Receipt": "gossamer.live.api.messages",
+    "SyncNode": "gossamer.live.api.sync",
 }
 
 

@@ -11,14 +11,14 @@ import pytest
 
 from gossamer.model.values.draw import draw
 from gossamer.model.values.errors import InputError
-from gossamer.protocols import record as records
-from gossamer.protocols.interface import Started
-from gossamer.protocols.systems import SYSTEMS, make_machine, read_parameters
+from gossamer.protocols.contract import record as records
+from gossamer.protocols.contract.events import Started
 from gossamer.simulator.checkers import all_checkers
 from gossamer.simulator.engine import EventEngine
 from gossamer.simulator.network import Network, UniformLatency
 from gossamer.simulator.population import newcomer, together
 from gossamer.simulator.recorder import Recorder
+from gossamer.systems import SYSTEMS, make_machine, read_parameters
 
 CYCLON = SYSTEMS["cyclon"]
 PARAMETERS = read_parameters(CYCLON, {"view_size": 5, "shuffle_length": 3, "period_us": 1_000_000})
@@ -108,7 +108,7 @@ HASH_SEED_RUN = """
 import sys, hashlib
 from tests.determinism.test_replay import recorded
 from gossamer.simulator.lockstep import Lockstep
-from gossamer.protocols.systems import SYSTEMS, make_machine
+from gossamer.systems import SYSTEMS, make_machine
 from tests.determinism.test_replay import PARAMETERS
 driver = Lockstep(SYSTEMS["cyclon"], PARAMETERS, 3, 20, 5)
 driver.start()
@@ -134,25 +134,39 @@ def test_two_hash_seeds_give_the_same_run():
 
 
 def test_every_event_survives_the_record():
-    from gossamer.protocols import interface
-    from gossamer.protocols.cyclon import Join, ShuffleDue
+    from gossamer.protocols.contract.events import (
+        Event,
+        MessageReceived,
+        PeerDown,
+        PeerUp,
+        Publish,
+        PublishBurst,
+        Refused,
+        Stopping,
+        Subscribe,
+        TimerFired,
+        Unsubscribe,
+        Validated,
+    )
+    from gossamer.protocols.contract.messages import Peer
+    from gossamer.protocols.membership.cyclon import Join, ShuffleDue
 
-    message = Join(interface.Peer(3, b"addr"))
+    message = Join(Peer(3, b"addr"))
     events = [
-        Started((interface.Peer(1, b"a"),), False, b"me"),
-        interface.Subscribe(5, 1),
-        interface.Unsubscribe(5),
-        interface.Publish(5, b"payload"),
-        interface.PublishBurst(5, ((1, b"one"), (2, b"two")), 7),
-        interface.MessageReceived(2**64 - 1, message),
-        interface.PeerUp(4),
-        interface.PeerDown(4),
-        interface.TimerFired(ShuffleDue()),
-        interface.Validated(9, 1),
-        interface.Refused(4, message),
-        interface.Stopping(),
+        Started((Peer(1, b"a"),), False, b"me"),
+        Subscribe(5, 1),
+        Unsubscribe(5),
+        Publish(5, b"payload"),
+        PublishBurst(5, ((1, b"one"), (2, b"two")), 7),
+        MessageReceived(2**64 - 1, message),
+        PeerUp(4),
+        PeerDown(4),
+        TimerFired(ShuffleDue()),
+        Validated(9, 1),
+        Refused(4, message),
+        Stopping(),
     ]
-    assert {type(event) for event in events} == set(interface.Event.__args__)
+    assert {type(event) for event in events} == set(Event.__args__)
     for event in events:
         step = records._step_decoder.decode(records.encode_step(7, 1, event, ())[4:])
         assert records.decode_event(bytes(step.event)) == event

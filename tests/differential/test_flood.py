@@ -5,16 +5,23 @@ import pytest
 
 from gossamer.kernels.flood import flood
 from gossamer.model.values.ids import Role
-from gossamer.protocols.flood import Flood
-from gossamer.protocols.held import Held
-from gossamer.protocols.interface import Data, Deliver, MessageReceived, Publish, Send, Subscribe, Unsubscribe
-from gossamer.protocols.systems import read_parameters
+from gossamer.protocols.contract.actions import Deliver, Send
+from gossamer.protocols.contract.events import (
+    MessageReceived,
+    Publish,
+    Subscribe,
+    Unsubscribe,
+)
+from gossamer.protocols.contract.messages import Data
+from gossamer.protocols.delivery.held import Held
+from gossamer.protocols.dissemination.flood import Flood
 from gossamer.simulator.checkers import all_checkers
 from gossamer.simulator.event_population import EventPopulation
 from gossamer.simulator.links import LinkBook
 from gossamer.simulator.network import ConstantLatency, Network
 from gossamer.simulator.recorder import DeliveryLog
 from gossamer.simulator.systems import SIMULATED
+from gossamer.systems import read_parameters
 from gossamer.workloads.interests import make_interests
 
 

@@ -3,18 +3,19 @@
 import numpy as np
 import pytest
 
-from gossamer.kernels import gossip as kernel
 from gossamer.model.arrays.degrees import law_of_overlay
 from gossamer.model.values.ids import Role
-from gossamer.planners.unstructured import unstructured
-from gossamer.protocols.gossip import GossipData
-from gossamer.protocols.interface import MessageReceived, Publish, Send
-from gossamer.protocols.systems import read_parameters
+from gossamer.protocols.contract.actions import Send
+from gossamer.protocols.contract.events import MessageReceived, Publish
 from gossamer.simulator.checkers import all_checkers
 from gossamer.simulator.event_population import EventPopulation
 from gossamer.simulator.links import LinkBook
 from gossamer.simulator.network import ConstantLatency, Network
 from gossamer.simulator.systems import SIMULATED
+from gossamer.systems import read_parameters
+from gossamer.systems.gossip import kernel
+from gossamer.systems.gossip.machine import GossipData
+from gossamer.systems.gossip.wiring import unstructured
 from gossamer.theory.inverse import topics_on
 from gossamer.workloads.interests import make_interests
 from tests.interpreted import interpreted
@@ -131,8 +132,9 @@ def test_machine_and_kernel_agree_on_hops_and_messages_for_64_seeds():
 
 def test_a_workload_of_publishers_alone_is_not_told_to_neighbours():
     """Only followers subscribe: a publisher of the topic counts as any other neighbour."""
-    from gossamer.protocols.gossip import Gossip, GossipParameters, Subscriptions
-    from gossamer.protocols.interface import NeighbourUp, Subscribe
+    from gossamer.protocols.contract.events import Subscribe
+    from gossamer.protocols.contract.facts import NeighbourUp
+    from gossamer.systems.gossip.machine import Gossip, GossipParameters, Subscriptions
 
     part = Gossip(GossipParameters(), 1, 1)
     out = []

@@ -6,20 +6,21 @@ from functools import partial
 import numpy as np
 import pytest
 
-from gossamer.kernels.spidercast import coverage, mend, selection, state
-from gossamer.kernels.spidercast import cycle as turns
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.values.draw import below, draw
-from gossamer.protocols.spidercast.messages import (
-    RandomParameters,
-    SimilarityParameters,
-    SpiderCastParameters,
-)
-from gossamer.protocols.systems import SYSTEMS
-from gossamer.simulator import spidercast as population
 from gossamer.simulator.lockstep import Lockstep
 from gossamer.simulator.population import CycleChanges
 from gossamer.simulator.systems import random_numbers, similarity_numbers, spidercast_numbers
+from gossamer.systems import SYSTEMS
+from gossamer.systems.spidercast import population
+from gossamer.systems.spidercast.kernel import (
+    coverage,
+    mend,
+    selection,
+    state,
+)
+from gossamer.systems.spidercast.kernel import cycle as turns
+from gossamer.systems.spidercast.messages import RandomParameters, SimilarityParameters, SpiderCastParameters
 from gossamer.workloads.interests import make_interests
 from tests.interpreted import interpreted, seed_that_differs
 

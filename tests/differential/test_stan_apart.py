@@ -5,17 +5,17 @@ import pytest
 
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.values.draw import draw
-from gossamer.protocols.interface import MessageReceived
-from gossamer.protocols.stan import view as stan_view
-from gossamer.protocols.stan.messages import StanParameters
-from gossamer.protocols.systems import read_parameters
+from gossamer.protocols.contract.events import MessageReceived
 from gossamer.simulator.checkers import all_checkers
 from gossamer.simulator.event_population import EventPopulation
 from gossamer.simulator.links import ViewBook
 from gossamer.simulator.network import ConstantLatency, Network
 from gossamer.simulator.population import CycleChanges
-from gossamer.simulator.stan import StanPopulation
 from gossamer.simulator.systems import SIMULATED
+from gossamer.systems import read_parameters
+from gossamer.systems.stan import view as stan_view
+from gossamer.systems.stan.messages import StanParameters
+from gossamer.systems.stan.population import StanPopulation
 
 NODES, TOPICS, TOPIC = 40, 6, 2
 SECOND_US = 1_000_000
@@ -91,7 +91,7 @@ def test_a_machine_that_draws_without_the_topic_would_be_caught(monkeypatch):
         asked.append(topic)
         return draw(seed, 0, 70, len(asked))
 
-    monkeypatch.setattr("gossamer.protocols.stan.machine.topic_seed", in_order)
+    monkeypatch.setattr("gossamer.systems.stan.machine.topic_seed", in_order)
     assert simulated(1)[0] != said
 
 

@@ -5,14 +5,14 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from gossamer.kernels import stan as compiled
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.values.draw import below, draw
-from gossamer.protocols.stan.messages import StanParameters
-from gossamer.protocols.systems import SYSTEMS
-from gossamer.simulator import stan as population
 from gossamer.simulator.lockstep import Lockstep
 from gossamer.simulator.population import CycleChanges
+from gossamer.systems import SYSTEMS
+from gossamer.systems.stan import kernel as compiled
+from gossamer.systems.stan import population
+from gossamer.systems.stan.messages import StanParameters
 from gossamer.workloads.interests import make_interests
 from tests.interpreted import interpreted, seed_that_differs
 

@@ -6,8 +6,8 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 import pytest
 
 from gossamer import Limits, Node
-from gossamer.live import wire
-from gossamer.live.audit import audit_records
+from gossamer.live.operations.audit import audit_records
+from gossamer.live.transport import wire
 
 # Two ends of the loopback answer at once; what is bounded in seconds is bounded in fractions here.
 QUICK = {"heartbeat_us": 200_000, "period_us": 20_000, "connect_timeout_us": 200_000}

@@ -10,7 +10,7 @@ import pytest
 
 from gossamer import Node
 from gossamer.kernels.measures import topic_components
-from gossamer.live.stacks import find_stack
+from gossamer.live.api.stacks import find_stack
 from gossamer.model.arrays.overlay import Overlay
 from gossamer.model.values.run import Run, WorkloadLaw
 from gossamer.simulator.execute import execute

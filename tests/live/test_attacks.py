@@ -6,10 +6,10 @@ import os
 import pytest
 
 from gossamer import Limits, Node
-from gossamer.live import wire
-from gossamer.protocols.interface import BURST_MAX, Data, Peer
-from gossamer.protocols.spidercast.messages import Connect, ConnectOk, Heartbeat
-from gossamer.protocols.tree import TreeBurst, TreeData
+from gossamer.live.transport import wire
+from gossamer.protocols.contract.messages import BURST_MAX, Data, Peer
+from gossamer.protocols.dissemination.tree import TreeBurst, TreeData
+from gossamer.systems.spidercast.messages import Connect, ConnectOk, Heartbeat
 from tests.live.conftest import RawPeer
 from tests.waiting import until
 
@@ -192,7 +192,7 @@ def connect(*topics):
 def test_names_of_nodes_that_cannot_be_reached_cost_a_bounded_number_of_dials(network):
     async def act(node):
         peer = await RawPeer.greet(node)
-        from gossamer.protocols.cyclon import Entry, Join, ShuffleRequest
+        from gossamer.protocols.membership.cyclon import Entry, Join, ShuffleRequest
 
         peer.send(ShuffleRequest(tuple(Entry(100 + index, 0, b"127.0.0.1:%d" % (1 + index)) for index in range(8))))
         for index in range(300):

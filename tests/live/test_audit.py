@@ -7,21 +7,18 @@ import msgspec
 import pytest
 
 from gossamer import Node
-from gossamer.live.audit import Audit, audit_records, data_in
-from gossamer.protocols import record as records
-from gossamer.protocols.interface import (
-    Data,
-    Deliver,
+from gossamer.live.operations.audit import Audit, audit_records, data_in
+from gossamer.protocols.contract import record as records
+from gossamer.protocols.contract.actions import Deliver, Observe, Send
+from gossamer.protocols.contract.events import (
     MessageReceived,
-    NeighbourDown,
-    NeighbourUp,
-    Observe,
     Publish,
-    Send,
     Started,
     Subscribe,
     Unsubscribe,
 )
+from gossamer.protocols.contract.facts import NeighbourDown, NeighbourUp
+from gossamer.protocols.contract.messages import Data
 from tests.live.conftest import QUICK
 
 FOLLOWS = 1

@@ -7,8 +7,8 @@ import msgspec
 import pytest
 
 from gossamer import InputError, Node
-from gossamer.live import http
-from gossamer.live.status import NodeStatus
+from gossamer.live.operations import http
+from gossamer.live.operations.status import NodeStatus
 from gossamer.model.values.errors import PeerError
 from tests.live.conftest import QUICK
 

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from gossamer import InputError, Node
-from gossamer.live.keys import issue, make_authority
-from gossamer.protocols.tree import TreeBurst, TreeData
+from gossamer.live.security.keys import issue, make_authority
+from gossamer.protocols.dissemination.tree import TreeBurst, TreeData
 from tests.live.conftest import RawPeer
 from tests.live.test_node import take
 from tests.waiting import until

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from gossamer import InputError, Limits
-from gossamer.live.logs import Seldom, log_to
-from gossamer.live.settings import node_settings, read_settings_file
-from gossamer.live.stacks import find_stack
+from gossamer.live.api.stacks import find_stack
+from gossamer.live.operations.logs import Seldom, log_to
+from gossamer.live.operations.settings import node_settings, read_settings_file
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
 
@@ -148,6 +148,6 @@ def test_the_same_line_is_said_seldom_and_then_how_often_it_was_left_out():
 def test_a_secret_is_what_its_file_beside_the_settings_has_without_the_end_of_its_line(tmp_path, monkeypatch):
     (tmp_path / "key").write_bytes(b" \x0bkey\t\r\n")
     made = {}
-    monkeypatch.setattr("gossamer.live.settings.Node", lambda *_, **options: made.update(options))
+    monkeypatch.setattr("gossamer.live.operations.settings.Node", lambda *_, **options: made.update(options))
     settings(tmp_path, 'system = "stan"\n[secrets]\n"prices/eur" = "key"\n').node()
     assert made["secrets"] == {"prices/eur": b" \x0bkey\t"}

@@ -7,12 +7,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from gossamer.live import wire
+from gossamer.live.transport import wire
 from gossamer.model.values.errors import PeerError
-from gossamer.protocols.flood import Flood
-from gossamer.protocols.interface import Data
-from gossamer.protocols.spidercast.messages import Leave
-from gossamer.protocols.tree import TreeBurst, TreeData
+from gossamer.protocols.contract.messages import Data
+from gossamer.protocols.dissemination.flood import Flood
+from gossamer.protocols.dissemination.tree import TreeBurst, TreeData
+from gossamer.systems.spidercast.messages import Leave
 from tests.live.conftest import RawPeer
 from tests.waiting import until
 

@@ -9,31 +9,37 @@ from hypothesis import strategies as st
 
 from gossamer.model.values.errors import MachineMisuse
 from gossamer.model.values.ids import Role
-from gossamer.protocols.flood import Flood
-from gossamer.protocols.held import Held
-from gossamer.protocols.history import History
-from gossamer.protocols.interface import (
-    BURST_MAX,
-    Burst,
-    Data,
+from gossamer.protocols.contract.actions import (
     Deliver,
-    MessageReceived,
-    NeighbourDown,
     Observe,
-    Publish,
-    PublishBurst,
     Send,
     SetTimer,
+)
+from gossamer.protocols.contract.events import (
+    MessageReceived,
+    Publish,
+    PublishBurst,
     Subscribe,
     TimerFired,
     Unsubscribe,
     Validated,
 )
-from gossamer.protocols.node import NodeMachine
-from gossamer.protocols.record import decode_message
-from gossamer.protocols.recovery.machine import Recovery
-from gossamer.protocols.recovery.messages import Answer, RecoveryParameters
-from gossamer.protocols.tree import Graft, Prune, Tree, TreeBurst, TreeData
+from gossamer.protocols.contract.facts import NeighbourDown
+from gossamer.protocols.contract.messages import BURST_MAX, Burst, Data
+from gossamer.protocols.contract.node import NodeMachine
+from gossamer.protocols.contract.record import decode_message
+from gossamer.protocols.delivery.held import Held
+from gossamer.protocols.delivery.history import History
+from gossamer.protocols.delivery.recovery.machine import Recovery
+from gossamer.protocols.delivery.recovery.messages import Answer, RecoveryParameters
+from gossamer.protocols.dissemination.flood import Flood
+from gossamer.protocols.dissemination.tree import (
+    Graft,
+    Prune,
+    Tree,
+    TreeBurst,
+    TreeData,
+)
 
 ME, TOPIC, UNKNOWN = 1, 7, 9
 NEIGHBOURS = (2, 3, 4)

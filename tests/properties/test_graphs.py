@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from gossamer.kernels.graphs import draw_degrees, pair_stubs, spread_degrees
 from gossamer.model.arrays.degrees import degree_law, read_scale_free
 from gossamer.model.values.errors import InputError
-from gossamer.planners.unstructured import unstructured
+from gossamer.systems.gossip.wiring import unstructured
 
 U64 = np.uint64
 

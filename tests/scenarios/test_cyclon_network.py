@@ -5,14 +5,14 @@ import numpy as np
 import pytest
 
 from gossamer.kernels import cyclon as kernel
-from gossamer.protocols.cyclon import CyclonParameters
-from gossamer.protocols.systems import SYSTEMS, make_machine
+from gossamer.protocols.membership.cyclon import CyclonParameters
 from gossamer.simulator.checkers import all_checkers
-from gossamer.simulator.cycle import CyclonPopulation
 from gossamer.simulator.engine import EventEngine
 from gossamer.simulator.links import LinkBook
 from gossamer.simulator.network import Network, Partition, UniformLatency
 from gossamer.simulator.population import CycleChanges, newcomer, together
+from gossamer.systems import SYSTEMS, make_machine
+from gossamer.systems.cyclon.population import CyclonPopulation
 
 NODES = 2_000
 PARAMETERS = CyclonParameters()

@@ -3,14 +3,14 @@
 import pytest
 
 from gossamer.model.values.ids import Role
-from gossamer.protocols.interface import Publish, Subscribe, Unsubscribe
-from gossamer.protocols.systems import read_parameters
+from gossamer.protocols.contract.events import Publish, Subscribe, Unsubscribe
 from gossamer.simulator.checkers import DeliveryChecker, all_checkers
 from gossamer.simulator.event_population import EventPopulation
 from gossamer.simulator.links import LinkBook
 from gossamer.simulator.network import Network, UniformLatency
 from gossamer.simulator.recorder import DeliveryLog
 from gossamer.simulator.systems import SIMULATED
+from gossamer.systems import read_parameters
 from gossamer.workloads.interests import make_interests
 
 NODES = 120

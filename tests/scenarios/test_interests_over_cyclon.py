@@ -7,12 +7,14 @@ import pytest
 
 from gossamer.model.values.draw import draw
 from gossamer.model.values.ids import Role, identity
-from gossamer.protocols.interface import Peer, Send, Started, Subscribe, Unsubscribe
-from gossamer.protocols.systems import SYSTEMS, make_machine, read_parameters
+from gossamer.protocols.contract.actions import Send
+from gossamer.protocols.contract.events import Started, Subscribe, Unsubscribe
+from gossamer.protocols.contract.messages import Peer
 from gossamer.simulator.checkers import all_checkers
 from gossamer.simulator.engine import EventEngine
 from gossamer.simulator.links import LinkBook
 from gossamer.simulator.network import ConstantLatency, Network, Partition, UniformLatency
+from gossamer.systems import SYSTEMS, make_machine, read_parameters
 from gossamer.workloads.interests import make_interests
 
 SECOND_US = 1_000_000

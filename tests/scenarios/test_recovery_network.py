@@ -6,16 +6,18 @@ import msgspec
 import pytest
 
 from gossamer.model.values.draw import draw
-from gossamer.protocols import record as records
-from gossamer.protocols.interface import Deliver, Lost, Observe, Publish, PublishBurst, Send
-from gossamer.protocols.recovery.messages import Answer, Ask, Have
-from gossamer.protocols.systems import SYSTEMS, make_machine, read_parameters
-from gossamer.protocols.tree import TreeBurst
+from gossamer.protocols.contract import record as records
+from gossamer.protocols.contract.actions import Deliver, Observe, Send
+from gossamer.protocols.contract.events import Publish, PublishBurst
+from gossamer.protocols.contract.facts import Lost
+from gossamer.protocols.delivery.recovery.messages import Answer, Ask, Have
+from gossamer.protocols.dissemination.tree import TreeBurst
 from gossamer.simulator.checkers import all_checkers
 from gossamer.simulator.event_population import EventPopulation
 from gossamer.simulator.network import ConstantLatency, Network, Partition, UniformLatency
 from gossamer.simulator.recorder import Recorder
 from gossamer.simulator.systems import SIMULATED
+from gossamer.systems import SYSTEMS, make_machine, read_parameters
 from gossamer.workloads.interests import make_interests
 
 NODES, TOPICS = 60, 8

@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 
 from gossamer.model.values.draw import below, draw
-from gossamer.protocols.spidercast.messages import SpiderCastParameters
 from gossamer.simulator.measure import measure_topics
 from gossamer.simulator.population import CycleChanges
-from gossamer.simulator.spidercast import SpiderCastPopulation
 from gossamer.simulator.systems import spidercast_numbers
+from gossamer.systems.spidercast.messages import SpiderCastParameters
+from gossamer.systems.spidercast.population import SpiderCastPopulation
 from gossamer.workloads.interests import make_interests
 
 # The paper's usual setting. Four nodes that cover each other and nobody else are an island, which K_g = 3 does not
-# forbid; up to ten seeds in a thousand ended so before islands were bridged (`protocols/spidercast/roots.py`).
+# forbid; up to ten seeds in a thousand ended so before islands were bridged (`systems/spidercast/roots.py`).
 NODES, TOPICS = 1_000, 100
 # The stated number of periods after the last change of membership. The slowest of 5 x 1,000 seeds takes 130: a root that
 # crashed is believed for a few looks, the lowest then waits for 8, and there is a look every 15 periods.

@@ -6,8 +6,7 @@ import pytest
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.values.draw import draw
 from gossamer.model.values.ids import Role
-from gossamer.protocols.interface import Publish, Subscribe, Unsubscribe
-from gossamer.protocols.systems import read_parameters
+from gossamer.protocols.contract.events import Publish, Subscribe, Unsubscribe
 from gossamer.simulator.checkers import all_checkers
 from gossamer.simulator.event_population import EventPopulation
 from gossamer.simulator.links import LinkBook
@@ -15,6 +14,7 @@ from gossamer.simulator.measure import measure_topics
 from gossamer.simulator.network import ConstantLatency, MatrixLatency, Network, Partition, UniformLatency
 from gossamer.simulator.recorder import DeliveryLog
 from gossamer.simulator.systems import SIMULATED
+from gossamer.systems import read_parameters
 from gossamer.workloads.interests import make_interests
 
 NODES = 150

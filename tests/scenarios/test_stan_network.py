@@ -8,9 +8,8 @@ import pytest
 
 from gossamer.model.values.draw import draw
 from gossamer.model.values.run import Run, WorkloadLaw
-from gossamer.protocols import record as records
-from gossamer.protocols.interface import Publish
-from gossamer.protocols.systems import SYSTEMS, make_machine, read_parameters
+from gossamer.protocols.contract import record as records
+from gossamer.protocols.contract.events import Publish
 from gossamer.simulator.checkers import all_checkers
 from gossamer.simulator.event_population import EventPopulation
 from gossamer.simulator.execute import execute
@@ -19,6 +18,7 @@ from gossamer.simulator.measure import measure_topics
 from gossamer.simulator.network import ConstantLatency, Network, UniformLatency
 from gossamer.simulator.recorder import DeliveryLog
 from gossamer.simulator.systems import SIMULATED
+from gossamer.systems import SYSTEMS, make_machine, read_parameters
 from gossamer.workloads.interests import make_interests
 
 NODES = 80

@@ -3,9 +3,9 @@
 import msgspec
 import pytest
 
-from gossamer.live.access import Guard, Rules, matches
+from gossamer.live.security.access import Guard, Rules, matches
 from gossamer.model.values.errors import InputError
-from gossamer.protocols.interface import Data
+from gossamer.protocols.contract.messages import Data
 
 RULES = """
 [[allow]]

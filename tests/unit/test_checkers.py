@@ -6,24 +6,18 @@ import pytest
 
 from gossamer.model.values.errors import CheckFailed
 from gossamer.model.values.ids import Role, identity
-from gossamer.protocols.cyclon import Entry, ShuffleReply
-from gossamer.protocols.interface import (
-    Data,
-    Deliver,
-    Message,
+from gossamer.protocols.contract.actions import Deliver, Observe, Send
+from gossamer.protocols.contract.events import (
     MessageReceived,
-    NeighbourDown,
-    NeighbourUp,
-    Observe,
-    Peer,
-    Send,
     Started,
     Subscribe,
     Unsubscribe,
 )
-from gossamer.protocols.recovery.messages import Answer
-from gossamer.protocols.stan.messages import Probe, prove, topic_key
-from gossamer.protocols.tree import TreeBurst
+from gossamer.protocols.contract.facts import NeighbourDown, NeighbourUp
+from gossamer.protocols.contract.messages import Data, Message, Peer
+from gossamer.protocols.delivery.recovery.messages import Answer
+from gossamer.protocols.dissemination.tree import TreeBurst
+from gossamer.protocols.membership.cyclon import Entry, ShuffleReply
 from gossamer.simulator.checkers import (
     ClockChecker,
     DeliveryChecker,
@@ -31,6 +25,7 @@ from gossamer.simulator.checkers import (
     NonDisclosureChecker,
     all_checkers,
 )
+from gossamer.systems.stan.messages import Probe, prove, topic_key
 
 HEARD = Deliver(5, b"", 9, 1, 1, 0)
 RELAY = Send((3,), Data(5, 9, 1, 1, 0, b""))

@@ -3,7 +3,16 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.protocols.cyclon import (
+from gossamer.protocols.contract.actions import Observe, Send, SetTimer
+from gossamer.protocols.contract.events import (
+    MessageReceived,
+    PeerDown,
+    Started,
+    TimerFired,
+)
+from gossamer.protocols.contract.facts import Heard, PeerMisbehaved, ViewChanged
+from gossamer.protocols.contract.messages import Digest, Peer
+from gossamer.protocols.membership.cyclon import (
     Cyclon,
     CyclonParameters,
     Entry,
@@ -14,21 +23,7 @@ from gossamer.protocols.cyclon import (
     ShuffleReply,
     ShuffleRequest,
 )
-from gossamer.protocols.interest_exchange import InterestExchange
-from gossamer.protocols.interface import (
-    Digest,
-    Heard,
-    MessageReceived,
-    Observe,
-    Peer,
-    PeerDown,
-    PeerMisbehaved,
-    Send,
-    SetTimer,
-    Started,
-    TimerFired,
-    ViewChanged,
-)
+from gossamer.protocols.membership.interest_exchange import InterestExchange
 
 PARAMETERS = CyclonParameters(view_size=4, shuffle_length=3, walk_length=2, period_us=1_000)
 

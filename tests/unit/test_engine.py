@@ -3,23 +3,23 @@
 import pytest
 
 from gossamer.model.values.errors import InputError, MachineMisuse
-from gossamer.protocols.interface import (
+from gossamer.protocols.contract.actions import (
     Connect,
-    Data,
     Disconnect,
+    Send,
+    SetTimer,
+)
+from gossamer.protocols.contract.events import (
     MessageReceived,
-    Peer,
     PeerDown,
     PeerUp,
     Publish,
-    Send,
-    SetTimer,
     Started,
     Stopping,
     Subscribe,
-    Timer,
     TimerFired,
 )
+from gossamer.protocols.contract.messages import Data, Peer, Timer
 from gossamer.simulator.engine import EventEngine
 from gossamer.simulator.network import (
     ConstantLatency,

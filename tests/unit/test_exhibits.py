@@ -27,7 +27,7 @@ from gossamer.analysis.exhibits.picture import draw
 from gossamer.cli import app as cli
 from gossamer.model.values.errors import InputError
 from gossamer.model.values.run import Run, WorkloadLaw
-from gossamer.protocols.systems import SYSTEMS, find_system, read_parameters
+from gossamer.systems import SYSTEMS, find_system, read_parameters
 
 FIG12 = CATALOGUE["spidercast/fig12"]
 RUN = Run(system="spidercast", seed=1, workload=WorkloadLaw(nodes=10, topics=5, subscriptions="2", popularity="rss"))

@@ -7,10 +7,31 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.live.driver import LiveDriver
-from gossamer.live.memory import MemoryTransport
+from gossamer.live.transport.driver import LiveDriver
+from gossamer.live.transport.memory import MemoryTransport
 from gossamer.model.values.ids import Role
-from gossamer.protocols.gossip import (
+from gossamer.protocols.contract.actions import (
+    Connect,
+    Deliver,
+    Disconnect,
+    Observe,
+    Send,
+    SetTimer,
+)
+from gossamer.protocols.contract.events import (
+    MessageReceived,
+    PeerDown,
+    PeerUp,
+    Publish,
+    Started,
+    Subscribe,
+    TimerFired,
+    Unsubscribe,
+)
+from gossamer.protocols.contract.facts import NeighbourDown, NeighbourUp, PeerMisbehaved
+from gossamer.protocols.contract.messages import Peer
+from gossamer.systems import SYSTEMS, make_machine, read_parameters
+from gossamer.systems.gossip.machine import (
     STRANGERS_MAX,
     TOPICS_MAX,
     BufferFull,
@@ -20,28 +41,7 @@ from gossamer.protocols.gossip import (
     HandleDue,
     Subscriptions,
 )
-from gossamer.protocols.interface import (
-    Connect,
-    Deliver,
-    Disconnect,
-    MessageReceived,
-    NeighbourDown,
-    NeighbourUp,
-    Observe,
-    Peer,
-    PeerDown,
-    PeerMisbehaved,
-    PeerUp,
-    Publish,
-    Send,
-    SetTimer,
-    Started,
-    Subscribe,
-    TimerFired,
-    Unsubscribe,
-)
-from gossamer.protocols.systems import SYSTEMS, make_machine, read_parameters
-from gossamer.protocols.unstructured import RedialDue, Unstructured, UnstructuredParameters
+from gossamer.systems.gossip.unstructured import RedialDue, Unstructured, UnstructuredParameters
 
 ME = 1
 

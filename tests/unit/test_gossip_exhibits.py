@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from gossamer.analysis.exhibits.catalogue import CATALOGUE
-from gossamer.analysis.exhibits.gossip.settings import gossip_run, theory
 from gossamer.analysis.exhibits.harness import judge, measured_at
 from gossamer.simulator.execute import execute
 from gossamer.simulator.pool import run_metrics
+from gossamer.systems.gossip.exhibits.settings import gossip_run, theory
 
 
 def outcome_with(name, shift):

@@ -5,29 +5,29 @@ import pytest
 
 from gossamer.model.values.errors import MachineMisuse
 from gossamer.model.values.ids import Role
-from gossamer.protocols import held as held_module
-from gossamer.protocols.flood import Flood
-from gossamer.protocols.gossip import Gossip, GossipData, GossipParameters
-from gossamer.protocols.held import Held, NotJudged
-from gossamer.protocols.history import EACH_BYTES, PAGE_MAX, History
-from gossamer.protocols.interface import (
-    HOPS_MAX,
-    Data,
+from gossamer.protocols.contract.actions import (
     Deliver,
-    MessageReceived,
-    NeighbourUp,
     Observe,
-    Outcome,
-    PeerMisbehaved,
-    Publish,
     Send,
+    Validate,
+)
+from gossamer.protocols.contract.events import (
+    MessageReceived,
+    Outcome,
+    Publish,
     Subscribe,
     Unsubscribe,
-    Validate,
     Validated,
 )
-from gossamer.protocols.record import AnyMessage, decode_message
-from gossamer.protocols.tree import Tree, TreeData
+from gossamer.protocols.contract.facts import NeighbourUp, PeerMisbehaved
+from gossamer.protocols.contract.messages import HOPS_MAX, Data
+from gossamer.protocols.contract.record import AnyMessage, decode_message
+from gossamer.protocols.delivery import held as held_module
+from gossamer.protocols.delivery.held import Held, NotJudged
+from gossamer.protocols.delivery.history import EACH_BYTES, PAGE_MAX, History
+from gossamer.protocols.dissemination.flood import Flood
+from gossamer.protocols.dissemination.tree import Tree, TreeData
+from gossamer.systems.gossip.machine import Gossip, GossipData, GossipParameters
 
 ME, ONE, TWO = 1, 7, 8
 

@@ -6,7 +6,17 @@ from hypothesis import strategies as st
 
 from gossamer.model.values.draw import finish
 from gossamer.model.values.ids import Role, identity
-from gossamer.protocols.interest_exchange import (
+from gossamer.protocols.contract.actions import Observe, Send
+from gossamer.protocols.contract.events import (
+    MessageReceived,
+    PeerDown,
+    Started,
+    Subscribe,
+    Unsubscribe,
+)
+from gossamer.protocols.contract.facts import Heard, PeerMisbehaved
+from gossamer.protocols.contract.messages import DIGEST_TOPICS, Digest, Peer
+from gossamer.protocols.membership.interest_exchange import (
     ANSWERS_A_PEER,
     ANSWERS_MAX,
     FETCHES_MAX,
@@ -17,21 +27,7 @@ from gossamer.protocols.interest_exchange import (
     InterestFetched,
     InterestPart,
 )
-from gossamer.protocols.interest_table import FETCHED_MAX, InterestTable
-from gossamer.protocols.interface import (
-    DIGEST_TOPICS,
-    Digest,
-    Heard,
-    MessageReceived,
-    Observe,
-    Peer,
-    PeerDown,
-    PeerMisbehaved,
-    Send,
-    Started,
-    Subscribe,
-    Unsubscribe,
-)
+from gossamer.protocols.membership.interest_table import FETCHED_MAX, InterestTable
 
 SECOND_US = 1_000_000
 

@@ -16,7 +16,7 @@ from gossamer.model.values.run import GridLaw
 from gossamer.workloads.social import SocialLaw, make_social_graph
 from gossamer.simulator.measure import measure_topics, summarise, top_intersection, interest_correlation
 from gossamer.simulator.systems import SIMULATED
-from gossamer.protocols.systems import read_parameters
+from gossamer.systems import read_parameters
 interest = make_interests(30, 6, "2", "rss", 1)
 make_grid_interests(GridLaw(nodes=30, topics=6), 1)
 make_social_graph(100, SocialLaw(mean_degree=4), True, 1)
@@ -37,9 +37,9 @@ for wanted in (
     make_plan(interest, Wanted(**wanted))
 make_plan(interest, Wanted(), overlay)
 summarise(overlay, interest, measure_topics(overlay, interest))
-from gossamer.planners.unstructured import unstructured
-from gossamer.protocols.gossip import GossipParameters
-from gossamer.simulator.gossip import gossip_events
+from gossamer.systems.gossip.wiring import unstructured
+from gossamer.systems.gossip.machine import GossipParameters
+from gossamer.systems.gossip.population import gossip_events
 unstructured("scale-free:2:1", 16, 1)
 gossip_events(unstructured("poisson:4", 30, 1), interest, GossipParameters(), 1, 5)
 top_intersection(interest, 3)

@@ -13,7 +13,14 @@ from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_private_key
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
-from gossamer.live.keys import Keys, identity_file, issue, make_authority, peer_of, why_refused
+from gossamer.live.security.keys import (
+    Keys,
+    identity_file,
+    issue,
+    make_authority,
+    peer_of,
+    why_refused,
+)
 from gossamer.model.values.errors import InputError, PeerError
 from gossamer.model.values.ids import identity
 

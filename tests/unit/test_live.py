@@ -7,34 +7,33 @@ from itertools import pairwise
 import msgspec
 import pytest
 
-from gossamer.live import wire
-from gossamer.live.driver import LiveDriver
-from gossamer.live.memory import MemoryTransport
+from gossamer.live.transport import wire
+from gossamer.live.transport.driver import LiveDriver
+from gossamer.live.transport.memory import MemoryTransport
 from gossamer.model.values.draw import draw
 from gossamer.model.values.errors import MachineMisuse
-from gossamer.protocols import record as records
-from gossamer.protocols.cyclon import Entry, ShuffleDue, ShuffleRequest
-from gossamer.protocols.interface import (
-    BURST_MAX,
+from gossamer.protocols.contract import record as records
+from gossamer.protocols.contract.actions import (
     Connect,
-    Data,
     Deliver,
     Disconnect,
-    NeighbourDown,
-    NeighbourUp,
-    Peer,
+    Send,
+    SetTimer,
+)
+from gossamer.protocols.contract.events import (
     PeerDown,
     PeerUp,
     Publish,
     PublishBurst,
     Refused,
-    Send,
-    SetTimer,
     Started,
     Stopping,
 )
-from gossamer.protocols.systems import SYSTEMS, make_machine, read_parameters
-from gossamer.protocols.tree import TreeBurst
+from gossamer.protocols.contract.facts import NeighbourDown, NeighbourUp
+from gossamer.protocols.contract.messages import BURST_MAX, Data, Peer
+from gossamer.protocols.dissemination.tree import TreeBurst
+from gossamer.protocols.membership.cyclon import Entry, ShuffleDue, ShuffleRequest
+from gossamer.systems import SYSTEMS, make_machine, read_parameters
 from tests.waiting import until
 
 CYCLON = SYSTEMS["cyclon"]

@@ -3,20 +3,18 @@
 import pytest
 
 from gossamer.model.values.errors import InputError, MachineMisuse
-from gossamer.protocols.interface import (
-    NOTHING,
-    Fact,
-    Message,
-    MessageReceived,
-    NeighbourUp,
-    Observe,
-    PeerDown,
-    PeerMisbehaved,
-    Timer,
-    TimerFired,
+from gossamer.protocols.contract.actions import Observe
+from gossamer.protocols.contract.events import MessageReceived, PeerDown, TimerFired
+from gossamer.protocols.contract.facts import Fact, NeighbourUp, PeerMisbehaved
+from gossamer.protocols.contract.messages import Message, Timer
+from gossamer.protocols.contract.node import NodeMachine
+from gossamer.protocols.contract.parts import NOTHING
+from gossamer.systems import (
+    SYSTEMS,
+    check_dissemination,
+    find_system,
+    read_parameters,
 )
-from gossamer.protocols.node import NodeMachine
-from gossamer.protocols.systems import SYSTEMS, check_dissemination, find_system, read_parameters
 
 
 class Ping(Message, frozen=True, array_like=True, tag="ping"):

@@ -4,31 +4,34 @@ import pytest
 
 from gossamer.model.values.draw import draw
 from gossamer.model.values.ids import Role
-from gossamer.protocols.flood import Flood
-from gossamer.protocols.held import Held
-from gossamer.protocols.history import History
-from gossamer.protocols.interface import (
-    Data,
+from gossamer.protocols.contract.actions import (
     Deliver,
-    Lost,
-    MessageReceived,
-    NeighbourDown,
-    NeighbourUp,
     Observe,
-    Outcome,
-    PeerMisbehaved,
-    Publish,
     Send,
     SetTimer,
+    Validate,
+)
+from gossamer.protocols.contract.events import (
+    MessageReceived,
+    Outcome,
+    Publish,
     Subscribe,
     TimerFired,
     Unsubscribe,
-    Validate,
     Validated,
 )
-from gossamer.protocols.node import NodeMachine
-from gossamer.protocols.recovery.machine import Recovery
-from gossamer.protocols.recovery.messages import (
+from gossamer.protocols.contract.facts import (
+    Lost,
+    NeighbourDown,
+    NeighbourUp,
+    PeerMisbehaved,
+)
+from gossamer.protocols.contract.messages import Data
+from gossamer.protocols.contract.node import NodeMachine
+from gossamer.protocols.delivery.held import Held
+from gossamer.protocols.delivery.history import History
+from gossamer.protocols.delivery.recovery.machine import Recovery
+from gossamer.protocols.delivery.recovery.messages import (
     Answer,
     Ask,
     AskHistory,
@@ -41,6 +44,7 @@ from gossamer.protocols.recovery.messages import (
     RecoveryParameters,
     Tail,
 )
+from gossamer.protocols.dissemination.flood import Flood
 
 ME, TOPIC, OTHER = 1, 7, 8
 MS, SECOND = 1_000, 1_000_000

@@ -7,9 +7,15 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.live import signing
-from gossamer.live.keys import Keys, issue, make_authority
-from gossamer.live.signing import Policy, Signer, content_of, publisher_name, unseal
+from gossamer.live.security import signing
+from gossamer.live.security.keys import Keys, issue, make_authority
+from gossamer.live.security.signing import (
+    Policy,
+    Signer,
+    content_of,
+    publisher_name,
+    unseal,
+)
 from gossamer.model.values.errors import InputError
 
 KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))

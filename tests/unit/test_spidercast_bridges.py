@@ -1,20 +1,28 @@
 """Looking for topics in parts: what peers may say, what it costs to believe them, and what is never kept for ever."""
 
 from gossamer.model.values.ids import Role
-from gossamer.protocols.interface import (
+from gossamer.protocols.contract.actions import Observe, Send
+from gossamer.protocols.contract.events import (
     MessageReceived,
-    Observe,
-    PeerMisbehaved,
-    Send,
     Started,
     Subscribe,
     TimerFired,
     Unsubscribe,
 )
-from gossamer.protocols.spidercast.messages import Claims, Connect, ConnectOk, Heartbeat, Leave, MendDue, Redirect, Task
-from gossamer.protocols.spidercast.roots import PATIENCE
-from gossamer.protocols.systems import SYSTEMS, make_machine, read_parameters
+from gossamer.protocols.contract.facts import PeerMisbehaved
 from gossamer.simulator.views import InterestOracle
+from gossamer.systems import SYSTEMS, make_machine, read_parameters
+from gossamer.systems.spidercast.messages import (
+    Claims,
+    Connect,
+    ConnectOk,
+    Heartbeat,
+    Leave,
+    MendDue,
+    Redirect,
+    Task,
+)
+from gossamer.systems.spidercast.roots import PATIENCE
 
 ME, LOW, HIGH = 50, 3, 90
 LOOK_US = 15_000_000

@@ -4,19 +4,25 @@ import msgspec
 import pytest
 
 from gossamer.model.values.ids import Role, identity
-from gossamer.protocols.interest_exchange import PART_TOPICS, TOPICS_MAX, InterestAsk, InterestPart
-from gossamer.protocols.interface import (
+from gossamer.protocols.contract.actions import Observe, Send
+from gossamer.protocols.contract.events import (
     MessageReceived,
-    Observe,
     PeerDown,
-    PeerMisbehaved,
-    Send,
     Started,
     Subscribe,
     TimerFired,
     Unsubscribe,
 )
-from gossamer.protocols.spidercast.messages import (
+from gossamer.protocols.contract.facts import PeerMisbehaved
+from gossamer.protocols.membership.interest_exchange import (
+    PART_TOPICS,
+    TOPICS_MAX,
+    InterestAsk,
+    InterestPart,
+)
+from gossamer.simulator.views import InterestOracle
+from gossamer.systems import SYSTEMS, make_machine, read_parameters
+from gossamer.systems.spidercast.messages import (
     Claims,
     Connect,
     ConnectOk,
@@ -27,8 +33,6 @@ from gossamer.protocols.spidercast.messages import (
     MendDue,
     Task,
 )
-from gossamer.protocols.systems import SYSTEMS, make_machine, read_parameters
-from gossamer.simulator.views import InterestOracle
 
 ME, ONE, TWO = 50, 3, 90
 

@@ -8,24 +8,26 @@ from hypothesis import strategies as st
 
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.values.ids import Role
-from gossamer.protocols.interface import (
+from gossamer.protocols.contract.actions import (
     Connect,
     Disconnect,
-    MessageReceived,
-    NeighbourDown,
-    NeighbourUp,
     Observe,
-    Peer,
-    PeerDown,
-    PeerMisbehaved,
     Send,
+)
+from gossamer.protocols.contract.events import (
+    MessageReceived,
+    PeerDown,
     Started,
     Stopping,
     Subscribe,
     TimerFired,
     Unsubscribe,
 )
-from gossamer.protocols.stan.messages import (
+from gossamer.protocols.contract.facts import NeighbourDown, NeighbourUp, PeerMisbehaved
+from gossamer.protocols.contract.messages import Peer
+from gossamer.simulator.population import CycleChanges
+from gossamer.systems import SYSTEMS, make_machine
+from gossamer.systems.stan.messages import (
     VIEW_MAX,
     Collect,
     Collected,
@@ -39,10 +41,8 @@ from gossamer.protocols.stan.messages import (
     prove,
     topic_key,
 )
-from gossamer.protocols.stan.view import TopicView, weight_key
-from gossamer.protocols.systems import SYSTEMS, make_machine
-from gossamer.simulator.population import CycleChanges
-from gossamer.simulator.stan import StanPopulation
+from gossamer.systems.stan.population import StanPopulation
+from gossamer.systems.stan.view import TopicView, weight_key
 
 ME, TOPIC, OTHER = 7, 50, 51
 PERIOD = StanParameters().period_us

@@ -1,9 +1,25 @@
 """Probes: who recognises them, and what they do not show."""
 
 from gossamer.model.values.ids import Role
-from gossamer.protocols.interface import MessageReceived, Peer, Send, Started, Subscribe, TimerFired, Unsubscribe
-from gossamer.protocols.stan.messages import Enter, Probe, ProbeDue, ProbeReply, StanParameters, prove, topic_key
-from gossamer.protocols.systems import SYSTEMS, make_machine
+from gossamer.protocols.contract.actions import Send
+from gossamer.protocols.contract.events import (
+    MessageReceived,
+    Started,
+    Subscribe,
+    TimerFired,
+    Unsubscribe,
+)
+from gossamer.protocols.contract.messages import Peer
+from gossamer.systems import SYSTEMS, make_machine
+from gossamer.systems.stan.messages import (
+    Enter,
+    Probe,
+    ProbeDue,
+    ProbeReply,
+    StanParameters,
+    prove,
+    topic_key,
+)
 
 PARAMETERS = StanParameters(membership="cyclon", probes=3)
 PEERS = tuple(Peer(node, bytes([node])) for node in range(10, 20))

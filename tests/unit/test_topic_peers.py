@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from studies import stan_fit
 
-from gossamer.kernels.stan import is_strong
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import TopicViews
 from gossamer.simulator.measure import interest_shape
-from gossamer.simulator.topic_peers import first_contact, first_view
 from gossamer.simulator.view_measures import directed_shape, measure_views, view_degree_columns, view_facts
+from gossamer.systems.stan.first_views import first_contact, first_view
+from gossamer.systems.stan.kernel import is_strong
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 7, 40, 300])

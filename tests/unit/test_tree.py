@@ -5,26 +5,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.live import wire
+from gossamer.live.transport import wire
 from gossamer.model.values.ids import Role
-from gossamer.protocols import missing
-from gossamer.protocols import tree as trees
-from gossamer.protocols.branch import FORMED_AFTER_US
-from gossamer.protocols.held import ASKED_FOR
-from gossamer.protocols.interface import (
-    Data,
+from gossamer.protocols.contract.actions import Observe, Send, SetTimer
+from gossamer.protocols.contract.events import (
     MessageReceived,
-    NeighbourDown,
-    Observe,
-    PeerMisbehaved,
     Publish,
-    Send,
-    SetTimer,
     Subscribe,
     TimerFired,
     Unsubscribe,
 )
-from gossamer.protocols.tree import (
+from gossamer.protocols.contract.facts import NeighbourDown, PeerMisbehaved
+from gossamer.protocols.contract.messages import Data
+from gossamer.protocols.delivery import missing
+from gossamer.protocols.delivery.held import ASKED_FOR
+from gossamer.protocols.dissemination import tree as trees
+from gossamer.protocols.dissemination.branch import FORMED_AFTER_US
+from gossamer.protocols.dissemination.tree import (
     ANNOUNCE_EVERY_US,
     MISSING_AFTER_US,
     Announce,

@@ -5,11 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.model.values.draw import ITEM_FACTOR, MASK, finish
-from gossamer.protocols.interest_exchange import InterestExchange
-from gossamer.protocols.interest_table import InterestTable
-from gossamer.protocols.interface import Digest, Heard, Peer
-from gossamer.protocols.spidercast.messages import SpiderCastParameters
+from gossamer.protocols.contract.facts import Heard
+from gossamer.protocols.contract.messages import Digest, Peer
+from gossamer.protocols.membership.interest_exchange import InterestExchange
+from gossamer.protocols.membership.interest_table import InterestTable
 from gossamer.simulator.views import InterestOracle, view_size, view_slots
+from gossamer.systems.spidercast.messages import SpiderCastParameters
 
 NODES, TOPICS = 70, 9
 interests = st.dictionaries(

@@ -35,7 +35,7 @@ def init(
 
     Example: gossamer keys init authority
     """
-    from gossamer.live.keys import make_authority
+    from gossamer.live.security.keys import make_authority
 
     make_authority(folder, days, force)
     _show(folder, f"made {folder}", json)
@@ -54,7 +54,7 @@ def issue(
 
     Example: gossamer keys issue feed-1 --authority authority --out keys/feed-1
     """
-    from gossamer.live.keys import issue as issue_keys
+    from gossamer.live.security.keys import issue as issue_keys
 
     issue_keys(authority, name, out, days, force)
     _show(out, f"made {out}", json)
@@ -72,7 +72,7 @@ def show(folder: Folder, json: Json = False) -> None:
 def _show(folder: Path, title: str, json: bool) -> None:
     from dataclasses import asdict
 
-    from gossamer.live.keys import show as read
+    from gossamer.live.security.keys import show as read
 
     facts = asdict(read(folder))
     if json:

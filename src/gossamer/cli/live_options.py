@@ -10,7 +10,7 @@ from gossamer.cli.options import read_settings
 from gossamer.model.values.errors import InputError
 
 if TYPE_CHECKING:
-    from gossamer.live.settings import NodeSettings
+    from gossamer.live.operations.settings import NodeSettings
 
 Listen = Annotated[
     str | None, typer.Option(metavar="HOST:PORT", help="Where to listen; by default any free port of 127.0.0.1.")
@@ -59,7 +59,7 @@ def settings_of(
     **flags: Any,
 ) -> "NodeSettings":
     """The settings file, where there is one, and over it the flags that were given."""
-    from gossamer.live.settings import node_settings, read_settings_file
+    from gossamer.live.operations.settings import node_settings, read_settings_file
 
     content: dict[str, Any] = {} if config is None else read_settings_file(config)
     where = "the command" if config is None else str(config)

@@ -33,9 +33,9 @@ from gossamer.cli.options import Json, Settings
 from gossamer.model.values.errors import GossamerError, InputError
 
 if TYPE_CHECKING:
-    from gossamer.live.messages import Message
-    from gossamer.live.settings import NodeSettings
-    from gossamer.live.subscription import Subscription
+    from gossamer.live.api.messages import Message
+    from gossamer.live.api.subscription import Subscription
+    from gossamer.live.operations.settings import NodeSettings
 
 # Chosen: messages that are written in one go where many wait.
 BATCH_MESSAGES = 1_000
@@ -199,7 +199,7 @@ def sub(
 @contextmanager
 def _warnings() -> Iterator[None]:
     """What goes wrong on the network is said on standard error; what goes well is not."""
-    from gossamer.live.logs import log_to
+    from gossamer.live.operations.logs import log_to
 
     logger = logging.getLogger("gossamer.live")
     handler = log_to(sys.stderr, "text", logging.WARNING)
@@ -282,8 +282,8 @@ async def _lines(payload: str | None, count: int | None) -> AsyncIterator[bytes]
 async def _follow(
     settings: "NodeSettings", topics: Sequence[str], last: int, last_seconds: float, count: int | None, json: bool
 ) -> None:
-    from gossamer.live.logs import complain_while_alone
-    from gossamer.live.signals import asked_to_stop, first_of
+    from gossamer.live.operations.logs import complain_while_alone
+    from gossamer.live.operations.signals import asked_to_stop, first_of
 
     def line(message: "Message") -> bytes:
         payload: bytes = message.payload

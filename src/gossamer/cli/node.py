@@ -29,8 +29,8 @@ from gossamer.cli.live_options import (
 from gossamer.cli.options import Settings
 
 if TYPE_CHECKING:
-    from gossamer.live.settings import NodeSettings
-    from gossamer.live.subscription import Subscription
+    from gossamer.live.api.subscription import Subscription
+    from gossamer.live.operations.settings import NodeSettings
 
 log = logging.getLogger("gossamer.live")
 
@@ -82,7 +82,7 @@ def node(
 
     Example: gossamer node --listen 127.0.0.1:7400 --follow prices/eur --metrics 127.0.0.1:9400
     """
-    from gossamer.live.logs import log_to
+    from gossamer.live.operations.logs import log_to
 
     found = settings_of(
         config,
@@ -115,10 +115,10 @@ def node(
 
 async def _run(settings: "NodeSettings", prints: bool) -> None:
     from gossamer.cli.messages import Printer, as_json
-    from gossamer.live.addresses import split_address
-    from gossamer.live.http import serve_status
-    from gossamer.live.logs import complain_while_alone
-    from gossamer.live.signals import asked_to_stop, first_of
+    from gossamer.live.operations.http import serve_status
+    from gossamer.live.operations.logs import complain_while_alone
+    from gossamer.live.operations.signals import asked_to_stop, first_of
+    from gossamer.live.transport.addresses import split_address
 
     with asked_to_stop() as asked:
         node = settings.node()

@@ -29,7 +29,7 @@ def replay(
 
     Example: gossamer replay out/sim/record.bin
     """
-    from gossamer.live.audit import Audit
+    from gossamer.live.operations.audit import Audit
 
     for path in records:
         if not path.is_file():
@@ -66,8 +66,8 @@ def _told(steps: Iterable[Any], source: BinaryIO, say: Callable[[int], None]) ->
 
 
 def _replay_one(path: Path, audit: Any, say: Callable[[int], None]) -> dict[str, Any]:
-    from gossamer.protocols import record as records
-    from gossamer.protocols.systems import find_system, make_machine, read_parameters
+    from gossamer.protocols.contract import record as records
+    from gossamer.systems import find_system, make_machine, read_parameters
 
     with path.open("rb") as source:
         header, steps = records.read_record(source)

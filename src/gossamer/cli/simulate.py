@@ -13,7 +13,12 @@ from gossamer.cli.options import Bounds, Force, Json, Out, Seed, Settings, Workl
 from gossamer.cli.results import show_metrics, write_result
 from gossamer.model.values.errors import InputError
 from gossamer.model.values.time import SECOND_US, duration_us
-from gossamer.protocols.systems import check_dissemination, check_recovery, find_system, read_parameters
+from gossamer.systems import (
+    check_dissemination,
+    check_recovery,
+    find_system,
+    read_parameters,
+)
 
 RECORD = "record.bin"
 RATE_MAX = 1_000_000

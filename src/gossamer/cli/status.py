@@ -11,7 +11,7 @@ from gossamer.cli.options import Json
 from gossamer.model.values.errors import GossamerError, InputError, PeerError
 
 if TYPE_CHECKING:
-    from gossamer.live.status import NodeStatus
+    from gossamer.live.operations.status import NodeStatus
 
 # Chosen: asked at the same time.
 AT_ONCE = 32
@@ -33,7 +33,7 @@ def status(
 
     Example: gossamer status 127.0.0.1:9400
     """
-    from gossamer.live.addresses import split_address
+    from gossamer.live.transport.addresses import split_address
 
     asked = list(addresses or [])
     if folder is not None:
@@ -57,7 +57,7 @@ def status(
 
 
 async def _ask(addresses: list[str], timeout: float) -> "list[NodeStatus | PeerError]":
-    from gossamer.live.http import fetch_status
+    from gossamer.live.operations.http import fetch_status
 
     turns = asyncio.Semaphore(AT_ONCE)
 

@@ -7,7 +7,12 @@ import typer
 
 from gossamer.cli.console import print_json, print_table
 from gossamer.cli.options import Json
-from gossamer.protocols.systems import DISSEMINATIONS, RECOVERY, SYSTEMS, System
+from gossamer.systems import (
+    DISSEMINATIONS,
+    RECOVERY,
+    SYSTEMS,
+    System,
+)
 
 
 def systems(json: Json = False) -> None:

@@ -68,7 +68,7 @@ def _find_law(text: str, nodes: int | None) -> "tuple[DegreeLaw, int]":
 
 
 def _simulated(text: str, nodes: int, subscribers: float, gossip: float, seed: int) -> dict[str, Any]:
-    from gossamer.simulator.gossip_check import check_gossip
+    from gossamer.systems.gossip.check import check_gossip
 
     with progress_bar() as progress:
         return check_gossip(_network(text, nodes), nodes, subscribers, gossip, seed, progress)
@@ -337,7 +337,7 @@ def load_for(
     assumptions = ASSUMPTIONS.replace("; buffers never fill", "") + more
     beside = None
     if check:
-        from gossamer.simulator.gossip_check import LOAD_NODES, check_load
+        from gossamer.systems.gossip.check import LOAD_NODES, check_load
 
         if degree.startswith(OVERLAY):
             raise InputError("--check draws networks by a law, and an overlay is none; leave --check out")
@@ -395,7 +395,7 @@ def topics(
     if check:
         if loss:
             raise InputError("--check simulates without loss; leave --loss out")
-        from gossamer.simulator.gossip_check import check_topics
+        from gossamer.systems.gossip.check import check_topics
 
         with progress_bar() as progress:
             beside = check_topics(links, found.interest, gossip, seed, progress)

@@ -85,7 +85,7 @@ def up(
         raise InputError(f"{out} exists; give another folder")
     if system == "planned":
         raise InputError("a plan names its nodes: start them one by one with `gossamer node --system planned`")
-    from gossamer.live.stacks import find_stack
+    from gossamer.live.api.stacks import find_stack
 
     find_stack(system or "spidercast", read_settings(settings), dissemination)
     with ExitStack() as open_things:

@@ -1,4 +1,4 @@
-"""Cyclon for a whole population: the same views as `protocols/cyclon.py`, entry by entry, in lockstep.
+"""Cyclon for a whole population: the same views as `protocols/membership/cyclon.py`, entry by entry, in lockstep.
 
 State of n nodes with views of v entries, 5v + 11 bytes a node:
 

@@ -1,4 +1,4 @@
-"""A flood on a topic overlay that stands still, counted without sending: what `protocols/flood.py` does there.
+"""A flood on a topic overlay that stands still, counted without sending: what `protocols/dissemination/flood.py` does there.
 
 With one latency for every link, a flood reaches a node over a shortest path, and every node reached sends to all
 its neighbours in the topic but the one it heard from first. Cost: the links of the topic overlay.

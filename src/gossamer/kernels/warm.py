@@ -5,16 +5,30 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from gossamer.kernels import cyclon, draw, flood, gossip, graphs, measures, sampling, stan
+from gossamer.kernels import (
+    cyclon,
+    draw,
+    flood,
+    graphs,
+    measures,
+    sampling,
+)
 from gossamer.kernels.jit import COMPILED
 from gossamer.kernels.planning import attach, bounds, cover, graph, greedy, shorten, trim
 from gossamer.kernels.planning import state as plan_state
-from gossamer.kernels.spidercast import cycle as spidercast
-from gossamer.kernels.spidercast import mend
-from gossamer.kernels.spidercast.selection import fill_masks
-from gossamer.kernels.spidercast.state import COUNTERS, RootState, TaskState, World
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay
+from gossamer.systems.gossip import kernel as gossip
+from gossamer.systems.spidercast.kernel import cycle as spidercast
+from gossamer.systems.spidercast.kernel import mend
+from gossamer.systems.spidercast.kernel.selection import fill_masks
+from gossamer.systems.spidercast.kernel.state import (
+    COUNTERS,
+    RootState,
+    TaskState,
+    World,
+)
+from gossamer.systems.stan import kernel as stan
 
 U64 = np.uint64
 Ids = NDArray[np.int32]

@@ -11,23 +11,23 @@ import msgspec
 
 from gossamer.model.values.errors import CheckFailed
 from gossamer.model.values.ids import Role
-from gossamer.protocols.interface import (
+from gossamer.protocols.contract.actions import (
     Action,
-    Burst,
-    Data,
     Deliver,
-    Event,
-    MessageReceived,
-    NeighbourDown,
-    NeighbourUp,
     Observe,
     Send,
+)
+from gossamer.protocols.contract.events import (
+    Event,
+    MessageReceived,
     Subscribe,
     Unsubscribe,
 )
-from gossamer.protocols.recovery.messages import Answer, Past
-from gossamer.protocols.systems import DISSEMINATIONS
+from gossamer.protocols.contract.facts import NeighbourDown, NeighbourUp
+from gossamer.protocols.contract.messages import Burst, Data
+from gossamer.protocols.delivery.recovery.messages import Answer, Past
 from gossamer.simulator.engine import Watcher
+from gossamer.systems import DISSEMINATIONS
 
 
 class DeliveryChecker:

@@ -13,21 +13,23 @@ from numpy.typing import NDArray
 
 from gossamer.model.values.draw import ITEM_FACTOR, MASK, Purpose, draw_base, finish
 from gossamer.model.values.errors import MachineMisuse
-from gossamer.protocols.interface import (
+from gossamer.protocols.contract.actions import (
     Action,
     Connect,
     Disconnect,
+    Send,
+    SetTimer,
+)
+from gossamer.protocols.contract.events import (
     Event,
-    Machine,
     MessageReceived,
     PeerDown,
     PeerUp,
-    Send,
-    SetTimer,
     Started,
     Stopping,
     TimerFired,
 )
+from gossamer.protocols.contract.parts import Machine
 from gossamer.simulator.network import Network
 from gossamer.simulator.wheel import TimeWheel
 

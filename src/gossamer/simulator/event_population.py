@@ -9,15 +9,17 @@ import numpy as np
 
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay
-from gossamer.protocols.interface import InterestView, Machine, Peer, Started, Subscribe
-from gossamer.protocols.systems import make_machine
+from gossamer.protocols.contract.events import Started, Subscribe
+from gossamer.protocols.contract.messages import Peer
+from gossamer.protocols.contract.parts import InterestView, Machine
 from gossamer.simulator.engine import EventEngine, Watcher
 from gossamer.simulator.measure import silent
 from gossamer.simulator.network import Network
 from gossamer.simulator.population import newcomer, together_among
 from gossamer.simulator.systems import SimulatedSystem
-from gossamer.simulator.topic_peers import TopicPeers
 from gossamer.simulator.views import InterestOracle
+from gossamer.systems import make_machine
+from gossamer.systems.stan.first_views import TopicPeers
 
 
 class EventPopulation:

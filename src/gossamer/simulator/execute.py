@@ -18,14 +18,12 @@ from gossamer.model.values.draw import Purpose, draw, unit
 from gossamer.model.values.errors import InputError
 from gossamer.model.values.run import FRIENDS, QUIET_CYCLES, GridLaw, Run
 from gossamer.model.values.time import SECOND_US, duration_us
-from gossamer.protocols.interface import Peer
-from gossamer.protocols.record import Header
-from gossamer.protocols.systems import check_dissemination, check_recovery, read_parameters
+from gossamer.protocols.contract.messages import Peer
+from gossamer.protocols.contract.record import Header
 from gossamer.simulator.checkers import all_checkers
 from gossamer.simulator.churn_study import churn_by_cycles
 from gossamer.simulator.engine import Watcher
 from gossamer.simulator.event_population import EventPopulation
-from gossamer.simulator.gossip import gossip_events
 from gossamer.simulator.links import LinkBook, ViewBook
 from gossamer.simulator.measure import (
     Progress,
@@ -43,6 +41,8 @@ from gossamer.simulator.publications import Publications
 from gossamer.simulator.recorder import ControlCounter, DeliveryLog, Recorder
 from gossamer.simulator.systems import SimulatedSystem, find_simulated
 from gossamer.simulator.view_measures import directed_shape, measure_views, view_degree_columns, view_facts
+from gossamer.systems import check_dissemination, check_recovery, read_parameters
+from gossamer.systems.gossip.population import gossip_events
 from gossamer.workloads.interests import make_grid_interests, make_interests
 from gossamer.workloads.social import read_friends
 

@@ -6,8 +6,10 @@ import numpy as np
 
 from gossamer.model.arrays.overlay import Overlay, TopicViews
 from gossamer.model.values.draw import finish
-from gossamer.protocols.interface import Action, Event, NeighbourDown, NeighbourUp, Observe, Started
-from gossamer.protocols.stan.messages import TopicViewChanged
+from gossamer.protocols.contract.actions import Action, Observe
+from gossamer.protocols.contract.events import Event, Started
+from gossamer.protocols.contract.facts import NeighbourDown, NeighbourUp
+from gossamer.systems.stan.messages import TopicViewChanged
 
 
 class LinkBook:

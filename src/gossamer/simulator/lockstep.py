@@ -12,23 +12,23 @@ import numpy as np
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.values.draw import Purpose, draw
 from gossamer.model.values.ids import Role
-from gossamer.protocols.interface import (
+from gossamer.protocols.contract.actions import Send
+from gossamer.protocols.contract.events import (
     Event,
-    Machine,
     MessageReceived,
     PeerDown,
-    Send,
     Started,
     Stopping,
     Subscribe,
     TimerFired,
     Unsubscribe,
 )
-from gossamer.protocols.systems import System, make_machine
+from gossamer.protocols.contract.parts import Machine
 from gossamer.simulator.links import LinkBook
 from gossamer.simulator.population import CycleChanges, newcomer, together
-from gossamer.simulator.topic_peers import TopicPeers
 from gossamer.simulator.views import InterestOracle
+from gossamer.systems import System, make_machine
+from gossamer.systems.stan.first_views import TopicPeers
 
 
 class Lockstep:

@@ -75,7 +75,7 @@ def code_hash(*more: str) -> str:
     """The source of every room that a result depends on, and of others."""
     root = Path(str(gossamer.__file__)).parent
     digest = hashlib.sha256()
-    for room in ("kernels", "model", "planners", "protocols", "simulator", "workloads", *more):
+    for room in ("kernels", "model", "planners", "protocols", "simulator", "systems", "workloads", *more):
         for path in sorted((root / room).rglob("*.py")):
             digest.update(path.read_bytes())
     return digest.hexdigest()

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from gossamer.kernels.cyclon import draw_contacts
 from gossamer.model.arrays.churn import ABSENT, CRASH, JOIN, Churn
 from gossamer.model.values.draw import Purpose, below, draw
-from gossamer.protocols.interface import Peer, Started
+from gossamer.protocols.contract.events import Started
+from gossamer.protocols.contract.messages import Peer
 
 
 def together(seed: int, node: int, node_count: int, contact_count: int) -> Started:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.values.draw import Purpose, below, draw, unit
 from gossamer.model.values.ids import Role
-from gossamer.protocols.interface import Publish
+from gossamer.protocols.contract.events import Publish
 from gossamer.simulator.event_population import EventPopulation
 
 # Chosen: publishing begins when half of the time has passed, so that the overlay has settled, and ends a little

@@ -7,22 +7,22 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from gossamer.protocols.gossip import BufferFull
-from gossamer.protocols.interface import (
+from gossamer.protocols.contract.actions import (
     Action,
-    Burst,
-    Data,
     Deliver,
-    Event,
-    Lost,
-    MessageReceived,
     Observe,
-    Peer,
-    Publish,
-    PublishBurst,
     Send,
 )
-from gossamer.protocols.record import Header, encode_header, encode_step
+from gossamer.protocols.contract.events import (
+    Event,
+    MessageReceived,
+    Publish,
+    PublishBurst,
+)
+from gossamer.protocols.contract.facts import Lost
+from gossamer.protocols.contract.messages import Burst, Data, Peer
+from gossamer.protocols.contract.record import Header, encode_header, encode_step
+from gossamer.systems.gossip.machine import BufferFull
 
 
 class Recorder:

@@ -12,20 +12,27 @@ from gossamer.model.arrays.overlay import Overlay
 from gossamer.model.values.errors import InputError
 from gossamer.planners.greedy import GM, MINMAXODA, Progress, lowoda, plan
 from gossamer.planners.per_topic import mesh_per_topic, ring_per_topic
-from gossamer.planners.unstructured import unstructured
-from gossamer.protocols.cyclon import CyclonParameters
-from gossamer.protocols.spidercast.messages import (
+from gossamer.protocols.membership.cyclon import CyclonParameters
+from gossamer.simulator.cycle import Population
+from gossamer.systems import (
+    SYSTEMS,
+    System,
+    check_dissemination,
+    find_system,
+    read_parameters,
+)
+from gossamer.systems.cyclon.population import CyclonPopulation
+from gossamer.systems.gossip.wiring import unstructured
+from gossamer.systems.spidercast.messages import (
     RandomParameters,
     SimilarityParameters,
     SpiderCastParameters,
     Timing,
 )
-from gossamer.protocols.spidercast.task import Rule
-from gossamer.protocols.stan.messages import StanParameters
-from gossamer.protocols.systems import SYSTEMS, System, check_dissemination, find_system, read_parameters
-from gossamer.simulator.cycle import CyclonPopulation, Population
-from gossamer.simulator.spidercast import SpiderCastNumbers, SpiderCastPopulation
-from gossamer.simulator.stan import StanPopulation
+from gossamer.systems.spidercast.population import SpiderCastNumbers, SpiderCastPopulation
+from gossamer.systems.spidercast.task import Rule
+from gossamer.systems.stan.messages import StanParameters
+from gossamer.systems.stan.population import StanPopulation
 
 
 @dataclass(frozen=True)

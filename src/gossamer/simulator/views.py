@@ -22,7 +22,7 @@ from gossamer.model.values.draw import (
     finish,
 )
 from gossamer.model.values.errors import InputError
-from gossamer.protocols.interface import Peer
+from gossamer.protocols.contract.messages import Peer
 
 # Below this many candidates plain Python is faster than numpy.
 FEW = 24

@@ -2,9 +2,12 @@
 
 from difflib import get_close_matches
 
-from gossamer.analysis.exhibits import gossip, planners, spidercast, stan
 from gossamer.analysis.exhibits.harness import Exhibit
 from gossamer.model.values.errors import InputError
+from gossamer.systems.gossip import exhibits as gossip
+from gossamer.systems.planned import exhibits as planners
+from gossamer.systems.spidercast import exhibits as spidercast
+from gossamer.systems.stan import exhibits as stan
 
 CATALOGUE: dict[str, Exhibit] = {
     exhibit.name: exhibit for exhibit in (*spidercast.EXHIBITS, *stan.EXHIBITS, *gossip.EXHIBITS, *planners.EXHIBITS)

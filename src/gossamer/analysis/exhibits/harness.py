@@ -135,7 +135,7 @@ def published_source(name: str) -> str:
 
 @cache
 def _published(paper: str) -> dict[str, Any]:
-    path = Path(__file__).parent / paper / "published.toml"
+    path = Path(__file__).parents[2] / "systems" / {"planners": "planned"}.get(paper, paper) / "published.toml"
     return tomllib.loads(path.read_text(encoding="utf-8"))
 
 

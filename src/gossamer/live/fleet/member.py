@@ -23,10 +23,10 @@ from typing import Any, BinaryIO
 import msgspec
 from msgspec import Struct
 
-from gossamer.live.http import serve_status
-from gossamer.live.logs import log_to
-from gossamer.live.node import Node
-from gossamer.live.subscription import Subscription
+from gossamer.live.api.node import Node
+from gossamer.live.api.subscription import Subscription
+from gossamer.live.operations.http import serve_status
+from gossamer.live.operations.logs import log_to
 from gossamer.model.values.draw import Purpose, draw, unit
 
 # Chosen: how often a batch of messages is published, and the log written.

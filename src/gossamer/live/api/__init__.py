@@ -1,0 +1,1 @@
+"""What an application uses: the node, its subscriptions and publishers."""

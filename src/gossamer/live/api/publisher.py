@@ -1,0 +1,30 @@
+"""A publisher's end of a topic."""
+
+from typing import TYPE_CHECKING, Any, Self
+
+from gossamer.live.api.messages import Codec, Receipt
+
+if TYPE_CHECKING:
+    from gossamer.live.api.node import Node
+
+
+class Publisher:
+    """What `node.publisher` gives: while it is entered, the topic is part of the node's interest."""
+
+    def __init__(self, node: "Node", topic: str, codec: str | Codec) -> None:
+        self._node = node
+        self._topic = topic
+        self._codec = codec
+
+    async def __aenter__(self) -> Self:
+        """Join the topic's overlay without following it."""
+        self._node.open_publisher(self._topic)
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        """Leave it."""
+        self._node.close_publisher(self._topic)
+
+    async def publish(self, payload: Any, **options: Any) -> Receipt:
+        """See `Node.publish`."""
+        return await self._node.publish(self._topic, payload, codec=self._codec, **options)

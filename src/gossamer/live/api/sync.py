@@ -1,0 +1,224 @@
+"""A node for scripts and notebooks: the same as `Node`, without asyncio.
+
+with gossamer.SyncNode(seeds=["127.0.0.1:7400"]) as node:
+    with node.subscribe("prices/eur") as messages:
+        node.publish("prices/eur", b"1.07")
+        for message in messages: ...
+
+The node runs on a loop of its own in a thread of its own, so that a loop that runs elsewhere, as in a notebook, does not matter.
+"""
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from concurrent.futures import CancelledError
+from typing import Any, Self, TypeVar
+
+from gossamer.live.api.messages import Gap, Message, Receipt
+from gossamer.live.api.node import Node
+from gossamer.live.api.subscription import Subscription
+from gossamer.live.operations.status import NodeStatus
+from gossamer.model.values.errors import InputError
+
+# Chosen: messages that have left the loop's thread and wait for the reader's; behind these the subscription's own queue fills.
+HANDOVER_MESSAGES = 256
+
+Answer = TypeVar("Answer")
+
+
+class SyncSubscription:
+    """What `SyncNode.subscribe` gives: enter it, then iterate over it, or `get` one message at a time."""
+
+    def __init__(self, node: "SyncNode", subscription: Subscription) -> None:
+        self.topic = subscription.topic
+        self._node = node
+        self._subscription = subscription
+        self._messages: deque[Message] = deque()
+        self._changed = threading.Condition()
+        self._is_over = False
+        # Set on the loop's thread where the reader has made room.
+        self._room = asyncio.Event()
+        self._pump: asyncio.Task[None] | None = None
+
+    def __enter__(self) -> Self:
+        """Follow the topic from now on."""
+        self._node.run(self._open())
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        """Follow it no longer."""
+        self.close()
+
+    def close(self) -> None:
+        """Follow the topic no longer; who iterates is done. Any thread may call it, more than once."""
+        self._node.call(self._subscription.close)
+
+    def __iter__(self) -> Iterator[Message]:
+        """Iterate over what comes; ends when the subscription or the node does."""
+        return self
+
+    def __next__(self) -> Message:
+        """The next message."""
+        message = self._take(None)
+        if message is None:
+            raise StopIteration
+        return message
+
+    def get(self, timeout: float | None = None) -> Message:
+        """The next message; TimeoutError if none comes in time, InputError once the subscription has ended."""
+        message = self._take(timeout)
+        if message is None:
+            raise InputError(f"the subscription to {self.topic!r} has ended")
+        return message
+
+    @property
+    def dropped(self) -> int:
+        """Messages that this reader was too slow for."""
+        return self._subscription.dropped
+
+    @property
+    def gaps(self) -> list[Gap]:
+        """Gaps that could not be filled."""
+        return list(self._subscription.gaps)
+
+    def _take(self, timeout: float | None) -> Message | None:
+        with self._changed:
+            if not self._changed.wait_for(lambda: self._messages or self._is_over, timeout):
+                raise TimeoutError(f"no message on {self.topic!r} within {timeout:g} s")
+            if not self._messages:
+                return None
+            message = self._messages.popleft()
+            has_room = len(self._messages) == HANDOVER_MESSAGES // 2
+        if has_room:
+            self._node.call(self._room.set)
+        return message
+
+    # On the loop's thread.
+
+    async def _open(self) -> None:
+        await self._subscription.__aenter__()
+        self._pump = asyncio.ensure_future(self._hand_over())
+
+    async def _hand_over(self) -> None:
+        try:
+            async for message in self._subscription:
+                with self._changed:
+                    self._messages.append(message)
+                    self._changed.notify()
+                    is_full = len(self._messages) >= HANDOVER_MESSAGES
+                    if is_full:
+                        self._room.clear()
+                if is_full:
+                    await self._room.wait()
+        finally:
+            with self._changed:
+                self._is_over = True
+                self._changed.notify_all()
+
+
+class SyncNode:
+    """A live node; the arguments are those of `Node`. Enter it to start it; leave it to stop it."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        self._node = Node(*arguments, **options)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._closing = threading.Lock()
+
+    def __enter__(self) -> Self:
+        """Start."""
+        if self._thread is not None:
+            raise InputError("this node has been started already; make a new one")
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._live, name=f"gossamer {self._node.hex_id}", daemon=True)
+        self._thread.start()
+        try:
+            self.run(self._node.start())
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        """Stop."""
+        self.close()
+
+    def close(self) -> None:
+        """Leave in good order: neighbours are told, readers end. Any thread may call it, more than once."""
+        with self._closing:
+            loop, thread = self._loop, self._thread
+            if loop is None or thread is None or not thread.is_alive():
+                return
+            if threading.current_thread() is thread:
+                raise InputError("a node cannot be closed by its own validator or codec; close it from another thread")
+            try:
+                asyncio.run_coroutine_threadsafe(self._node.stop(), loop).result()
+            finally:
+                loop.call_soon_threadsafe(loop.stop)
+                thread.join()
+
+    def subscribe(self, topic: str, **options: Any) -> SyncSubscription:
+        """Follow a topic: enter the answer, then iterate over it. The options are those of `Node.subscribe`."""
+        return SyncSubscription(self, self._node.subscribe(topic, **options))
+
+    def publish(self, topic: str | Sequence[str], payload: Any, **options: Any) -> Receipt:
+        """See `Node.publish`."""
+        return self.run(self._node.publish(topic, payload, **options))
+
+    def ready(self, topic: str, peers: int = 1, timeout: float = 10.0) -> None:
+        """See `Node.ready`."""
+        self.run(self._node.ready(topic, peers, timeout))
+
+    def status(self) -> NodeStatus:
+        """See `Node.status`."""
+        return self.run(_answer(self._node.status))
+
+    @property
+    def address(self) -> str:
+        """HOST:PORT, which others can use as a seed."""
+        return self._node.address
+
+    @property
+    def hex_id(self) -> str:
+        """This node's id as messages show it."""
+        return self._node.hex_id
+
+    def run(self, work: Coroutine[Any, Any, Answer]) -> Answer:
+        """Run a coroutine on the node's loop and wait for its answer."""
+        loop, thread = self._loop, self._thread
+        if loop is None or thread is None or not thread.is_alive():
+            work.close()
+            raise InputError("the node does not run: with gossamer.SyncNode(...) as node")
+        future = asyncio.run_coroutine_threadsafe(work, loop)
+        try:
+            return future.result()
+        except CancelledError:
+            raise InputError("the node was closed meanwhile") from None
+        except BaseException:
+            # Ctrl-C, above all: what nobody waits for any more should not go on.
+            future.cancel()
+            raise
+
+    def call(self, function: Callable[[], object]) -> None:
+        """Call a function on the node's loop soon; nothing happens where the loop has ended."""
+        loop, thread = self._loop, self._thread
+        if loop is not None and thread is not None and thread.is_alive() and not loop.is_closed():
+            loop.call_soon_threadsafe(function)
+
+    def _live(self) -> None:
+        loop = self._loop
+        assert loop is not None
+        asyncio.set_event_loop(loop)
+        try:
+            loop.run_forever()
+            left = asyncio.all_tasks(loop)
+            for task in left:
+                task.cancel()
+            loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+        finally:
+            loop.close()
+
+
+async def _answer(function: Callable[[], Answer]) -> Answer:
+    return function()

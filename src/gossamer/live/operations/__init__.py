@@ -1,0 +1,1 @@
+"""What an operator uses: settings, status, logs, audit."""

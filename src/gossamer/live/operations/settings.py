@@ -1,0 +1,125 @@
+"""A node as a TOML file or flags describe it."""
+
+import tomllib
+from collections.abc import Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct, field
+
+from gossamer.live.api.limits import Limits
+from gossamer.live.api.node import Node
+from gossamer.live.transport.addresses import words_of
+from gossamer.model.values.errors import InputError
+
+# Values of these keys are paths: in a file they are taken from the file's own folder.
+_PATHS = ("keys", "identity_file", "rules", "record", "plan")
+
+
+class NodeSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """All that `gossamer node` can be told; the defaults are those of `Node`."""
+
+    listen: str = "127.0.0.1:0"
+    # The address that others are told, where it is not the one listened on.
+    advertise: str | None = None
+    seeds: tuple[str, ...] = ()
+    system: str = "spidercast"
+    settings: dict[str, Any] = field(default_factory=dict)
+    dissemination: str | None = None
+    dissemination_settings: dict[str, Any] = field(default_factory=dict)
+    # Topics to follow, and topics to be part of without following them.
+    follow: tuple[str, ...] = ()
+    publish: tuple[str, ...] = ()
+    keys: str | None = None
+    insecure: bool = False
+    signatures: str = "off"
+    rules: str | None = None
+    # For system="stan": the files that hold what those who hold a topic share, by topic.
+    secrets: dict[str, str] = field(default_factory=dict)
+    identity_file: str | None = None
+    record: str | None = None
+    # For system="planned": the peers.json of `gossamer plan`, this node's name in it, and where the named nodes are.
+    plan: str | None = None
+    name: str = ""
+    addresses: dict[str, str] | None = None
+    # Where to serve status and metrics; nowhere by default.
+    metrics: str | None = None
+    limits: Limits = field(default_factory=Limits)
+
+    def node(self) -> Node:
+        """A node, not started yet."""
+        return Node(
+            self.listen,
+            self.seeds,
+            system=self.system,
+            settings=self.settings,
+            dissemination=self.dissemination,
+            dissemination_settings=self.dissemination_settings,
+            advertise=self.advertise,
+            identity_file=self.identity_file,
+            keys=self.keys,
+            insecure=self.insecure,
+            signatures=self.signatures,
+            rules=self.rules,
+            limits=self.limits,
+            record=self.record,
+            plan=self.plan,
+            name=self.name,
+            addresses=self.addresses,
+            secrets={topic: _read_secret(topic, Path(path)) for topic, path in self.secrets.items()},
+        )
+
+
+def read_settings_file(path: Path) -> dict[str, Any]:
+    """The tables of a TOML file, with paths made absolute; `node_settings` checks the rest."""
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(f"there is no settings file at {path}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} is not TOML: {error}") from None
+    for name in _PATHS:
+        if isinstance(content.get(name), str):
+            content[name] = str(path.parent / content[name])
+    secrets = content.get("secrets")
+    if isinstance(secrets, dict):
+        content["secrets"] = {
+            topic: str(path.parent / file) if isinstance(file, str) else file for topic, file in secrets.items()
+        }
+    return content
+
+
+def _read_secret(topic: str, path: Path) -> bytes:
+    """A secret as its file has it, without the end of its line."""
+    try:
+        secret = path.read_bytes().rstrip(b"\r\n")
+    except OSError as error:
+        raise InputError(f"the secret of {topic!r} cannot be read from {path}: {words_of(error)}") from None
+    except ValueError as error:
+        raise InputError(f"the secret of {topic!r} cannot be read: {error}") from None
+    if not secret:
+        raise InputError(f"{path}, the secret of {topic!r}, is empty")
+    return secret
+
+
+def node_settings(content: Mapping[str, Any], where: str) -> NodeSettings:
+    """Checked settings; one sentence says what is wrong, and what was meant."""
+    _check_names(content, NodeSettings, where)
+    limits = content.get("limits")
+    if isinstance(limits, Mapping):
+        _check_names(limits, Limits, f"{where} [limits]")
+    try:
+        return msgspec.convert(dict(content), NodeSettings)
+    except msgspec.ValidationError as error:
+        raise InputError(f"{where}: {error}") from None
+
+
+def _check_names(content: Mapping[str, Any], kind: type[Struct], where: str) -> None:
+    known = [known.name for known in msgspec.structs.fields(kind)]
+    for name in content:
+        if name not in known:
+            close = get_close_matches(name, known, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(known)}"
+            raise InputError(f"{where} has no setting {name!r}; {hint}")

@@ -1,0 +1,1 @@
+"""Keys, TLS, signatures and access rules."""

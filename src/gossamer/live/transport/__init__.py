@@ -1,0 +1,1 @@
+"""How a machine's actions reach other nodes: the driver, sockets, frames."""

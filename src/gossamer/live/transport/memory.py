@@ -1,0 +1,66 @@
+"""A transport inside one process: for tests, and for trying a network without opening a port."""
+
+import asyncio
+from collections.abc import Sequence
+
+from gossamer.live.transport.driver import LiveDriver
+from gossamer.live.transport.wire import PREFIX_BYTES
+from gossamer.model.values.ids import NodeId
+
+
+class MemoryTransport:
+    """Frames hop through the event loop, so that no machine is ever entered twice at once."""
+
+    def __init__(self) -> None:
+        self.lost_count = 0
+        self._drivers: dict[bytes, LiveDriver] = {}
+        self._kept: dict[NodeId, dict[NodeId, LiveDriver]] = {}
+
+    def open(self, driver: LiveDriver) -> None:
+        """See `driver.Transport`."""
+        self._drivers[driver.address] = driver
+        self._kept[driver.node] = {}
+
+    def close(self, driver: LiveDriver) -> None:
+        """See `driver.Transport`."""
+        del self._drivers[driver.address]
+        for node in list(self._kept.pop(driver.node)):
+            self._break(driver.node, node)
+
+    def send(
+        self, sender: NodeId, node: NodeId, address: bytes, frames: Sequence[bytes], patient: bool = True
+    ) -> str | None:
+        """See `driver.Transport`. A frame to nobody is lost, as on a network."""
+        driver = self._drivers.get(address) if address else self._kept.get(sender, {}).get(node)
+        if driver is None:
+            self.lost_count += len(frames)
+            return "no link"
+        asyncio.get_running_loop().call_soon(driver.receive, sender, [frame[PREFIX_BYTES:] for frame in frames])
+        return None
+
+    def is_gathering(self, nodes: Sequence[NodeId]) -> bool:
+        """See `driver.Transport`. Nothing waits here."""
+        return False
+
+    def connect(self, driver: LiveDriver, node: NodeId, address: bytes) -> None:
+        """See `driver.Transport`."""
+        other = self._drivers.get(address)
+        if other is None or other.node != node:
+            asyncio.get_running_loop().call_soon(driver.peer_down, node)
+        elif node not in self._kept[driver.node]:
+            self._kept[driver.node][node] = other
+            self._kept[node][driver.node] = driver
+            asyncio.get_running_loop().call_soon(driver.peer_up, node)
+            asyncio.get_running_loop().call_soon(other.peer_up, driver.node)
+
+    def disconnect(self, driver: LiveDriver, node: NodeId) -> None:
+        """See `driver.Transport`."""
+        if self._kept[driver.node].pop(node, None) is not None:
+            self._break(driver.node, node)
+
+    def _break(self, gone: NodeId, node: NodeId) -> None:
+        """The other end of a kept connection notices."""
+        other = self._kept.get(node, {}).pop(gone, None)
+        for driver in self._drivers.values():
+            if other is not None and driver.node == node:
+                asyncio.get_running_loop().call_soon(driver.peer_down, gone)

@@ -1,0 +1,84 @@
+"""The wire: length-prefixed msgpack frames, and the first frame of every link. `docs/wire.md` describes it with vectors.
+
+A frame is a 4-byte big-endian length and that many bytes. The first frame each end sends is a `Hello`; all others hold
+one protocol message, or a `Bye` that says why the link ends.
+"""
+
+import struct
+from collections.abc import Sequence
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, Struct
+
+from gossamer.model.values.errors import PeerError
+from gossamer.model.values.ids import NodeId
+from gossamer.protocols.contract.messages import Address
+from gossamer.protocols.contract.record import AnyMessage
+
+MAGIC = "gossamer"
+# Every version that this code speaks, the newest last.
+VERSIONS = (1,)
+# What may differ between builds of one version; a link uses what both ends name.
+FEATURES: tuple[str, ...] = ()
+# What stands before every frame: its length.
+PREFIX = struct.Struct(">I")
+PREFIX_BYTES = PREFIX.size
+
+Name = Annotated[str, Meta(max_length=64)]
+
+
+class Hello(Struct, frozen=True, array_like=True, tag="hello"):
+    """Who speaks, and what: the first frame of each end."""
+
+    magic: Name
+    versions: Annotated[tuple[int, ...], Meta(min_length=1, max_length=16)]
+    features: Annotated[tuple[Name, ...], Meta(max_length=32)]
+    node: Annotated[int, Meta(ge=0)]
+    # Where the speaker listens.
+    address: Address
+    # The stack that it runs; both ends must run the same.
+    stack: Annotated[tuple[Name, ...], Meta(max_length=8)]
+
+
+class Bye(Struct, frozen=True, array_like=True, tag="bye"):
+    """The link ends, and why."""
+
+    reason: Annotated[str, Meta(max_length=512)]
+
+
+_encoder = msgspec.msgpack.Encoder()
+_hello_decoder: msgspec.msgpack.Decoder[Hello | Bye] = msgspec.msgpack.Decoder(Hello | Bye)
+encode = _encoder.encode
+# All that may come after the first frame. Typed loosely: the union of messages is made at run time.
+message_decoder: msgspec.msgpack.Decoder[object] = msgspec.msgpack.Decoder(AnyMessage | Bye)
+
+
+def frame(message: object) -> bytes:
+    """A message as it goes over a link."""
+    body = encode(message)
+    return PREFIX.pack(len(body)) + body
+
+
+def hello(node: NodeId, address: bytes, stack: Sequence[str]) -> Hello:
+    """What this node says first."""
+    return Hello(MAGIC, VERSIONS, FEATURES, node, address, tuple(stack))
+
+
+def read_hello(body: bytes, mine: Hello) -> Hello:
+    """The other end's first frame; a PeerError says what is wrong with it."""
+    try:
+        first = _hello_decoder.decode(body)
+    except ValueError:
+        raise PeerError("speaks another protocol: its first frame is no greeting") from None
+    if isinstance(first, Bye):
+        raise PeerError(f"turned us away: {first.reason}")
+    if first.magic != MAGIC:
+        raise PeerError(f"speaks another protocol: {first.magic!r}")
+    if not set(first.versions) & set(mine.versions):
+        raise PeerError(f"speaks versions {list(first.versions)} of the wire; this node speaks {list(mine.versions)}")
+    if first.node == mine.node:
+        raise PeerError("is this node itself, or has its identity")
+    if first.stack != mine.stack:
+        raise PeerError(f"runs {' / '.join(first.stack)}; this node runs {' / '.join(mine.stack)}")
+    return first

@@ -1,0 +1,292 @@
+"""The record of a run: every event a machine was given and every action it answered, as bytes.
+
+A record is a header frame and then one frame an event. A frame is a 4-byte big-endian length and that
+many bytes of msgpack. Drivers write the bytes where they like; `replay` feeds them to fresh machines
+and compares the actions, byte for byte. Simulated and live nodes write the same format.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import Any, BinaryIO
+
+import msgspec
+
+from gossamer.model.values.errors import InputError
+from gossamer.model.values.ids import NodeId
+from gossamer.protocols.contract.actions import Action
+from gossamer.protocols.contract.events import (
+    Event,
+    MessageReceived,
+    PeerDown,
+    PeerUp,
+    Publish,
+    PublishBurst,
+    Refused,
+    Started,
+    Stopping,
+    Subscribe,
+    TimerFired,
+    Unsubscribe,
+    Validated,
+)
+from gossamer.protocols.contract.messages import Peer, Value
+from gossamer.protocols.contract.parts import Machine, Part
+from gossamer.protocols.delivery.recovery.machine import Recovery
+from gossamer.protocols.dissemination.flood import Flood
+from gossamer.protocols.dissemination.tree import Tree
+from gossamer.protocols.membership.cyclon import Cyclon
+from gossamer.protocols.membership.interest_exchange import InterestExchange
+from gossamer.systems.gossip.machine import Gossip
+from gossamer.systems.gossip.unstructured import Unstructured
+from gossamer.systems.spidercast.machine import SpiderCast
+from gossamer.systems.stan.machine import Stan
+from gossamer.systems.stan.probe import Prober
+
+FORMAT = "gossamer-record"
+VERSION = 3
+# Chosen: 16 MiB, far above any event we write; a longer frame is a damaged file.
+FRAME_BYTES_MAX = 16 * 1024 * 1024
+
+# Every part there is: their messages and timers are what a record or a wire may hold.
+PARTS: tuple[type[Part], ...] = (
+    InterestExchange,
+    Cyclon,
+    SpiderCast,
+    Prober,
+    Stan,
+    Flood,
+    Tree,
+    Unstructured,
+    Gossip,
+    Recovery,
+)
+
+# Typed as Any: the unions are built at run time from the table above.
+AnyMessage: Any = None
+AnyTimer: Any = None
+for _part in PARTS:
+    for _message in _part.MESSAGES:
+        AnyMessage = _message if AnyMessage is None else AnyMessage | _message
+    for _timer in _part.TIMERS:
+        AnyTimer = _timer if AnyTimer is None else AnyTimer | _timer
+
+
+class Header(msgspec.Struct, frozen=True, kw_only=True):
+    """What a replay needs to make the same machines."""
+
+    format: str = FORMAT
+    version: int = VERSION
+    system: str
+    parameters: dict[str, Any]
+    seed: int
+    dissemination: str | None = None
+    dissemination_parameters: dict[str, Any] = {}
+    # Absent: there is none.
+    recovery: dict[str, Any] | None = None
+
+
+class Step(msgspec.Struct, frozen=True, array_like=True):
+    """One call of `handle`. A `Started` event begins a new machine for its node."""
+
+    at_us: int
+    node: NodeId
+    event: msgspec.Raw
+    actions: msgspec.Raw
+    # What an interest view that was not the machine's own answered while it handled the event, in order.
+    answers: tuple[Peer | None, ...] = ()
+
+
+class Difference(msgspec.Struct, frozen=True):
+    """The first place where a replayed machine answered otherwise."""
+
+    step: int
+    at_us: int
+    node: NodeId
+    event: str
+    recorded: str
+    replayed: str
+
+
+# Events whose content is of many classes, as they stand in a record. The content is decoded by a decoder of its own:
+# to convert a value that has been decoded already takes a hundred times as long, because the union is looked at anew.
+
+
+class _Received(Value, frozen=True, array_like=True, gc=False, tag="message"):
+    sender: NodeId
+    message: msgspec.Raw
+
+
+class _Fired(Value, frozen=True, array_like=True, gc=False, tag="timer"):
+    timer: msgspec.Raw
+
+
+class _Refused(Value, frozen=True, array_like=True, gc=False, tag="refused"):
+    node: NodeId
+    message: msgspec.Raw
+
+
+_RawEvent = (
+    Started
+    | Subscribe
+    | Unsubscribe
+    | Publish
+    | PublishBurst
+    | _Received
+    | PeerUp
+    | PeerDown
+    | _Fired
+    | Validated
+    | _Refused
+    | Stopping
+)
+
+_encoder = msgspec.msgpack.Encoder()
+_event_decoder = msgspec.msgpack.Decoder(_RawEvent)
+_timer_decoder: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(AnyTimer)
+_message_decoder: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(AnyMessage)
+# A message from its bytes, in its own class.
+decode_message = _message_decoder.decode
+_step_decoder = msgspec.msgpack.Decoder(Step)
+_header_decoder = msgspec.msgpack.Decoder(Header)
+
+
+def frame(content: bytes) -> bytes:
+    """A length-prefixed frame."""
+    return len(content).to_bytes(4, "big") + content
+
+
+def encode_header(header: Header) -> bytes:
+    """The first frame of a record."""
+    return frame(_encoder.encode(header))
+
+
+def encode_step(
+    at_us: int, node: NodeId, event: Event, actions: Sequence[Action], answers: Sequence[Peer | None] = ()
+) -> bytes:
+    """The frame of one call of `handle`."""
+    recorded = msgspec.Raw(_encoder.encode(event)), msgspec.Raw(_encoder.encode(tuple(actions)))
+    return frame(_encoder.encode(Step(at_us, node, *recorded, tuple(answers))))
+
+
+class RecordedView:
+    """An interest view that answers as the record says, whatever the question."""
+
+    def __init__(self) -> None:
+        self.answers: Iterator[Peer | None] = iter(())
+
+    def best_cover(self, topics: Sequence[int], exclude: Collection[NodeId], key: int) -> Peer | None:
+        """See `InterestView`."""
+        return next(self.answers, None)
+
+    def random_cover(self, topics: Sequence[int], exclude: Collection[NodeId], key: int) -> Peer | None:
+        """See `InterestView`."""
+        return next(self.answers, None)
+
+    def random_peer(self, exclude: Collection[NodeId], key: int) -> Peer | None:
+        """See `InterestView`."""
+        return next(self.answers, None)
+
+    def holder_below(self, topic: int, node: NodeId, exclude: Collection[NodeId], key: int) -> Peer | None:
+        """See `InterestView`."""
+        return next(self.answers, None)
+
+
+def decode_event(content: bytes) -> Event:
+    """An event with its message or timer in its own class again."""
+    event: Any = _event_decoder.decode(content)
+    if isinstance(event, _Received):
+        return MessageReceived(event.sender, decode_message(event.message))
+    if isinstance(event, _Fired):
+        return TimerFired(_timer_decoder.decode(event.timer))
+    if isinstance(event, _Refused):
+        return Refused(event.node, decode_message(event.message))
+    plain: Event = event
+    return plain
+
+
+class CutOff(InputError):
+    """The last frame of a record is not all there."""
+
+
+def read_frames(source: BinaryIO) -> Iterator[bytes]:
+    """The contents of each frame; a damaged or cut-off file is an InputError that says where."""
+    index = 0
+    while prefix := source.read(4):
+        length = int.from_bytes(prefix, "big")
+        if len(prefix) < 4:
+            raise CutOff(f"frame {index} of the record is cut off: even its length is not all there")
+        if length > FRAME_BYTES_MAX:
+            raise InputError(f"frame {index} of the record is damaged: its length is not readable")
+        content = source.read(length)
+        if len(content) < length:
+            raise CutOff(f"frame {index} of the record is cut off: {length} bytes announced, {len(content)} there")
+        yield content
+        index += 1
+
+
+def read_record(source: BinaryIO) -> tuple[Header, Iterator[Step]]:
+    """The header, and the steps as they are read."""
+    frames = read_frames(source)
+    try:
+        header = _header_decoder.decode(next(frames, b""))
+    except ValueError:  # msgspec's own errors, and UnicodeDecodeError where a name is not text
+        raise InputError("this is not a Gossamer record: it does not begin with a header") from None
+    if header.format != FORMAT or header.version != VERSION:
+        raise InputError(f"the record has format {header.format} {header.version}; this reads {FORMAT} {VERSION}")
+    return header, _steps(frames)
+
+
+def _steps(frames: Iterable[bytes]) -> Iterator[Step]:
+    for index, content in enumerate(frames, start=1):
+        try:
+            yield _step_decoder.decode(content)
+        except ValueError as error:
+            raise InputError(f"frame {index} of the record is damaged: {error}") from None
+
+
+class WholeSteps:
+    """Steps up to where a record is cut off, as that of a node that was killed is; `is_cut` tells afterwards."""
+
+    def __init__(self, steps: Iterable[Step]) -> None:
+        self.is_cut = False
+        self._steps = steps
+
+    def __iter__(self) -> Iterator[Step]:
+        """The steps."""
+        try:
+            yield from self._steps
+        except CutOff:
+            self.is_cut = True
+
+
+def replay(steps: Iterable[Step], machine: Callable[[NodeId, RecordedView], Machine]) -> tuple[int, Difference | None]:
+    """Feed the steps to fresh machines: how many agreed, and the first that did not."""
+    machines: dict[NodeId, Machine] = {}
+    view = RecordedView()
+    count = 0
+    for count, step in enumerate(steps, start=1):
+        try:
+            event = decode_event(bytes(step.event))
+        except ValueError as error:
+            raise InputError(f"step {count} of the record holds an event that cannot be read: {error}") from None
+        if isinstance(event, Started) or step.node not in machines:
+            machines[step.node] = machine(step.node, view)
+        view.answers = iter(step.answers)
+        replayed = _encoder.encode(tuple(machines[step.node].handle(event, step.at_us)))
+        if replayed != bytes(step.actions):
+            found = Difference(
+                step=count,
+                at_us=step.at_us,
+                node=step.node,
+                event=str(event),
+                recorded=_text(step.actions),
+                replayed=_text(replayed),
+            )
+            return count - 1, found
+    return count, None
+
+
+def _text(actions: bytes | msgspec.Raw) -> str:
+    try:
+        return str(msgspec.msgpack.decode(actions))
+    except ValueError:
+        return f"unreadable: {bytes(actions)[:60]!r}"

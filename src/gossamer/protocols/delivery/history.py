@@ -1,0 +1,159 @@
+"""What a node keeps of the messages that it passed on, for those who ask: a bounded store, oldest out first.
+
+Messages stand in pages by topic, in the order in which they came, and a page goes at once. A message is so kept for the
+price of an append; who asks pays for the search, through those pages that may hold what is sought.
+"""
+
+from collections import deque
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from gossamer.model.values.ids import NodeId, TopicId
+from gossamer.protocols.contract.messages import Data
+
+# Chosen: 8,192 messages of a topic (0.4 s at 20,000 a second, 50 ms at 160,000), and 4 MiB in all.
+PER_TOPIC = 8_192
+BYTES_MAX = 4 * 2**20
+# Chosen: messages that go together when room is needed.
+PAGE_MAX = 64
+# What a message costs beside its payload, as Python keeps it.
+EACH_BYTES = 200
+
+Name = tuple[NodeId, int]
+
+
+class Page:
+    """Messages of one topic that came one after another."""
+
+    __slots__ = ("_numbers", "messages", "size_bytes", "topic")
+
+    def __init__(self, topic: TopicId) -> None:
+        self.topic = topic
+        self.messages: list[Any] = []
+        self.size_bytes = 0
+        self._numbers: tuple[int, int, int] = (0, 0, 0)
+
+    def may_hold(self, lowest: int, highest: int) -> bool:
+        """Whether its messages' numbers, whoever published them, reach into these. Kept until another message comes."""
+        count, first, last = self._numbers
+        if count != len(self.messages):
+            numbers = [data.sequence for data in self.messages]
+            count, first, last = self._numbers = (len(numbers), min(numbers), max(numbers))
+        return bool(count) and first <= highest and last >= lowest
+
+
+class History:
+    """The messages of the topics that a node holds, up to a count for each topic and to bytes in all."""
+
+    __slots__ = ("_bytes", "_bytes_max", "_page_max", "_pages", "_pages_max", "_topics", "_used")
+
+    def __init__(self, per_topic: int = PER_TOPIC, bytes_max: int = BYTES_MAX) -> None:
+        # The page being filled is one of them, so that a topic never has more than it may.
+        self._page_max = max(1, min(PAGE_MAX, per_topic // 4))
+        self._pages_max = per_topic // self._page_max
+        self._bytes_max = bytes_max
+        self._bytes = 0
+        # Pages that hold something.
+        self._used = 0
+        self._topics: dict[TopicId, deque[Page]] = {}
+        # All pages, the oldest first; one that its topic let go of is empty here.
+        self._pages: deque[Page] = deque()
+
+    @property
+    def size_bytes(self) -> int:
+        """What is kept, in bytes."""
+        return self._bytes
+
+    def put(self, topic: TopicId, messages: Sequence[Data]) -> None:
+        """Keep messages, in this order, under a topic of theirs."""
+        done = 0
+        while done < len(messages):
+            pages = self._topics.get(topic)
+            if pages is None:
+                pages = self._topics[topic] = deque()
+            page = pages[-1] if pages else None
+            if page is None or len(page.messages) >= self._page_max:
+                page = self._turn(topic, pages)
+            some = messages[done : done + self._page_max - len(page.messages)]
+            page.messages += some
+            size = EACH_BYTES * len(some)
+            for data in some:
+                size += len(data.payload)
+            page.size_bytes += size
+            self._bytes += size
+            if self._bytes > self._bytes_max:
+                self._make_room()
+            done += len(some)
+
+    def drop(self, topic: TopicId) -> None:
+        """Keep nothing of a topic any longer."""
+        for page in self._topics.pop(topic, ()):
+            self._empty(page)
+
+    def count(self, topic: TopicId) -> int:
+        """How many messages of a topic are kept."""
+        return sum(len(page.messages) for page in self._topics.get(topic, ()))
+
+    def named(self, topic: TopicId, names: Collection[Name]) -> list[Any]:
+        """Those of these messages that are kept, in the order in which they came."""
+        if not names:
+            return []
+        numbers = [sequence for _, sequence in names]
+        among = self._among(topic, min(numbers), max(numbers))
+        return [data for data in among if (data.publisher, data.sequence) in names]
+
+    def between(self, topic: TopicId, publisher: NodeId, after: int, before: int) -> list[Any]:
+        """A publisher's messages with after < sequence < before, in its order."""
+        among = self._among(topic, after + 1, before - 1)
+        found = [data for data in among if data.publisher == publisher and after < data.sequence < before]
+        return sorted(found, key=_sequence)
+
+    def latest(self, topic: TopicId, count: int, since_us: int) -> list[Any]:
+        """The last `count` messages and those published since, the oldest first."""
+        everything = [data for page in self._topics.get(topic, ()) for data in page.messages]
+        kept = sorted(everything, key=_published)
+        first = max(len(kept) - count, 0)
+        return [data for place, data in enumerate(kept) if place >= first or data.published_us >= since_us]
+
+    def _among(self, topic: TopicId, lowest: int, highest: int) -> list[Any]:
+        """The messages of those pages that may hold such numbers."""
+        pages = (page for page in self._topics.get(topic, ()) if page.may_hold(lowest, highest))
+        return [data for page in pages for data in page.messages]
+
+    def _turn(self, topic: TopicId, pages: deque[Page]) -> Page:
+        if len(pages) >= self._pages_max:
+            self._empty(pages.popleft())
+        page = Page(topic)
+        pages.append(page)
+        self._pages.append(page)
+        # Pages that their topics let go of stand empty at the front, or in the middle until it comes to them.
+        while self._pages and not self._pages[0].messages and self._pages[0] is not page:
+            self._pages.popleft()
+        self._used += 1
+        if len(self._pages) > 2 * self._used + PAGE_MAX:
+            self._pages = deque(kept for kept in self._pages if kept.messages or kept is page)
+        return page
+
+    def _make_room(self) -> None:
+        while self._bytes > self._bytes_max and self._pages:
+            page = self._pages.popleft()
+            if page.messages:
+                pages = self._topics[page.topic]
+                pages.popleft()
+                if not pages:
+                    del self._topics[page.topic]
+                self._empty(page)
+
+    def _empty(self, page: Page) -> None:
+        self._used -= 1
+        self._bytes -= page.size_bytes
+        page.size_bytes = 0
+        page.messages = []
+
+
+def _sequence(data: Data) -> int:
+    return data.sequence
+
+
+def _published(data: Data) -> tuple[int, NodeId, int]:
+    return (data.published_us, data.publisher, data.sequence)

@@ -1,0 +1,1 @@
+"""Which other nodes a node knows, and what they follow."""

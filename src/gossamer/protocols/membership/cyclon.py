@@ -1,0 +1,490 @@
+"""Cyclon: membership by shuffling (Voulgaris, Gavidia, van Steen, J. Network Syst. Manage. 2005).
+
+The idea: every node keeps a small view of peers with ages. In each period it hands a few entries to
+its *oldest* peer, itself among them, and takes as many back, each side replacing what it gave away.
+Links are thus exchanged, not copied: in-degrees stay even, the graph stays close to a random one,
+and an entry of a dead node grows old, is asked, does not answer, and is gone.
+
+Differs: the entry of the peer that is asked is removed when the request goes out, not when a time-out
+passes. The paper gives that entry away in the same exchange, so a live peer loses nothing and a
+dead one is forgotten without a timer.
+Differs: a node does not offer a peer to itself. The paper's reply may hold the asker, who throws it out; if the
+replier then replaces that entry too, neither end of the exchange knows the other any more.
+Differs: a newcomer asks again every period until somebody has introduced it, and a node whose view has run empty
+goes back to its first contacts. The paper's joins are never lost.
+Differs: a node holds at most one exchange open; a reply that comes after the next request went out is
+dropped.
+Differs: where asked to (`rejoin_us`) a node now and then shuffles with one of its first contacts instead of its oldest peer.
+Two large halves that were parted for long know nobody of each other any more, and would stay two networks.
+
+A live node may know where its contacts are but not who: `Peer(0, address)`. Such a contact is asked and never kept.
+"""
+
+from collections.abc import Sequence
+from typing import Annotated, Any, ClassVar
+
+from msgspec import Meta, Struct
+
+from gossamer.model.values.draw import Purpose, below, draw, stepped
+from gossamer.model.values.ids import NodeId
+from gossamer.model.values.time import PERIOD_US_MAX, SECOND_US
+from gossamer.protocols.contract.actions import (
+    Action,
+    Observe,
+    Send,
+    SetTimer,
+)
+from gossamer.protocols.contract.events import (
+    Event,
+    MessageReceived,
+    PeerDown,
+    Started,
+    TimerFired,
+)
+from gossamer.protocols.contract.facts import (
+    Fact,
+    Heard,
+    PeerMisbehaved,
+    ViewChanged,
+)
+from gossamer.protocols.contract.messages import (
+    Address,
+    Digest,
+    Message,
+    Peer,
+    Timer,
+)
+from gossamer.protocols.contract.parts import NOTHING
+from gossamer.protocols.membership.interest_exchange import InterestExchange
+
+# Chosen: ages stop here, so that they fit a byte. An entry that old is asked next in any case.
+OLDEST_AGE = 255
+
+
+class CyclonParameters(Struct, frozen=True, kw_only=True):
+    """Paper: section 4 uses views of 20, shuffles of 8 and a period of 10 s."""
+
+    view_size: Annotated[int, Meta(ge=1, le=250, description="Paper: 20. Entries in the view")] = 20
+    shuffle_length: Annotated[int, Meta(ge=1, le=250, description="Paper: 8. Entries exchanged")] = 8
+    walk_length: Annotated[
+        int,
+        Meta(ge=1, le=15, description="Chosen: 5, the mean path of the paper's networks. Hops of a join walk"),
+    ] = 5
+    period_us: Annotated[
+        int, Meta(ge=1, le=PERIOD_US_MAX, description="Paper: 10 s. Microseconds between a node's shuffles")
+    ] = 10 * SECOND_US
+    rejoin_us: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=PERIOD_US_MAX,
+            description="Chosen: 0, never, as in the paper. Microseconds between shuffles with a first contact",
+        ),
+    ] = 0
+
+    def problem(self) -> str | None:
+        """What is wrong with the parameters together, if anything."""
+        if self.shuffle_length > self.view_size:
+            return f"shuffle_length must be at most view_size ({self.view_size}), got {self.shuffle_length}"
+        return None
+
+
+class Entry(Struct, frozen=True, array_like=True, gc=False):
+    """A peer as one view knows it."""
+
+    node: NodeId
+    age: int
+    address: Address = b""
+    # What the peer holds, where interests are carried along and it is known.
+    digest: Digest | None = None
+
+
+class ShuffleRequest(Message, frozen=True, array_like=True, gc=False, tag="cyclon_request"):
+    """Entries given to the oldest peer; the first is the sender itself, of age 0."""
+
+    entries: tuple[Entry, ...]
+
+
+class ShuffleReply(Message, frozen=True, array_like=True, gc=False, tag="cyclon_reply"):
+    """Entries given back."""
+
+    entries: tuple[Entry, ...]
+
+
+class Join(Message, frozen=True, array_like=True, gc=False, tag="cyclon_join"):
+    """A newcomer asks to be introduced."""
+
+    newcomer: Peer
+
+
+class JoinWalk(Message, frozen=True, array_like=True, gc=False, tag="cyclon_walk"):
+    """A random walk that ends at the node which will take the newcomer in."""
+
+    newcomer: Peer
+    walk: int
+    hops_left: int
+
+
+class Introduction(Message, frozen=True, array_like=True, gc=False, tag="cyclon_introduction"):
+    """An entry for the newcomer's view."""
+
+    entry: Entry
+
+
+class ShuffleDue(Timer, frozen=True, array_like=True, gc=False, tag="cyclon_shuffle"):
+    """Once a period."""
+
+
+class Cyclon:
+    """The membership part. The view is ordered, and its order is part of the state: positions are drawn."""
+
+    __slots__ = (
+        "_address",
+        "_addresses",
+        "_ages",
+        "_asked",
+        "_asks_anybody",
+        "_contacts",
+        "_digests",
+        "_due_us",
+        "_exchange",
+        "_given",
+        "_introduced",
+        "_joins",
+        "_node",
+        "_nodes",
+        "_parameters",
+        "_rejoin_us",
+        "_seed",
+    )
+
+    MESSAGES: ClassVar[tuple[type[Message], ...]] = (ShuffleRequest, ShuffleReply, Join, JoinWalk, Introduction)
+    TIMERS: ClassVar[tuple[type[Timer], ...]] = (ShuffleDue,)
+
+    def __init__(
+        self, parameters: CyclonParameters, seed: int, node: NodeId, exchange: InterestExchange | None = None
+    ) -> None:
+        self._parameters = parameters
+        # Where interests are carried along: what this node holds, and what each entry of its view does.
+        self._exchange = exchange
+        self._digests: list[Digest | None] = []
+        self._seed = seed
+        self._node = node
+        self._address = b""
+        self._nodes: list[NodeId] = []
+        self._ages: list[int] = []
+        self._addresses: list[bytes] = []
+        self._contacts: tuple[Peer, ...] = ()
+        self._joins = 0
+        self._introduced = False
+        self._due_us = 0
+        self._rejoin_us = 0
+        self._asked: NodeId | None = None
+        # The exchange that is open is with a contact of unknown name.
+        self._asks_anybody = False
+        self._given: list[NodeId] = []
+
+    def view(self) -> list[Entry]:
+        """The view in its own order."""
+        return list(self._first(len(self._nodes)))
+
+    def handle(self, event: Event, now_us: int, out: list[Action]) -> Sequence[Fact]:
+        """The part contract (`interface.Part`)."""
+        if isinstance(event, MessageReceived):
+            return self._on_message(event.sender, event.message, now_us, out)
+        if isinstance(event, TimerFired):
+            return self._on_shuffle_due(now_us, out)
+        if isinstance(event, Started):
+            return self._on_started(event, now_us, out)
+        if isinstance(event, PeerDown):
+            return self._on_peer_down(event)
+        return NOTHING
+
+    def learn(self, fact: Fact, now_us: int, out: list[Action]) -> Sequence[Fact]:
+        """Membership stands lowest: there is nobody to learn from."""
+        return NOTHING
+
+    def _me(self) -> Entry:
+        return Entry(self._node, 0, self._address, None if self._exchange is None else self._exchange.digest())
+
+    def _on_peer_down(self, event: PeerDown) -> Sequence[Fact]:
+        """Who cannot be reached leaves the view at once.
+
+        Only where interests are carried: there it is others who are told of, and an overlay waits for them. Alone, Cyclon's
+        neighbours are its view, and its kernel lets them grow old as the paper says.
+        """
+        if self._exchange is None or event.hung_up or event.node not in self._nodes:
+            return NOTHING
+        self._remove(self._nodes.index(event.node))
+        return (ViewChanged((event.node,), ()),)
+
+    def _on_started(self, event: Started, now_us: int, out: list[Action]) -> Sequence[Fact]:
+        self._address = event.address
+        # Chosen: a random phase, so that nodes started together do not shuffle in step.
+        phase = draw(self._seed, self._node, Purpose.CYCLON_PHASE, now_us) % self._parameters.period_us
+        self._due_us = now_us
+        self._rejoin_us = now_us + self._parameters.rejoin_us
+        out.append(SetTimer(now_us + phase, ShuffleDue()))
+        # One of the contacts may be this node itself, by another way.
+        self._contacts = tuple(peer for peer in event.contacts if not peer.address or peer.address != self._address)
+        self._introduced = not event.joining
+        if event.joining:
+            self._ask_to_join(out)
+            return NOTHING
+        added: list[NodeId] = []
+        for contact in self._contacts:
+            if self._has_room_for(contact.node) and not _is_unnamed(contact):
+                self._append(Entry(contact.node, 0, contact.address))
+                added.append(contact.node)
+        return (ViewChanged((), tuple(added)),) if added else NOTHING
+
+    def _on_message(self, sender: NodeId, message: Message, now_us: int, out: list[Action]) -> Sequence[Fact]:
+        match message:
+            case ShuffleRequest():
+                return self._on_shuffle_request(sender, message, now_us, out)
+            case ShuffleReply():
+                return self._on_shuffle_reply(sender, message, out)
+            case Join():
+                return self._on_join(message, now_us, out)
+            case JoinWalk():
+                return self._on_join_walk(message, now_us, out)
+            case Introduction():
+                return self._on_introduction(message)
+        return NOTHING
+
+    # The active side of a shuffle.
+
+    def _on_shuffle_due(self, now_us: int, out: list[Action]) -> Sequence[Fact]:
+        if now_us < self._due_us:
+            return NOTHING
+        self._due_us = now_us + self._parameters.period_us
+        out.append(SetTimer(self._due_us, ShuffleDue()))
+        if not self._nodes or (self._contacts and not self._introduced):
+            self._ask_to_join(out)
+            return NOTHING
+        # Paper: "increase by one the age of all neighbors", "select neighbor Q with the highest age" (section 3).
+        self._ages = [min(age + 1, OLDEST_AGE) for age in self._ages]
+        contact = self._contact_due(now_us)
+        removed: tuple[NodeId, ...] = ()
+        if contact is None:
+            asked = self._remove(self._ages.index(max(self._ages)))
+            removed = (asked.node,)
+        else:
+            asked = Entry(contact.node, 0, contact.address)
+            if not _is_unnamed(contact) and contact.node in self._nodes:
+                asked = self._remove(self._nodes.index(contact.node))
+                removed = (asked.node,)
+        # Paper: "and l - 1 other random neighbors" ... "replace Q's entry with a new entry of age 0 and with
+        # P's address".
+        count = min(self._parameters.shuffle_length - 1, len(self._nodes))
+        self._choose(count, Purpose.CYCLON_SHUFFLE, now_us, item=0)
+        entries = self._first(count)
+        self._asked = asked.node
+        self._asks_anybody = contact is not None and _is_unnamed(contact)
+        self._given = [entry.node for entry in entries]
+        request = ShuffleRequest((self._me(), *entries))
+        out.append(_send(Peer(asked.node, asked.address), request))
+        return (ViewChanged(removed, ()),) if removed else NOTHING
+
+    def _contact_due(self, now_us: int) -> Peer | None:
+        """The first contact to shuffle with now, if one is due."""
+        if not self._parameters.rejoin_us or not self._contacts or now_us < self._rejoin_us:
+            return None
+        self._rejoin_us = now_us + self._parameters.rejoin_us
+        return self._next_contact()
+
+    def _on_shuffle_reply(self, sender: NodeId, message: ShuffleReply, out: list[Action]) -> Sequence[Fact]:
+        # Anybody may offer entries by a request at any time, so a reply from anybody takes no more on trust.
+        if sender != self._asked and not self._asks_anybody:
+            return NOTHING
+        given, self._asked, self._given = self._given, None, []
+        self._asks_anybody = False
+        return self._take_in(sender, message.entries, given, out)
+
+    # The passive side.
+
+    def _on_shuffle_request(
+        self, sender: NodeId, message: ShuffleRequest, now_us: int, out: list[Action]
+    ) -> Sequence[Fact]:
+        # Paper: Q "sends back a random subset of its own neighbors" and does not age its view.
+        count = min(self._parameters.shuffle_length, len(self._nodes))
+        self._choose(count, Purpose.CYCLON_REPLY, now_us, item=sender)
+        entries = self._first(self._leave_out(sender, count))
+        address = message.entries[0].address if message.entries else b""
+        out.append(_send(Peer(sender, address), ShuffleReply(entries)))
+        return self._take_in(sender, message.entries, [entry.node for entry in entries], out)
+
+    def _take_in(
+        self, sender: NodeId, entries: Sequence[Entry], given: list[NodeId], out: list[Action]
+    ) -> Sequence[Fact]:
+        """Paper: fill empty slots first, then replace what was given away; skip what is known and oneself."""
+        if len(entries) > self._parameters.shuffle_length:
+            out.append(Observe(PeerMisbehaved(sender, "more entries than a shuffle holds")))
+        removed: list[NodeId] = []
+        added: list[NodeId] = []
+        replaceable = iter(given)
+        for entry in entries[: self._parameters.shuffle_length]:
+            if entry.node == self._node:
+                continue
+            if entry.node in self._nodes:
+                self._renew(entry, is_its_own=entry.node == sender)
+                continue
+            if len(self._nodes) >= self._parameters.view_size:
+                # Between a request and its reply other exchanges may have replaced what was given, and this very
+                # reply may have brought it back.
+                gone = next((node for node in replaceable if node in self._nodes and node not in added), None)
+                if gone is None:
+                    break
+                self._replace(self._nodes.index(gone), entry)
+                removed.append(gone)
+            else:
+                self._append(entry)
+            added.append(entry.node)
+        facts: list[Fact] = [ViewChanged(tuple(removed), tuple(added))] if added else []
+        if self._exchange is not None:
+            heard = entries[: self._parameters.shuffle_length]
+            facts += [Heard(entry.node, entry.address, entry.digest) for entry in heard if entry.digest is not None]
+        return facts
+
+    # Joining: random walks from an introducer, so that in-degrees stay even.
+
+    def _ask_to_join(self, out: list[Action]) -> None:
+        if self._contacts:
+            out.append(_send(self._next_contact(), Join(Peer(self._node, self._address))))
+
+    def _next_contact(self) -> Peer:
+        contact = self._contacts[self._joins % len(self._contacts)]
+        self._joins += 1
+        return contact
+
+    def _on_join(self, message: Join, now_us: int, out: list[Action]) -> Sequence[Fact]:
+        # Paper: the introducer starts as many walks as a view has entries, each as long as the mean path.
+        if not self._nodes:
+            return self._end_walk(JoinWalk(message.newcomer, 0, 0), now_us, out)
+        for walk in range(self._parameters.view_size):
+            self._walk_on(JoinWalk(message.newcomer, walk, self._parameters.walk_length), now_us, out)
+        return NOTHING
+
+    def _on_join_walk(self, message: JoinWalk, now_us: int, out: list[Action]) -> Sequence[Fact]:
+        if message.hops_left <= 0 or not self._nodes or message.newcomer.node == self._node:
+            return self._end_walk(message, now_us, out)
+        self._walk_on(message, now_us, out)
+        return NOTHING
+
+    def _walk_on(self, message: JoinWalk, now_us: int, out: list[Action]) -> None:
+        hops_left = min(message.hops_left, self._parameters.walk_length) - 1
+        bits = draw(self._seed, self._node, Purpose.CYCLON_WALK, _walk_counter(message, now_us), message.newcomer.node)
+        position = below(bits, len(self._nodes))
+        onward = JoinWalk(message.newcomer, message.walk, hops_left)
+        out.append(_send(Peer(self._nodes[position], self._addresses[position]), onward))
+
+    def _end_walk(self, message: JoinWalk, now_us: int, out: list[Action]) -> Sequence[Fact]:
+        """Paper: the last node replaces a random neighbour by the newcomer, who gets that neighbour."""
+        newcomer = message.newcomer
+        if newcomer.node == self._node:
+            return NOTHING
+        if newcomer.node in self._nodes:
+            self._renew(Entry(newcomer.node, 0, newcomer.address), is_its_own=True)
+            return NOTHING
+        if len(self._nodes) < self._parameters.view_size:
+            # Chosen: a node with room keeps all its neighbours and offers itself.
+            self._append(Entry(newcomer.node, 0, newcomer.address))
+            out.append(_send(newcomer, Introduction(self._me())))
+            return (ViewChanged((), (newcomer.node,)),)
+        bits = draw(
+            self._seed, self._node, Purpose.CYCLON_REPLACE, _walk_counter(message, now_us), message.newcomer.node
+        )
+        position = below(bits, len(self._nodes))
+        replaced = self._replace(position, Entry(newcomer.node, 0, newcomer.address))
+        out.append(_send(newcomer, Introduction(replaced)))
+        return (ViewChanged((replaced.node,), (newcomer.node,)),)
+
+    def _on_introduction(self, message: Introduction) -> Sequence[Fact]:
+        self._introduced = True
+        entry = message.entry
+        heard: tuple[Fact, ...] = ()
+        if self._exchange is not None and entry.digest is not None:
+            heard = (Heard(entry.node, entry.address, entry.digest),)
+        if entry.node in self._nodes:
+            self._renew(entry, is_its_own=False)
+        if not self._has_room_for(entry.node):
+            return heard
+        self._append(entry)
+        return (ViewChanged((), (entry.node,)), *heard)
+
+    # The view.
+
+    def _has_room_for(self, node: NodeId) -> bool:
+        return node != self._node and len(self._nodes) < self._parameters.view_size and node not in self._nodes
+
+    def _renew(self, entry: Entry, is_its_own: bool) -> None:
+        """A known peer's address and interest, where this is later news of it; addresses may change."""
+        position = self._nodes.index(entry.node)
+        if entry.address and (is_its_own or entry.age < self._ages[position]):
+            self._addresses[position] = entry.address
+        known = self._digests[position]
+        if entry.digest is not None and (known is None or entry.digest.version > known.version):
+            self._digests[position] = entry.digest
+
+    def _choose(self, count: int, purpose: Purpose, now_us: int, item: int) -> None:
+        """Move `count` random entries to the front: the first steps of a Fisher-Yates shuffle."""
+        size = len(self._nodes)
+        for step in range(count):
+            bits = draw(self._seed, self._node, purpose, stepped(now_us, step), item)
+            self._swap(step, step + below(bits, size - step))
+
+    def _leave_out(self, node: NodeId, count: int) -> int:
+        """Move `node` out of the first `count` entries if it is there; returns how many may be given."""
+        if node not in self._nodes[:count]:
+            return count
+        # The next entry takes its place; where there is none, one fewer is given.
+        has_more = count < len(self._nodes)
+        self._swap(self._nodes.index(node), count if has_more else count - 1)
+        return count if has_more else count - 1
+
+    def _swap(self, one: int, other: int) -> None:
+        columns: tuple[list[Any], ...] = (self._nodes, self._ages, self._addresses, self._digests)
+        for column in columns:
+            column[one], column[other] = column[other], column[one]
+
+    def _first(self, count: int) -> tuple[Entry, ...]:
+        columns = self._nodes[:count], self._ages[:count], self._addresses[:count], self._digests[:count]
+        return tuple(Entry(*row) for row in zip(*columns, strict=True))
+
+    def _append(self, entry: Entry) -> None:
+        self._nodes.append(entry.node)
+        self._ages.append(_age(entry.age))
+        self._addresses.append(entry.address)
+        self._digests.append(entry.digest)
+
+    def _replace(self, position: int, entry: Entry) -> Entry:
+        gone = Entry(self._nodes[position], self._ages[position], self._addresses[position], self._digests[position])
+        self._nodes[position] = entry.node
+        self._ages[position] = _age(entry.age)
+        self._addresses[position] = entry.address
+        self._digests[position] = entry.digest
+        return gone
+
+    def _remove(self, position: int) -> Entry:
+        """Take an entry out; the last entry moves into its place."""
+        last = Entry(self._nodes.pop(), self._ages.pop(), self._addresses.pop(), self._digests.pop())
+        return self._replace(position, last) if position < len(self._nodes) else last
+
+
+def _is_unnamed(contact: Peer) -> bool:
+    """A contact that is known by its address alone."""
+    return contact.node == 0 and bool(contact.address)
+
+
+def _age(age: int) -> int:
+    """An age from outside, brought into range."""
+    return min(max(age, 0), OLDEST_AGE)
+
+
+def _walk_counter(message: JoinWalk, now_us: int) -> int:
+    """One counter for each hop of each walk that a node may handle at one time."""
+    return stepped(now_us, (message.walk % 256) * 16 + message.hops_left % 16)
+
+
+def _send(peer: Peer, message: Message) -> Send:
+    return Send((peer.node,), message, (peer.address,) if peer.address else ())

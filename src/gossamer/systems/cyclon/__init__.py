@@ -1,0 +1,1 @@
+"""Cyclon as a system of its own: random views, blind to interests."""

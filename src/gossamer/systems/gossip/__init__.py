@@ -1,0 +1,1 @@
+"""Gossip on unstructured overlays."""

@@ -1,0 +1,6 @@
+"""The exhibits of the paper on gossip over unstructured overlays, and ours beyond it."""
+
+from gossamer.analysis.exhibits.harness import Exhibit
+from gossamer.systems.gossip.exhibits import above, below, beyond
+
+EXHIBITS: tuple[Exhibit, ...] = (*below.EXHIBITS, *above.EXHIBITS, *beyond.EXHIBITS)

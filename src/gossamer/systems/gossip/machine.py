@@ -1,0 +1,259 @@
+"""Gossip over an unstructured overlay (Ferretti: Publish-subscribe systems via gossip, 2011).
+
+A node tells its neighbours what it subscribes to (Algorithm 1). A new event goes to every neighbour that subscribes to
+its topic, and to each other neighbour with probability gamma (Algorithm 2), so that it spreads even where no neighbour
+asked for it: this is the one dissemination that relays through nodes without the topic, and they never deliver. An
+event is handled once; a time-to-live bounds its hops. With `handle_us` events wait in a bounded buffer, and one that
+finds it full is lost and said to be: the paper leaves such overflow to others.
+
+Differs: a new neighbour is told all subscriptions at once; the paper's neighbours never change. Differs: what a peer
+announces before its link stands here is remembered, because ends of a link do not come up at the same moment.
+Differs: who gets an event with no time left delivers it and does not pass it on (the paper's line 2 drops it, after
+"another software module" has seen it), and remembers it, so that a later copy changes nothing.
+"""
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Annotated, Any, ClassVar
+
+from msgspec import Meta, Struct
+
+from gossamer.model.values.draw import ITEM_FACTOR, MASK, STEPS, Purpose, draw_base, finish, unit
+from gossamer.model.values.ids import NodeId, Role, TopicId
+from gossamer.protocols.contract.actions import (
+    Action,
+    Observe,
+    Send,
+    SetTimer,
+)
+from gossamer.protocols.contract.events import (
+    Event,
+    MessageReceived,
+    Publish,
+    Subscribe,
+    TimerFired,
+    Unsubscribe,
+    Validated,
+)
+from gossamer.protocols.contract.facts import (
+    Arrived,
+    Fact,
+    NeighbourDown,
+    NeighbourUp,
+)
+from gossamer.protocols.contract.messages import (
+    HOPS_MAX,
+    Data,
+    Message,
+    Timer,
+)
+from gossamer.protocols.contract.parts import NOTHING
+from gossamer.protocols.delivery.held import Held
+
+# Chosen: subscriptions remembered of one peer (what it has beyond that reaches it by gossip alone), and peers that
+# announced some without being neighbours yet.
+TOPICS_MAX = 100_000
+STRANGERS_MAX = 256
+
+Topics = Annotated[tuple[TopicId, ...], Meta(max_length=TOPICS_MAX)]
+
+
+class GossipParameters(Struct, frozen=True, kw_only=True):
+    """How far and how often events are passed on."""
+
+    gamma: Annotated[
+        float,
+        Meta(
+            ge=0, le=1, description="Paper: 0.1 (V-B). The probability that a neighbour without the topic gets an event"
+        ),
+    ] = 0.1
+    ttl: Annotated[
+        int,
+        Meta(
+            ge=1, le=1_000_000, description="Chosen: 64. Hops an event may take; the paper wants it above the diameter"
+        ),
+    ] = 64
+    buffer: Annotated[
+        int, Meta(ge=1, le=1_000_000, description="Chosen: 1,024. Copies that wait, where handling takes time")
+    ] = 1_024
+    handle_us: Annotated[
+        int, Meta(ge=0, description="Paper: 0, a buffer that is never full (IV). How long handling one copy takes")
+    ] = 0
+
+
+class GossipData(Data, frozen=True, array_like=True, gc=False, tag="gossip_data"):
+    """An event on its way, and the hops that it may still take."""
+
+    ttl: int = 0
+
+
+class Subscriptions(Message, frozen=True, array_like=True, gc=False, tag="gossip_subscriptions"):
+    """What the sender subscribes to from now on, and no longer (Algorithm 1, lines 3 and 8)."""
+
+    added: Topics = ()
+    removed: Topics = ()
+
+
+class HandleDue(Timer, frozen=True, array_like=True, gc=False, tag="gossip_handle"):
+    """The copy at the front of the buffer has been handled."""
+
+
+class BufferFull(Fact, frozen=True, array_like=True, gc=False, tag="gossip_buffer_full"):
+    """A copy found the buffer full and was lost; `publisher` is this node where it was its own event."""
+
+    topic: TopicId
+    publisher: NodeId
+    sequence: int
+
+
+class Gossip:
+    """The dissemination part above any overlay that says who its neighbours are."""
+
+    __slots__ = ("_buffer", "_held", "_neighbours", "_node", "_parameters", "_seed", "_strangers")
+
+    MESSAGES: ClassVar[tuple[type[Message], ...]] = (GossipData, Subscriptions)
+    TIMERS: ClassVar[tuple[type[Timer], ...]] = (HandleDue,)
+
+    def __init__(self, parameters: GossipParameters, seed: int, node: NodeId, held: Held | None = None) -> None:
+        self._parameters = parameters
+        self._seed = seed
+        self._node = node
+        self._held = held or Held(node)
+        # The paper's cache: what each neighbour subscribes to, as it said; and what others have said.
+        self._neighbours: dict[NodeId, dict[TopicId, None]] = {}
+        self._strangers: dict[NodeId, dict[TopicId, None]] = {}
+        self._buffer: deque[tuple[NodeId, GossipData]] = deque()
+
+    def handle(self, event: Event, now_us: int, out: list[Action]) -> Sequence[Fact]:
+        """The part contract (`interface.Part`)."""
+        match event:
+            case MessageReceived(message=Subscriptions()):
+                self._on_subscriptions(event.sender, event.message)
+            case MessageReceived():
+                return self._put_in_buffer(event.sender, event.message, now_us, out)
+            case TimerFired():
+                return self._on_handle_due(now_us, out)
+            case Validated():
+                judged, facts = self._held.settle(event, out)
+                return facts if judged is None else self._accept(judged.sender, judged.data, out)
+            case Publish():
+                self._on_publish(event, now_us, out)
+            case Subscribe() | Unsubscribe():
+                self._on_interest(event, out)
+        return NOTHING
+
+    def learn(self, fact: Fact, now_us: int, out: list[Action]) -> Sequence[Fact]:
+        """A new neighbour is told everything; of one that is gone, what it said is kept for a while."""
+        if isinstance(fact, NeighbourUp):
+            self._neighbours[fact.node] = self._strangers.pop(fact.node, {})
+            # By id: in what order links came up must not show.
+            self._neighbours = dict(sorted(self._neighbours.items()))
+            mine = tuple(topic for topic, role in self._held.roles.items() if role & Role.FOLLOWS)
+            if mine:
+                out.append(Send((fact.node,), Subscriptions(mine[:TOPICS_MAX])))
+        elif isinstance(fact, NeighbourDown):
+            self._strangers[fact.node] = self._neighbours.pop(fact.node, {})
+            self._forget_strangers()
+        return NOTHING
+
+    # Algorithm 1.
+
+    def _on_interest(self, event: Subscribe | Unsubscribe, out: list[Action]) -> None:
+        topic = event.topic
+        followed = bool(self._held.roles.get(topic, 0) & Role.FOLLOWS)
+        self._held.set_interest(event)
+        follows = bool(self._held.roles.get(topic, 0) & Role.FOLLOWS)
+        if follows != followed and self._neighbours:
+            message = Subscriptions(added=(topic,)) if follows else Subscriptions(removed=(topic,))
+            out.append(Send(tuple(self._neighbours), message))
+
+    def _on_subscriptions(self, sender: NodeId, message: Subscriptions) -> None:
+        known = self._neighbours.get(sender)
+        if known is None:
+            known = self._strangers.setdefault(sender, {})
+        for topic in message.removed:
+            known.pop(topic, None)
+        for topic in message.added[: TOPICS_MAX - len(known)]:
+            known[topic] = None
+        self._forget_strangers()
+
+    def _forget_strangers(self) -> None:
+        while len(self._strangers) > STRANGERS_MAX:
+            del self._strangers[next(iter(self._strangers))]
+
+    # Algorithm 2.
+
+    def _on_publish(self, event: Publish, now_us: int, out: list[Action]) -> None:
+        data = self._held.publish(event, GossipData, now_us)
+        if data is not None:
+            # Its own name is remembered already; the buffer takes it as it takes any copy.
+            self._put_in_buffer(self._node, data, now_us, out)
+
+    def _put_in_buffer(self, sender: NodeId, data: GossipData, now_us: int, out: list[Action]) -> Sequence[Fact]:
+        if self._parameters.handle_us == 0:
+            return self._on_event(sender, data, out)
+        if len(self._buffer) >= self._parameters.buffer:
+            out.append(Observe(BufferFull(data.topic, data.publisher, data.sequence)))
+        else:
+            self._buffer.append((sender, data))
+            if len(self._buffer) == 1:
+                out.append(SetTimer(now_us + self._parameters.handle_us, HandleDue()))
+        return NOTHING
+
+    def _on_handle_due(self, now_us: int, out: list[Action]) -> Sequence[Fact]:
+        if not self._buffer:
+            return NOTHING
+        facts = self._on_event(*self._buffer.popleft(), out)
+        if self._buffer:
+            out.append(SetTimer(now_us + self._parameters.handle_us, HandleDue()))
+        return facts
+
+    def _on_event(self, sender: NodeId, data: GossipData, out: list[Action]) -> Sequence[Fact]:
+        held = self._held
+        if sender == self._node:
+            self._pass_on(data, data.hops, self._parameters.ttl, sender, out)
+            return NOTHING
+        if not held.topics_of(data):
+            # A node without the topic passes it on all the same; it keeps nothing of it but the name.
+            if data.hops < HOPS_MAX and held.add(data.publisher, data.sequence):
+                self._pass_on(data, data.hops + 1, min(data.ttl, self._parameters.ttl), sender, out)
+            return NOTHING
+        if held.refuses(sender, data, out) or not held.add(data.publisher, data.sequence):
+            return NOTHING
+        if held.judges(sender, data, True, out):
+            return NOTHING
+        return self._accept(sender, data, out)
+
+    def _accept(self, sender: NodeId, data: Any, out: list[Action]) -> Sequence[Fact]:
+        onward = self._held.take_in(data, out)
+        # Nobody's word makes an event live longer than this node's own would.
+        self._pass_on(data, onward.hops, min(data.ttl, self._parameters.ttl), sender, out)
+        return (Arrived(onward, sender),) if self._held.recovers else NOTHING
+
+    def _pass_on(self, data: GossipData, hops: int, ttl: int, came_from: NodeId, out: list[Action]) -> None:
+        if ttl <= 0:
+            return
+        gamma = self._parameters.gamma
+        # A coin belongs to an event and a neighbour, not to a moment: several events may be handled at once.
+        counter = data.publisher * STEPS + data.sequence
+        base = draw_base(self._seed, self._node, Purpose.GOSSIP, counter)
+        wanted = (data.topic, *(topic for topic, _ in data.also))
+        receivers = tuple(
+            node
+            for node, topics in self._neighbours.items()
+            if node != came_from
+            and (any(topic in topics for topic in wanted) or unit(finish((base + node * ITEM_FACTOR) & MASK)) < gamma)
+        )
+        if receivers:
+            onward = GossipData(
+                data.topic,
+                data.publisher,
+                data.sequence,
+                hops,
+                data.published_us,
+                data.payload,
+                data.previous,
+                data.also,
+                ttl - 1,
+            )
+            out.append(Send(receivers, onward))

@@ -1,0 +1,69 @@
+"""Many events by gossip over one overlay that stands still, carried out by the kernel."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gossamer.kernels.sampling import draws
+from gossamer.model.arrays.interest import Interest
+from gossamer.model.arrays.overlay import Overlay
+from gossamer.model.values.draw import Purpose
+from gossamer.model.values.errors import InputError
+from gossamer.systems.gossip.kernel import disseminate_many
+from gossamer.systems.gossip.machine import GossipParameters
+
+U64 = np.uint64
+
+
+def gossip_events(
+    overlay: Overlay, interest: Interest, parameters: GossipParameters, seed: int, event_count: int
+) -> dict[str, Any]:
+    """Figures of so many events, each by a random node on a random topic (the paper's random publishers)."""
+    if parameters.handle_us:
+        raise InputError("buffers that fill need time; give the run an end, or leave handle_us at 0")
+    if event_count < 1:
+        raise InputError("a dissemination without an end needs a number of events to carry")
+    topics = _places(seed, Purpose.PUBLISH_TOPIC, event_count, interest.topic_count)
+    return {"published": event_count, **gossip_on(overlay, interest, parameters, seed, topics)}
+
+
+def gossip_on(
+    overlay: Overlay, interest: Interest, parameters: GossipParameters, seed: int, topics: NDArray[np.int64]
+) -> dict[str, float]:
+    """Figures of an event on each of these topics, by random nodes."""
+    event_count = len(topics)
+    publishers = _places(seed, Purpose.PUBLISH_NODE, event_count, interest.node_count)
+    rows = disseminate_many(
+        U64(seed),
+        publishers,
+        np.arange(event_count),
+        topics,
+        interest.topic_starts,
+        interest.topic_nodes,
+        overlay.starts,
+        overlay.neighbours,
+        parameters.gamma,
+        parameters.ttl,
+    )
+    reached, subscribers, messages, hops = rows.T
+    holders = interest.popularity[topics]
+    others = interest.node_count - holders
+    # Chosen: an event has taken off when it reaches more nodes than the root of all; near the threshold none can tell.
+    large = reached > interest.node_count**0.5
+    return {
+        "receivers_per_event": float(reached.mean()),
+        "subscribers_per_event": float(subscribers.mean()),
+        "subscribers_reached": float((subscribers / np.maximum(holders, 1)).mean()),
+        "others_reached": float(((reached - subscribers) / np.maximum(others, 1)).mean()),
+        "takes_off": float(large.mean()),
+        "receivers_when_taken_off": float(reached[large].mean()) if large.any() else 0.0,
+        "messages_per_event": float(messages.mean()),
+        "hops_most_mean": float(hops.mean()),
+    }
+
+
+def _places(seed: int, purpose: Purpose, count: int, bound: int) -> NDArray[np.int64]:
+    """One of `bound` for each event."""
+    bits = draws(U64(seed), U64(purpose), U64(0), count)
+    return (((bits >> U64(32)) * U64(bound)) >> U64(32)).astype(np.int64)

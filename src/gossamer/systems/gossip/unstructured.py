@@ -1,0 +1,117 @@
+"""An unstructured overlay: a node keeps the links it was given, whatever anybody follows.
+
+Ferretti's gossip paper (2011, section II-A): "the overlay can be generated using any kind of algorithm"; its links "do not
+depend on the contents". Here whoever starts a node says who its neighbours are (the contacts of `Started`): a simulation
+draws them by a degree law (`systems/gossip/wiring.py`), a deployment reads them from a plan. A link stands when its
+connection does, for both ends; a given neighbour that is away is dialled again after a while.
+
+Differs: the paper says nothing of neighbours that come and go.
+"""
+
+from collections.abc import Sequence
+from typing import Annotated, ClassVar
+
+from msgspec import Meta, Struct
+
+from gossamer.model.values.ids import NodeId
+from gossamer.model.values.time import SECOND_US
+from gossamer.protocols.contract.actions import (
+    Action,
+    Connect,
+    Disconnect,
+    Observe,
+    SetTimer,
+)
+from gossamer.protocols.contract.events import (
+    Event,
+    PeerDown,
+    PeerUp,
+    Started,
+    TimerFired,
+)
+from gossamer.protocols.contract.facts import (
+    Fact,
+    NeighbourDown,
+    NeighbourUp,
+    PeerMisbehaved,
+)
+from gossamer.protocols.contract.messages import Message, Peer, Timer
+from gossamer.protocols.contract.parts import NOTHING
+
+
+class UnstructuredParameters(Struct, frozen=True, kw_only=True):
+    """How many links nodes have, and how they are kept."""
+
+    degree: Annotated[
+        str,
+        Meta(
+            description="Paper: poisson:5 (V-A). The degree law: poisson:MEAN, regular:DEGREE, power:EXPONENT[:CUTOFF], "
+            "scale-free:A:B or given:DEGREE=SHARE,..."
+        ),
+    ] = "poisson:5"
+    redial_us: Annotated[
+        int, Meta(ge=1, description="Chosen: 5 s. How long after a failure a given neighbour is dialled again")
+    ] = 5 * SECOND_US
+    degree_max: Annotated[
+        int, Meta(ge=1, description="Chosen: 4,096, ten times the paper's largest hub. Further peers are turned away")
+    ] = 4_096
+
+
+class RedialDue(Timer, frozen=True, array_like=True, gc=False, tag="unstructured_redial"):
+    """Try a given neighbour again."""
+
+    node: NodeId
+
+
+class Unstructured:
+    """The overlay part: neighbours are the peers with a standing connection."""
+
+    __slots__ = ("_given", "_neighbours", "_node", "_parameters")
+
+    MESSAGES: ClassVar[tuple[type[Message], ...]] = ()
+    TIMERS: ClassVar[tuple[type[Timer], ...]] = (RedialDue,)
+
+    def __init__(self, parameters: UnstructuredParameters, node: NodeId) -> None:
+        self._parameters = parameters
+        self._node = node
+        self._given: dict[NodeId, Peer] = {}
+        self._neighbours: dict[NodeId, None] = {}
+
+    def handle(self, event: Event, now_us: int, out: list[Action]) -> Sequence[Fact]:
+        """The part contract (`interface.Part`)."""
+        match event:
+            case Started():
+                self._given = {peer.node: peer for peer in event.contacts if peer.node != self._node}
+                out.extend(map(Connect, self._given.values()))
+            case PeerUp():
+                return self._on_up(event.node, out)
+            case PeerDown():
+                return self._on_down(event.node, now_us, out)
+            case TimerFired():
+                node = event.timer.node
+                if node in self._given and node not in self._neighbours:
+                    out.append(Connect(self._given[node]))
+        return NOTHING
+
+    def learn(self, fact: Fact, now_us: int, out: list[Action]) -> Sequence[Fact]:
+        """Nothing below matters here."""
+        return NOTHING
+
+    def _on_up(self, node: NodeId, out: list[Action]) -> Sequence[Fact]:
+        if node in self._neighbours or node == self._node:
+            return NOTHING
+        if len(self._neighbours) >= self._parameters.degree_max:
+            out += [Disconnect(node), Observe(PeerMisbehaved(node, "came when there was no room for a link"))]
+            return NOTHING
+        self._neighbours[node] = None
+        out.append(Observe(NeighbourUp(node)))
+        return (NeighbourUp(node),)
+
+    def _on_down(self, node: NodeId, now_us: int, out: list[Action]) -> Sequence[Fact]:
+        if node in self._given:
+            out.append(SetTimer(now_us + self._parameters.redial_us, RedialDue(node)))
+        if node not in self._neighbours:
+            return NOTHING
+        del self._neighbours[node]
+        out.append(Observe(NeighbourDown(node)))
+        return (NeighbourDown(node),)

@@ -1,0 +1,1 @@
+"""Overlays that are planned centrally."""

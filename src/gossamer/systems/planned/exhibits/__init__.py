@@ -1,0 +1,5 @@
+"""The central planners beside each other. No paper publishes these numbers for these workloads; the claims are ours."""
+
+from gossamer.systems.planned.exhibits.degrees import EXHIBITS
+
+__all__ = ["EXHIBITS"]

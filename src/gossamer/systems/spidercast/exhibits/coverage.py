@@ -1,0 +1,217 @@
+"""Sections 3.3 and 3.4: what coverage is enough, and how popularity matters."""
+
+from collections.abc import Callable, Sequence
+
+from gossamer.analysis.exhibits.harness import Claim, Exhibit, Point, Value, curve, falls
+from gossamer.model.values.run import Run
+from gossamer.systems.spidercast.exhibits.settings import (
+    PAPER,
+    SMALLER,
+    Setting,
+    law,
+    metric,
+    on_nodes,
+    points,
+    seeds,
+    sizes,
+)
+
+LAWS = ("uniform", "rss", "zipf:1", "nyse")
+NODES = "nodes"
+
+
+def _skewed(greedy: int, random: int, ties: str = "random") -> Callable[[float], Setting]:
+    parameters = {"greedy_coverage": greedy, "random_coverage": random, "ties": ties}
+    return on_nodes("spidercast", parameters, popularity="zipf:2")
+
+
+def _fig6a_points(quick: bool) -> list[Point]:
+    series = {
+        "ties by scan": _skewed(3, 0, "scan"),
+        "ties at random": _skewed(3, 0),
+        "ties by scan, (3,1)": _skewed(3, 1, "scan"),
+        "ties by scan, (4,0)": _skewed(4, 0, "scan"),
+    }
+    return points(quick, sizes(quick), series)
+
+
+def _largest(values: Sequence[Value], series: str) -> float:
+    return max(value.measured for value in curve(values, series))
+
+
+FIG6A = Exhibit(
+    name="spidercast/fig6a",
+    title="Partitioned topics, Zipf 2, 10 of 100 topics",
+    x_label=NODES,
+    y_label="partitioned topics (of 100)",
+    measure=metric("partitioned_topics"),
+    points=_fig6a_points,
+    left_out=SMALLER,
+    tolerance=0.25,
+    claims=(
+        Claim("(3,1) repairs the partitions", lambda values: _largest(values, "ties by scan, (3,1)") == 0),
+        Claim(
+            "unbiased ties leave at most one topic in a hundred partitioned",
+            lambda values: _largest(values, "ties at random") <= 1,
+        ),
+    ),
+    remark=(
+        "The partitions come with a biased tie rule (a scan by id, a coin at each tie) and all but vanish without "
+        "bias; both are drawn. They are islands, mostly of 4 to 9 nodes of like interests, and one island can part "
+        "ten topics at once, so runs scatter, and a mean of five meets a published 0 only if all five are 0. Of 20 "
+        "seeds 19, 17 and 5 part none at 1,000, 2,000 and 4,000 nodes (at most 11), and 5, 18 and 16 come within 25% "
+        "of the published value at 6,000 (1 to 14), 8,000 (10 to 17) and 10,000 (4 to 18): the row could be one run, "
+        "about one in 28 by these shares. No rule tried parts none at 4,000 and about 15 at 6,000 (six seeds, in a "
+        "separate simulation of the same cycle): line 9 of Figure 3 as printed, everybody acting at once, turns by "
+        "id, Margin 0 to 10, quarantines of 1 and 20 cycles and no redirects part a topic at 4,000 in four to six "
+        "runs; a coin of one in four, with line 9 as printed, in none, but then only two runs of six part more than "
+        "two topics at 6,000; nodes that join by the hundred part at most 5 at 6,000, Java's generator seeded once by "
+        "the node's number none."
+    ),
+)
+
+
+def _fig6b_points(quick: bool) -> list[Point]:
+    return points(quick, sizes(quick), {"(3,0)": _skewed(3, 0), "(3,1)": _skewed(3, 1)})
+
+
+def _between(values: Sequence[Value], series: str, low: float, high: float) -> bool:
+    return all(low <= value.measured <= high for value in curve(values, series))
+
+
+FIG6B = Exhibit(
+    name="spidercast/fig6b",
+    title="Average degree, Zipf 2, 10 of 100 topics",
+    x_label=NODES,
+    y_label="average degree (links)",
+    measure=metric("average_degree"),
+    points=_fig6b_points,
+    left_out=SMALLER,
+    claims=(
+        Claim("(3,0) has an average degree of about 7 (6 to 8)", lambda values: _between(values, "(3,0)", 6, 8)),
+        Claim("(3,1) has an average degree of about 13 (12 to 14)", lambda values: _between(values, "(3,1)", 12, 14)),
+    ),
+    remark=(
+        "Ours needs fewer links at every size: 6.9 falling to 6.0, and 10.4 to 9.8. Figure 3, line 9, as printed (a "
+        "node parts from neighbours above their target, not from those that have reached it) hardly ever disconnects "
+        "and gives 7.8 to 6.6 and 13.2 to 12.5 (three seeds), the published numbers, but it misses Figure 12 (11.4 at "
+        "1,000 nodes, published 10.81), which ours meets: no one rule tried meets both. Others, with one seed: biased "
+        "ties 7.6 to 6.5 and 11.0 to 10.4, no heartbeats at all 7.4 to 6.3 and 12.1 to 11.6; the engine, Margin, "
+        "drop_when_stuck, a shorter quarantine and heartbeats every fifth cycle change less than 0.2, and counting a "
+        "link of both tasks twice adds at most 0.4."
+    ),
+)
+
+
+def _by_popularity(quick: bool, tdi: bool = False) -> list[Point]:
+    series = {name: on_nodes("spidercast", popularity=name) for name in LAWS}
+    return points(quick, sizes(quick), series, tdi_depth=20 if tdi else 0)
+
+
+def _ordered(values: Sequence[Value]) -> bool:
+    """At every number of nodes: NYSE lowest, Uniform highest."""
+    at = {(value.series, value.x): value.measured for value in values}
+    places = {value.x for value in values}
+    return all(
+        min(LAWS, key=lambda name: at[name, x]) == "nyse" and max(LAWS, key=lambda name: at[name, x]) == "uniform"
+        for x in places
+    )
+
+
+def _reverse_order(values: Sequence[Value]) -> bool:
+    """At every number of nodes tdi is highest for NYSE and lowest for Uniform."""
+    at = {(value.series, value.x): value.measured for value in values}
+    places = {value.x for value in values}
+    return all(
+        max(LAWS, key=lambda name: at[name, x]) == "nyse" and min(LAWS, key=lambda name: at[name, x]) == "uniform"
+        for x in places
+    )
+
+
+FIG7A = Exhibit(
+    name="spidercast/fig7a",
+    title="Average degree by popularity, (3,0), 10 of 100 topics",
+    x_label=NODES,
+    y_label="average degree (links)",
+    measure=metric("average_degree"),
+    points=_by_popularity,
+    left_out=SMALLER,
+    claims=(
+        Claim("the average degree is always below 12", lambda values: all(value.measured < 12 for value in values)),
+        Claim("it falls with nodes", lambda values: all(falls(values, name) for name in LAWS)),
+        Claim("NYSE is lowest and Uniform highest", _ordered),
+    ),
+)
+
+FIG7A_CONNECTED = Exhibit(
+    name="spidercast/fig7-partitions",
+    title="Partitioned topics by popularity, (3,0)",
+    x_label=NODES,
+    y_label="partitioned topics (of 100)",
+    measure=metric("partitioned_topics"),
+    points=_by_popularity,
+    left_out=SMALLER,
+    claims=(Claim("all topics are connected", lambda values: all(value.measured == 0 for value in values)),),
+)
+
+FIG7B = Exhibit(
+    name="spidercast/fig7b",
+    title="tdi(20) by popularity, 10 of 100 topics",
+    x_label=NODES,
+    y_label="tdi(20) (%)",
+    measure=metric("tdi_percent"),
+    points=lambda quick: _by_popularity(quick, tdi=True),
+    left_out=SMALLER,
+    claims=(Claim("the order is that of Figure 7(a), reversed", _reverse_order),),
+)
+
+
+def _diameter_points(quick: bool) -> list[Point]:
+    nodes = 2000 if quick else 10000
+    workloads = {name: law(nodes, popularity=name) for name in LAWS} | {"rss, 200 topics": law(nodes, 200)}
+    return [
+        Point(
+            name,
+            float(nodes),
+            Run(system="spidercast", parameters=PAPER, seed=seed, workload=workloads[name], overlay_diameter=True),
+        )
+        for name in workloads
+        for seed in seeds(quick)
+    ]
+
+
+FIG7_DIAMETER = Exhibit(
+    name="spidercast/fig7-diameter",
+    title="Maximum topic diameter by popularity, (3,0)",
+    x_label=NODES,
+    y_label="largest topic diameter (hops)",
+    measure=metric("max_topic_diameter"),
+    points=_diameter_points,
+    left_out="10,000 nodes (2,000 instead, which has no published value) and seeds 3 to 5",
+    tolerance=0.1,
+    remark=(
+        "Ours is the paper's definition (3.2), exact: the most hops between two nodes inside a topic's own overlay, "
+        "the largest of all topics. Nothing tried that stays inside topics gives the published numbers: for RSS and "
+        "NYSE the mean diameter is 9.4 and 7.2, the mean eccentricity 8.4 and 5.2, the mean path 5.8 and 3.6, and the "
+        "most popular topic's diameter 9 and 10 (one seed). The diameter of the whole overlay, whose paths may cross "
+        "nodes without the topic, does: see fig7-overlay-diameter."
+    ),
+)
+
+FIG7_OVERLAY_DIAMETER = Exhibit(
+    name="spidercast/fig7-overlay-diameter",
+    title="Diameter of the whole overlay by popularity, (3,0)",
+    x_label=NODES,
+    y_label="diameter of the overlay (hops)",
+    measure=metric("overlay_diameter"),
+    points=_diameter_points,
+    left_out="10,000 nodes (2,000 instead, which has no published value) and seeds 3 to 5",
+    tolerance=0.1,
+    remark=(
+        "Not what the paper defines: its numbers for topics beside another measure, found by trying about ten with the "
+        "numbers in view. It gives all five in every seed, and one of the two in fig8-overlay-diameter, which makes it "
+        "the probable explanation and no more."
+    ),
+)
+
+EXHIBITS = (FIG6A, FIG6B, FIG7A, FIG7A_CONNECTED, FIG7B, FIG7_DIAMETER, FIG7_OVERLAY_DIAMETER)

@@ -1,0 +1,337 @@
+"""A turn of both tasks with all that follows from it, and nodes that come, go and change their mind."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gossamer.kernels.draw import U64, draw_base, finish
+from gossamer.kernels.jit import kernel
+from gossamer.systems.spidercast.kernel.coverage import (
+    add_neighbour,
+    count_anew,
+    degree_max,
+    grow_target,
+    has_room,
+    remove_neighbour,
+    slot_of,
+    under_covered,
+    under_covered_without,
+)
+from gossamer.systems.spidercast.kernel.selection import (
+    disconnect_candidate,
+    mark,
+    next_coverage_node,
+    next_redirect,
+    redirect_candidate,
+)
+from gossamer.systems.spidercast.kernel.state import (
+    ADAPTIVE_COVERAGE_MAX,
+    CONNECT,
+    DISCONNECT,
+    M_CONNECT,
+    M_CONNECT_OK,
+    M_DISCONNECT,
+    M_DISCONNECT_OK,
+    M_HEARTBEAT,
+    M_LEAVE,
+    M_REDIRECT,
+    RAISES,
+    REDIRECT,
+    STUCK_DROPS,
+    TaskState,
+    World,
+)
+
+
+@kernel
+def _decide(
+    world: World,
+    task: TaskState,
+    kind: int,
+    rule: int,
+    drop_when_stuck: bool,
+    scan: bool,
+    seed: U64,
+    now_us: U64,
+    cycle: int,
+    node: int,
+    wanted: NDArray[np.int32],
+    counters: NDArray[np.int64],
+) -> tuple[int, int]:
+    """Figure 2: (1, whom to connect to), (2, whom to disconnect from) or (0, -1)."""
+    if task.coverage[node] == 0:
+        return 0, -1
+    most = degree_max(world, task, rule, node)
+    under = under_covered(task, rule, node)
+    degree = np.int64(task.counts[node])
+    if under > 0:
+        task.target[node] = most
+        if degree < most:
+            peer = next_redirect(task, node)
+            if peer < 0:
+                key = draw_base(seed, U64(node), CONNECT[kind], now_us)
+                peer = next_coverage_node(world, task, rule, node, key, scan, wanted)
+            if peer < 0:
+                return 0, -1
+            task.quarantine[node, cycle % task.quarantine.shape[1]] = peer
+            return 1, peer
+        if degree == most and not drop_when_stuck:
+            return 0, -1
+    stuck = under > 0 and degree == most
+    spare = False
+    if not stuck:
+        task.target[node] = min(most, degree)
+        spare = degree > most
+    peer, fewest = disconnect_candidate(world, task, rule, node, draw_base(seed, U64(node), DISCONNECT[kind], now_us))
+    if peer < 0 or (not spare and fewest > (under if stuck else 0)):
+        return 0, -1
+    slot = slot_of(task, node, peer)
+    task.asked_degrees[slot] = task.degrees[slot]
+    task.asked_targets[slot] = task.targets[slot]
+    counters[STUCK_DROPS] += stuck
+    return 2, peer
+
+
+@kernel
+def _tell(task: TaskState, node: int, except_for: int, counters: NDArray[np.int64]) -> None:
+    """Heartbeats to neighbours whose last-told values are no longer true."""
+    degree = np.uint16(task.counts[node])
+    target = np.uint16(task.target[node])
+    for slot in range(task.starts[node], task.starts[node] + task.counts[node]):
+        if task.told_degrees[slot] == degree and task.told_targets[slot] == target:
+            continue
+        other = np.int64(task.nodes[slot])
+        if other == except_for:
+            continue
+        task.told_degrees[slot] = degree
+        task.told_targets[slot] = target
+        counters[M_HEARTBEAT] += 1
+        theirs = task.mirrors[slot]
+        task.degrees[theirs] = degree
+        task.targets[theirs] = target
+        task.quiet[other] = False
+
+
+@kernel
+def exchange_connect(
+    world: World,
+    task: TaskState,
+    kind: int,
+    rule: int,
+    margin: int,
+    seed: U64,
+    now_us: U64,
+    node: int,
+    peer: int,
+    degree: int,
+    target: int,
+    counters: NDArray[np.int64],
+) -> None:
+    """CONNECT and all that follows from it; (degree, target) is what the CONNECT carried."""
+    counters[M_CONNECT] += 1
+    if not world.present[peer]:
+        return
+    if not has_room(world, task, rule, margin, peer):
+        counters[M_REDIRECT] += 1
+        key = draw_base(seed, U64(peer), REDIRECT[kind], now_us) + U64(node)
+        other = redirect_candidate(world, task, margin, peer, node, key)
+        task.redirect[node] = other
+        return
+    peer_degree = np.int64(task.counts[peer]) + 1
+    peer_target = np.int64(task.target[peer])
+    add_neighbour(world, task, peer, node, degree, target, peer_degree, peer_target)
+    counters[M_CONNECT_OK] += 1
+    grow_target(world, task, rule, margin, peer)
+    if has_room(world, task, rule, margin, node):
+        add_neighbour(world, task, node, peer, peer_degree, peer_target, degree, target)
+        grow_target(world, task, rule, margin, node)
+    else:
+        counters[M_LEAVE] += 1
+        remove_neighbour(world, task, peer, node)
+
+
+@kernel
+def _exchange_disconnect(
+    world: World, task: TaskState, rule: int, node: int, peer: int, counters: NDArray[np.int64]
+) -> None:
+    """DISCONNECT and all that follows from it."""
+    counters[M_DISCONNECT] += 1
+    under = under_covered_without(world, task, rule, peer, node)
+    if under > 0 and np.int64(task.counts[peer]) <= degree_max(world, task, rule, peer):
+        return
+    remove_neighbour(world, task, peer, node)
+    counters[M_DISCONNECT_OK] += 1
+    if under == 0:
+        task.target[peer] = task.counts[peer]
+    remove_neighbour(world, task, node, peer)
+
+
+@kernel
+def _adapt(world: World, greedy: TaskState, random: TaskState, node: int, counters: NDArray[np.int64]) -> bool:
+    """3.3.1: raise K_r where K_g coverage took only K_g links, until there are links enough; says whether."""
+    if world.sizes[node] == 0 or greedy.uncovered[node] > 0:
+        return False
+    coverage = random.coverage[node]
+    if coverage == 0:
+        if greedy.counts[node] != greedy.coverage[node]:
+            return False
+    else:
+        if random.uncovered[node] > 0 or coverage > ADAPTIVE_COVERAGE_MAX:
+            return False
+        union = np.int64(greedy.counts[node])
+        for slot in range(random.starts[node], random.starts[node] + random.counts[node]):
+            union += slot_of(greedy, node, np.int64(random.nodes[slot])) < 0
+        if union >= world.sizes[node]:
+            return False
+    random.coverage[node] += 1
+    counters[RAISES] += 1
+    count_anew(world, random, node)
+    return True
+
+
+@kernel
+def spidercast_cycle(
+    world: World,
+    greedy: TaskState,
+    random: TaskState,
+    rules: NDArray[np.int64],
+    margin: int,
+    adaptive: bool,
+    drop_when_stuck: bool,
+    scan: bool,
+    seed: U64,
+    now_us: U64,
+    cycle: int,
+    order: NDArray[np.int32],
+    counters: NDArray[np.int64],
+) -> None:
+    """One maintenance turn of every node, in this order, each with all that follows from it."""
+    longest = 1
+    for node in range(len(world.sizes)):
+        longest = max(longest, np.int64(world.sizes[node]))
+    wanted = np.empty(longest, np.int32)
+    for node in order:
+        if greedy.quiet[node] and random.quiet[node]:
+            continue
+        did, peer = _decide(
+            world, greedy, 0, rules[0], drop_when_stuck, scan, seed, now_us, cycle, node, wanted, counters
+        )
+        raised = adaptive and _adapt(world, greedy, random, node, counters)
+        did_too, peer_too = _decide(
+            world, random, 1, rules[1], drop_when_stuck, scan, seed, now_us, cycle, node, wanted, counters
+        )
+        degree, target = np.int64(greedy.counts[node]), np.int64(greedy.target[node])
+        degree_too, target_too = np.int64(random.counts[node]), np.int64(random.target[node])
+        # A covered node that found nothing to do finds nothing again until a neighbour or what it was told of
+        # one changes; whom it would pick is drawn anew each cycle, whether there is anybody to pick is not. One
+        # that is under-covered looks again: quarantines end and others come up.
+        greedy.quiet[node] = did == 0 and under_covered(greedy, rules[0], node) == 0
+        random.quiet[node] = did_too == 0 and not raised and under_covered(random, rules[1], node) == 0
+        _tell(greedy, node, peer if did == 2 else -1, counters)
+        _tell(random, node, peer_too if did_too == 2 else -1, counters)
+        if did == 1:
+            exchange_connect(world, greedy, 0, rules[0], margin, seed, now_us, node, peer, degree, target, counters)
+        elif did == 2:
+            _exchange_disconnect(world, greedy, rules[0], node, peer, counters)
+        if did_too == 1:
+            exchange_connect(
+                world, random, 1, rules[1], margin, seed, now_us, node, peer_too, degree_too, target_too, counters
+            )
+        elif did_too == 2:
+            _exchange_disconnect(world, random, rules[1], node, peer_too, counters)
+
+
+@kernel
+def depart(world: World, task: TaskState, node: int, speaks: bool, counters: NDArray[np.int64]) -> None:
+    """A node goes, with a LEAVE to each neighbour or without; its neighbours let go of it."""
+    for slot in range(task.starts[node], task.starts[node] + task.counts[node]):
+        counters[M_LEAVE] += speaks
+        remove_neighbour(world, task, np.int64(task.nodes[slot]), node)
+    task.counts[node] = 0
+
+
+@kernel
+def hold(world: World, node: int, on: bool) -> None:
+    """Make a node's presence and interest known to everybody's view, or take it back."""
+    world.present[node] = on
+    mark(world.everybody, node, on)
+    if world.view_size == 0:
+        for i in range(world.starts[node], world.starts[node] + world.sizes[node]):
+            mark(world.holders[world.topics[i]], node, on)
+
+
+@kernel
+def begin(world: World, task: TaskState, coverage: int, node: int) -> None:
+    """A task of a node that has just come up."""
+    task.counts[node] = 0
+    task.target[node] = 0
+    task.coverage[node] = coverage
+    task.redirect[node] = -1
+    task.quiet[node] = False
+    task.moved[node] = True
+    task.quarantine[node, :] = -1
+    count_anew(world, task, node)
+
+
+@kernel
+def begin_together(
+    world: World, greedy: TaskState, random: TaskState, coverage: int, coverage_too: int, up: NDArray[np.bool_]
+) -> None:
+    """Everybody who is up starts at once."""
+    for node in range(len(up)):
+        if up[node]:
+            hold(world, node, True)
+            begin(world, greedy, coverage, node)
+            begin(world, random, coverage_too, node)
+
+
+@kernel
+def change_interest(
+    world: World,
+    task: TaskState,
+    node: int,
+    topics: NDArray[np.int32],
+    messages: int,
+    counters: NDArray[np.int64],
+    last: bool,
+) -> None:
+    """A node that is up follows other topics; it told every neighbour so `messages` times.
+
+    Called for one task and then, as the `last`, for the other: only then does the interest itself change.
+    """
+    for slot in range(task.starts[node], task.starts[node] + task.counts[node]):
+        other = np.int64(task.nodes[slot])
+        task.told_degrees[slot] = task.counts[node]
+        task.told_targets[slot] = task.target[node]
+        theirs = slot_of(task, other, node)
+        task.met[slot] = task.met[theirs] = False
+        task.degrees[theirs] = task.counts[node]
+        task.targets[theirs] = task.target[node]
+        counters[M_HEARTBEAT] += messages
+    if last:
+        hold(world, node, False)
+        world.sizes[node] = len(topics)
+        world.topics[world.starts[node] : world.starts[node] + len(topics)] = topics
+        hold(world, node, True)
+
+
+@kernel
+def recover_around(world: World, task: TaskState, node: int) -> None:
+    """Count coverage anew for a node whose interest changed, and for its neighbours."""
+    count_anew(world, task, node)
+    for slot in range(task.starts[node], task.starts[node] + task.counts[node]):
+        count_anew(world, task, np.int64(task.nodes[slot]))
+
+
+@kernel
+def spidercast_fingerprint(greedy: TaskState, random: TaskState) -> U64:
+    """The links of both tasks together, each once, hashed and summed in any order."""
+    total = U64(0)
+    for node in range(len(greedy.counts)):
+        for slot in range(greedy.starts[node], greedy.starts[node] + greedy.counts[node]):
+            if node < greedy.nodes[slot]:
+                total += finish((U64(node) << U64(32)) + U64(greedy.nodes[slot]))
+        for slot in range(random.starts[node], random.starts[node] + random.counts[node]):
+            other = np.int64(random.nodes[slot])
+            if node < other and slot_of(greedy, node, other) < 0:
+                total += finish((U64(node) << U64(32)) + U64(other))
+    return total

@@ -1,0 +1,230 @@
+"""Topics in parts, and bridges between them: `systems/spidercast/roots.py` for a whole population."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gossamer.kernels.draw import ITEM_FACTOR, U64, draw_base, finish
+from gossamer.kernels.jit import kernel
+from gossamer.systems.spidercast.kernel.coverage import (
+    has_room,
+    remove_neighbour,
+    shared_count,
+    slot_of,
+)
+from gossamer.systems.spidercast.kernel.cycle import exchange_connect
+from gossamer.systems.spidercast.kernel.selection import is_marked, mark
+from gossamer.systems.spidercast.kernel.state import (
+    BRIDGE,
+    BRIDGES,
+    IDLE_BRIDGES,
+    M_CLAIMS,
+    M_LEAVE,
+    RootState,
+    TaskState,
+    World,
+)
+
+
+@kernel
+def begin_roots(world: World, state: RootState, node: int) -> None:
+    """The node begins, with itself the lowest in all its topics."""
+    for i in range(world.starts[node], world.starts[node] + world.sizes[node]):
+        state.roots[i] = node
+        state.links[i] = 0
+        state.alone[i] = 0
+
+
+@kernel
+def _drop_idle_bridges(world: World, task: TaskState, node: int, counters: NDArray[np.int64]) -> None:
+    """Bridges over which no topic is shared any more go."""
+    slot = task.starts[node]
+    while slot < task.starts[node] + task.counts[node]:
+        other = np.int64(task.nodes[slot])
+        if task.is_bridge[slot] and shared_count(world, node, other) == 0:
+            counters[M_LEAVE] += 1
+            counters[IDLE_BRIDGES] += 1
+            remove_neighbour(world, task, node, other)
+            remove_neighbour(world, task, other, node)
+        else:
+            slot += 1
+
+
+@kernel
+def _take_in(world: World, task: TaskState, state: RootState, depth_max: int, node: int) -> None:
+    """What the neighbours of one task said, where that is lower or nearer."""
+    for slot in range(task.starts[node], task.starts[node] + task.counts[node]):
+        other = task.nodes[slot]
+        has_spoken = task.met[slot]
+        i = world.starts[node]
+        j = world.starts[other]
+        i_end = i + world.sizes[node]
+        j_end = j + world.sizes[other]
+        while i < i_end and j < j_end:
+            a = world.topics[i]
+            b = world.topics[j]
+            if a == b:
+                # One that has said nothing yet is itself there, at least.
+                root = state.roots[j] if has_spoken else other
+                links = (np.int64(state.links[j]) if has_spoken else 0) + 1
+                if links <= depth_max and (
+                    root < state.roots[i] or (root == state.roots[i] and links < np.int64(state.links[i]))
+                ):
+                    state.roots[i] = root
+                    state.links[i] = links
+            i += a <= b
+            j += b <= a
+
+
+@kernel
+def _claim(task: TaskState, state: RootState, node: int) -> None:
+    """The neighbours of one task hear this node, and something new."""
+    for slot in range(task.starts[node], task.starts[node] + task.counts[node]):
+        task.met[task.mirrors[slot]] = True
+        state.stale[task.nodes[slot]] = True
+
+
+@kernel
+def _count_untold(greedy: TaskState, random: TaskState, node: int) -> int:
+    """How many neighbours have not heard this node since they became neighbours, in one task or the other."""
+    untold = 0
+    for slot in range(greedy.starts[node], greedy.starts[node] + greedy.counts[node]):
+        untold += not greedy.met[greedy.mirrors[slot]]
+    for slot in range(random.starts[node], random.starts[node] + random.counts[node]):
+        if not random.met[random.mirrors[slot]]:
+            other = slot_of(greedy, node, np.int64(random.nodes[slot]))
+            untold += other < 0 or greedy.met[greedy.mirrors[other]]
+    return untold
+
+
+@kernel
+def _count_neighbours(greedy: TaskState, random: TaskState, node: int) -> int:
+    """How many neighbours there are in both tasks together."""
+    count = np.int64(greedy.counts[node])
+    for slot in range(random.starts[node], random.starts[node] + random.counts[node]):
+        count += slot_of(greedy, node, np.int64(random.nodes[slot])) < 0
+    return count
+
+
+@kernel
+def _look(
+    world: World,
+    greedy: TaskState,
+    random: TaskState,
+    state: RootState,
+    depth_max: int,
+    node: int,
+    before: NDArray[np.int64],
+) -> bool:
+    """Take in what neighbours said; says whether that changes what this node claims."""
+    start = world.starts[node]
+    end = start + world.sizes[node]
+    for i in range(start, end):
+        before[i - start] = np.int64(state.roots[i]) * 256 + np.int64(state.links[i])
+        state.roots[i] = node
+        state.links[i] = 0
+    _take_in(world, greedy, state, depth_max, node)
+    _take_in(world, random, state, depth_max, node)
+    changed = False
+    for i in range(start, end):
+        changed = changed or before[i - start] != np.int64(state.roots[i]) * 256 + np.int64(state.links[i])
+    return changed
+
+
+@kernel
+def _holder_below(world: World, task: TaskState, node: int, topic: int, key: U64) -> int:
+    """A random holder of the topic with a lower id that is no neighbour of this task, or -1."""
+    for slot in range(task.starts[node], task.starts[node] + task.counts[node]):
+        mark(world.blocked, np.int64(task.nodes[slot]), True)
+    chosen = -1
+    best_draw = U64(0)
+    count = world.view_size if world.view_size > 0 else node
+    other = world.offsets[node] if world.view_size > 0 else np.int64(0)
+    for _ in range(count):
+        candidate = other
+        if world.view_size > 0:
+            other += world.strides[node]
+            if other >= len(world.sizes):
+                other -= len(world.sizes)
+            holds = False
+            if candidate < node and world.present[candidate]:
+                for i in range(world.starts[candidate], world.starts[candidate] + world.sizes[candidate]):
+                    holds = holds or world.topics[i] == topic
+        else:
+            other += 1
+            holds = is_marked(world.holders[topic], candidate)
+        if not holds or is_marked(world.blocked, candidate):
+            continue
+        bits = finish(key + U64(candidate) * ITEM_FACTOR)
+        if chosen < 0 or bits < best_draw or (bits == best_draw and candidate < chosen):
+            chosen = candidate
+            best_draw = bits
+    for slot in range(task.starts[node], task.starts[node] + task.counts[node]):
+        mark(world.blocked, np.int64(task.nodes[slot]), False)
+    return chosen
+
+
+@kernel
+def mend_cycle(
+    world: World,
+    greedy: TaskState,
+    random: TaskState,
+    state: RootState,
+    rule: int,
+    margin: int,
+    depth_max: int,
+    patience: int,
+    repeat: bool,
+    seed: U64,
+    now_us: U64,
+    order: NDArray[np.int32],
+    counters: NDArray[np.int64],
+) -> None:
+    """Every node looks, claims, and builds a bridge where it has been alone for long; `rule` is the random task's.
+
+    A node whose neighbours came or went since its last turn waits. One that was told nothing new, and whose neighbours are
+    who they were, would see and say the same again, and does neither.
+    """
+    longest = 1
+    for node in range(len(world.sizes)):
+        longest = max(longest, np.int64(world.sizes[node]))
+    before = np.empty(longest, np.int64)
+    for node in order:
+        start = world.starts[node]
+        end = start + world.sizes[node]
+        _drop_idle_bridges(world, random, node, counters)
+        if greedy.moved[node] or random.moved[node]:
+            greedy.moved[node] = random.moved[node] = False
+            state.stale[node] = True
+            continue
+        changed = False
+        if state.stale[node]:
+            state.stale[node] = False
+            changed = _look(world, greedy, random, state, depth_max, node, before)
+            untold = _count_untold(greedy, random, node)
+            if not changed and not repeat:
+                counters[M_CLAIMS] += untold
+            if changed or untold > 0:
+                _claim(greedy, state, node)
+                _claim(random, state, node)
+        if changed or repeat:
+            counters[M_CLAIMS] += _count_neighbours(greedy, random, node)
+        for i in range(start, end):
+            state.alone[i] = min(np.int64(state.alone[i]) + 1, patience) if state.roots[i] == node else 0
+        if not has_room(world, random, rule, margin, node):
+            continue
+        key = draw_base(seed, U64(node), BRIDGE, now_us)
+        for i in range(start, end):
+            if np.int64(state.alone[i]) < patience:
+                continue
+            peer = _holder_below(world, random, node, np.int64(world.topics[i]), key)
+            if peer < 0:
+                continue
+            state.alone[i] = 0
+            degree, target = np.int64(random.counts[node]), np.int64(random.target[node])
+            exchange_connect(world, random, 1, rule, margin, seed, now_us, node, peer, degree, target, counters)
+            slot = slot_of(random, node, peer)
+            if slot >= 0:
+                random.is_bridge[slot] = True
+                random.is_bridge[random.mirrors[slot]] = True
+                counters[BRIDGES] += 1
+            break

@@ -1,0 +1,284 @@
+"""SpiderCast's kernel with its state: the population that the cycle engine runs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gossamer.kernels.sampling import draw_items, view_walks
+from gossamer.model.arrays.interest import Interest
+from gossamer.model.arrays.overlay import Overlay
+from gossamer.model.values.draw import Purpose
+from gossamer.simulator.population import CycleChanges
+from gossamer.simulator.views import view_size
+from gossamer.systems.spidercast.kernel import cycle as kernel
+from gossamer.systems.spidercast.kernel import mend, state
+from gossamer.systems.spidercast.kernel.selection import fill_masks
+from gossamer.systems.spidercast.kernel.state import TaskState, World
+from gossamer.systems.spidercast.roots import DEPTH_MAX, PATIENCE, REPEAT
+
+U64 = np.uint64
+
+
+@dataclass(frozen=True)
+class SpiderCastNumbers:
+    """A machine's parameters as the kernel takes them; the rivals are other rules."""
+
+    rules: tuple[int, int]
+    coverage: tuple[int, int]
+    margin: int
+    adaptive: bool
+    drop_when_stuck: bool
+    scan: bool
+    view: float
+    cycle_us: int
+    quarantine_cycles: int
+    # Parted topics are looked for so often; 0 never.
+    mend_us: int = 0
+
+    @property
+    def mend_cycles(self) -> int:
+        """The same in cycles."""
+        return -(-self.mend_us // self.cycle_us)
+
+
+class SpiderCastPopulation:
+    """Started together; `room` is how many topics a node may ever hold, where interests change."""
+
+    def __init__(
+        self, numbers: SpiderCastNumbers, seed: int, interest: Interest, absent: Sequence[int] = (), room: int = 0
+    ) -> None:
+        self._numbers = numbers
+        self._seed = seed
+        self._cycle_count = 0
+        self._counters = np.zeros(state.COUNTERS, np.int64)
+        self._rules = np.array(numbers.rules, np.int64)
+        self.world = _world(numbers, seed, interest, room)
+        self.tasks = tuple(_task(numbers, kind, np.diff(self.world.starts), interest.node_count) for kind in range(2))
+        up = np.ones(interest.node_count, np.bool_)
+        up[list(absent)] = False
+        kernel.begin_together(self.world, self.tasks[0], self.tasks[1], *numbers.coverage, up)
+        subscriptions = len(self.world.topics) if numbers.mend_us else 0
+        self.roots = state.RootState(
+            np.repeat(np.arange(interest.node_count, dtype=np.int32), np.diff(self.world.starts))[:subscriptions],
+            np.zeros(subscriptions, np.uint8),
+            np.zeros(subscriptions, np.uint8),
+            np.zeros(interest.node_count, np.bool_),
+        )
+
+    def cycle(self, changes: CycleChanges | None = None) -> None:
+        """See `cycle.Population`."""
+        self._cycle_count += 1
+        if changes is not None:
+            self._apply(changes)
+        numbers = self._numbers
+        for task in self.tasks:
+            task.quarantine[:, self._cycle_count % numbers.quarantine_cycles] = -1
+        order = self._order()
+        now_us = U64(self._cycle_count * numbers.cycle_us)
+        kernel.spidercast_cycle(
+            self.world,
+            self.tasks[0],
+            self.tasks[1],
+            self._rules,
+            numbers.margin,
+            numbers.adaptive,
+            numbers.drop_when_stuck,
+            numbers.scan,
+            U64(self._seed),
+            now_us,
+            self._cycle_count,
+            order,
+            self._counters,
+        )
+        if numbers.mend_us and self._cycle_count % numbers.mend_cycles == 0:
+            mend.mend_cycle(
+                self.world,
+                self.tasks[0],
+                self.tasks[1],
+                self.roots,
+                numbers.rules[1],
+                numbers.margin,
+                DEPTH_MAX,
+                PATIENCE,
+                int(now_us) // numbers.mend_us % REPEAT == 0,
+                U64(self._seed),
+                now_us,
+                order,
+                self._counters,
+            )
+
+    def fingerprint(self) -> int:
+        """See `cycle.Population`."""
+        return int(kernel.spidercast_fingerprint(*self.tasks))
+
+    def overlay(self) -> Overlay:
+        """See `cycle.Population`."""
+        ends = [self._links(task) for task in self.tasks]
+        owners, peers = (np.concatenate([end[side] for end in ends]) for side in range(2))
+        return Overlay.from_links(owners, peers, len(self.world.sizes))
+
+    def views(self) -> None:
+        """See `cycle.Population`: it keeps none by topic."""
+
+    def messages(self) -> dict[str, int]:
+        """See `cycle.Population`."""
+        return {kind: int(count) for kind, count in zip(state.KINDS, self._counters, strict=False)}
+
+    def rare_events(self) -> dict[str, int]:
+        """Things that a test must have seen happen."""
+        places = {
+            "raises": state.RAISES,
+            "stuck": state.STUCK_DROPS,
+            "bridges": state.BRIDGES,
+            "idle_bridges": state.IDLE_BRIDGES,
+        }
+        return {name: int(self._counters[place]) for name, place in places.items()}
+
+    def _order(self) -> NDArray[np.int32]:
+        nodes = np.flatnonzero(self.world.present).astype(np.int32)
+        bits = draw_items(U64(self._seed), U64(0), U64(Purpose.ORDER), U64(self._cycle_count), nodes)
+        return nodes[np.argsort(bits, kind="stable")]
+
+    @staticmethod
+    def _links(task: TaskState) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        owners = np.repeat(np.arange(len(task.counts)), task.counts)
+        within = np.arange(len(owners)) - np.repeat(np.cumsum(task.counts) - task.counts, task.counts)
+        return owners, task.nodes[task.starts[owners] + within]
+
+    def _begin(self, node: int) -> None:
+        kernel.hold(self.world, node, True)
+        if self._numbers.mend_us:
+            mend.begin_roots(self.world, self.roots, node)
+        for task, coverage in zip(self.tasks, self._numbers.coverage, strict=True):
+            kernel.begin(self.world, task, coverage, node)
+
+    def _apply(self, changes: CycleChanges) -> None:
+        crashes = set(changes.crashes)
+        for node in sorted((*changes.leavers, *changes.crashes)):
+            for task in self.tasks:
+                kernel.depart(self.world, task, node, node not in crashes, self._counters)
+            kernel.hold(self.world, node, False)
+        for node in sorted(changes.joiners):
+            if node in changes.interests:
+                topics = np.array(changes.interests[node], np.int32)
+                self.world.sizes[node] = len(topics)
+                self.world.topics[self.world.starts[node] : self.world.starts[node] + len(topics)] = topics
+            self._begin(node)
+        for node, interest in sorted(changes.interests.items()):
+            if self.world.present[node] and node not in changes.joiners:
+                self._change_interest(node, interest)
+
+    def _change_interest(self, node: int, interest: tuple[int, ...]) -> None:
+        world = self.world
+        before = set(world.topics[world.starts[node] : world.starts[node] + world.sizes[node]].tolist())
+        messages = len(before ^ set(interest))
+        if not messages:
+            return
+        topics = np.array(interest, np.int32)
+        kept = self._roots_of(node)
+        for last, task in enumerate(self.tasks):
+            kernel.change_interest(world, task, node, topics, messages, self._counters, bool(last))
+        if self._numbers.mend_us:
+            mend.begin_roots(world, self.roots, node)
+            for place, topic in enumerate(interest, start=int(world.starts[node])):
+                if topic in kept:
+                    self.roots.roots[place], self.roots.links[place], self.roots.alone[place] = kept[topic]
+            self.roots.stale[node] = True
+            for task in self.tasks:
+                self.roots.stale[task.nodes[task.starts[node] : task.starts[node] + task.counts[node]]] = True
+        for task in self.tasks:
+            kernel.recover_around(world, task, node)
+
+    def _roots_of(self, node: int) -> dict[int, tuple[int, ...]]:
+        """What a node believes of its topics, for those that it keeps."""
+        if not self._numbers.mend_us:
+            return {}
+        row = slice(self.world.starts[node], self.world.starts[node] + self.world.sizes[node])
+        columns = (self.roots.roots, self.roots.links, self.roots.alone)
+        values = zip(*(column[row].tolist() for column in columns), strict=True)
+        return dict(zip(self.world.topics[row].tolist(), values, strict=True))
+
+
+def _world(numbers: SpiderCastNumbers, seed: int, interest: Interest, room: int) -> World:
+    node_count = interest.node_count
+    capacity = np.maximum(interest.sizes, room)
+    starts = np.concatenate(([0], np.cumsum(capacity)))
+    topics = np.zeros(int(starts[-1]), np.int32)
+    within = np.arange(len(interest.node_topics)) - np.repeat(interest.node_starts[:-1], interest.sizes)
+    topics[np.repeat(starts[:-1], interest.sizes) + within] = interest.node_topics
+    words = (node_count + 63) // 64
+    partial = numbers.view < 1
+    slots = view_size(node_count, numbers.view) if partial else 0
+    # Masks say which of a node's own topics each slot shares, where they can be used.
+    small = int(interest.sizes.max()) <= 16 and max(interest.topic_count, slots) < 2**16
+    masked = partial and room == 0 and small and not numbers.scan
+    strides, offsets = view_walks(U64(seed), node_count if partial else 0)
+    world = World(
+        starts=starts,
+        sizes=interest.sizes.astype(np.int32),
+        topics=topics,
+        present=np.zeros(node_count, np.bool_),
+        holders=np.zeros((0 if partial else interest.topic_count, words), np.uint64),
+        everybody=np.zeros(words, np.uint64),
+        view_size=slots,
+        strides=strides,
+        offsets=offsets,
+        mask_starts=np.zeros(node_count + 1 if masked else 1, np.int64),
+        # As if every slot shared a topic; pages that are never written are never there.
+        masks=np.empty(node_count * slots if masked else 0, np.uint32),
+        counts=np.zeros(slots, np.uint8),
+        blocked=np.zeros(words, np.uint64),
+        wanted=np.zeros(interest.topic_count, np.bool_),
+        planes=np.zeros((0 if partial else int(capacity.max()).bit_length() + 1, words), np.uint64),
+    )
+    if masked:
+        rows = np.full((node_count, int(interest.sizes.max())), interest.topic_count, np.uint16)
+        rows[interest.owners, within] = interest.node_topics
+        fill_masks(world, rows, interest.topic_count)
+    return world
+
+
+# K_r may be raised while it is at most this (state.ADAPTIVE_COVERAGE_MAX), so it ends at most one higher.
+_ADAPTIVE_COVERAGE_END = state.ADAPTIVE_COVERAGE_MAX + 1
+
+
+def _task(numbers: SpiderCastNumbers, kind: int, capacity: NDArray[np.int64], node_count: int) -> TaskState:
+    covers = numbers.rules[kind] <= state.COVER_AT_RANDOM
+    coverage = numbers.coverage[kind]
+    if kind == 1 and numbers.adaptive:
+        coverage = max(coverage, _ADAPTIVE_COVERAGE_END)
+    slots = coverage * (capacity if covers else np.ones(node_count, np.int64)) + numbers.margin
+    starts = np.concatenate(([0], np.cumsum(slots)))
+    total = int(starts[-1])
+
+    def told() -> NDArray[np.uint16]:
+        return np.zeros(total, np.uint16)
+
+    def by_node() -> NDArray[np.int32]:
+        return np.zeros(node_count, np.int32)
+
+    return TaskState(
+        starts=starts,
+        counts=by_node(),
+        nodes=np.zeros(total, np.int32),
+        degrees=told(),
+        targets=told(),
+        told_degrees=told(),
+        told_targets=told(),
+        asked_degrees=told(),
+        asked_targets=told(),
+        shared=np.zeros(total, np.uint64),
+        mirrors=np.full(total, -1, np.int64),
+        target=by_node(),
+        coverage=by_node(),
+        uncovered=by_node(),
+        cover=np.zeros(int(capacity.sum()), np.uint16),
+        redirect=np.full(node_count, -1, np.int32),
+        quarantine=np.full((node_count, numbers.quarantine_cycles), -1, np.int32),
+        quiet=np.zeros(node_count, np.bool_),
+        met=np.zeros(total, np.bool_),
+        is_bridge=np.zeros(total, np.bool_),
+        moved=np.ones(node_count, np.bool_),
+    )
