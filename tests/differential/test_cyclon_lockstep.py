@@ -8,10 +8,10 @@ import pytest
 from gossamer.kernels import cyclon as compiled
 from gossamer.model.values.draw import below, draw
 from gossamer.protocols.membership.cyclon import CyclonParameters
-from gossamer.simulator import cycle as cycle_engine
 from gossamer.simulator.lockstep import Lockstep
 from gossamer.simulator.population import CycleChanges
 from gossamer.systems import SYSTEMS
+from gossamer.systems.cyclon import population as cycle_engine
 from tests.interpreted import interpreted, seed_that_differs
 
 SEEDS = 96
