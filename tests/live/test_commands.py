@@ -65,7 +65,7 @@ def test_a_node_leaves_in_good_order_on_a_signal(number):
 
 STUBBORN = """
 import asyncio
-from gossamer.live.signals import asked_to_stop
+from gossamer.live.operations.signals import asked_to_stop
 async def main():
     with asked_to_stop() as asked:
         print("runs", flush=True)
