@@ -42,12 +42,11 @@ setup: .venv/.installed .venv/.compiled
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
 	@touch $@
 
-# Compiled once here, so that the first command is not a long silence. Numba notices a change in a kernel's own file
-# but not in a function or constant that it takes from another, so any change compiles all of them anew.
-KERNELS := $(shell find src/gossamer/kernels src/gossamer/systems -name "*.py") src/gossamer/model/values/draw.py
+# Compiled once here, so that the first command is not a long silence. The cache is keyed by the hash of all kernel sources
+# (src/gossamer/kernels/jit.py), so this only has to run again when one of them changes.
+KERNELS := $(shell find src/gossamer/kernels src/gossamer/systems/*/kernel* src/gossamer/systems/*/warm.py -name "*.py") src/gossamer/model/values/draw.py
 .venv/.compiled: .venv/.installed $(KERNELS)
-	find src/gossamer/kernels src/gossamer/systems -name '*.nb[ic]' -delete
-	$(BIN)/python -m gossamer.kernels
+	$(BIN)/python -m gossamer.systems
 	@touch $@
 
 # libp2p needs an older protobuf than our Spark has, so the rivals live in an environment of their own.

@@ -7,7 +7,7 @@ from gossamer.kernels.cyclon import CyclonState, cyclon_cycle, cyclon_state, sta
 from gossamer.kernels.draw import U64
 from gossamer.protocols.membership.cyclon import CyclonParameters
 from gossamer.simulator.lockstep import Lockstep
-from gossamer.systems import SYSTEMS
+from gossamer.systems import find_system
 
 # Measured on a machine like the one this was written on (PeerSim 1.0.5, view 20, shuffle 8).
 PEERSIM = {10_000: 0.60, 100_000: 0.30, 1_000_000: 0.17}
@@ -40,7 +40,7 @@ def run() -> None:
         "PeerSim's figures are quoted from an earlier run on a like machine, not measured in this run.",
     )
     node_count, cycles = 2_000, 5
-    driver = Lockstep(SYSTEMS["cyclon"], parameters, 1, node_count, parameters.view_size)
+    driver = Lockstep(find_system("cyclon"), parameters, 1, node_count, parameters.view_size)
     driver.start()
     machine = node_count / seconds(driver.cycle, cycles)
     state = cyclon_state(node_count, parameters.view_size)

@@ -10,11 +10,12 @@ from bench.report import resident_bytes, show
 from gossamer.model.arrays.overlay import Overlay
 from gossamer.model.values.ids import Role
 from gossamer.protocols.contract.events import Publish, Started, Subscribe
+from gossamer.protocols.contract.system import read_parameters
 from gossamer.simulator.checkers import all_checkers
 from gossamer.simulator.engine import EventEngine
 from gossamer.simulator.network import ConstantLatency, Network, UniformLatency
 from gossamer.simulator.population import together
-from gossamer.systems import SYSTEMS, make_machine, read_parameters
+from gossamer.systems import find_system, make_machine
 
 NODES, DEGREE, EVENTS = 10_000, 10, 12
 
@@ -59,7 +60,7 @@ def _flood(neighbours: list[tuple[int, ...]], network: Network, checked: bool) -
 
 def _idle() -> None:
     node_count = 100_000
-    system = SYSTEMS["cyclon"]
+    system = find_system("cyclon")
     parameters = read_parameters(system, {})
     gc.collect()
     before = resident_bytes()

@@ -8,10 +8,10 @@ from bench.report import seconds, show
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay
 from gossamer.protocols.contract.events import Publish
+from gossamer.protocols.contract.system import read_parameters
 from gossamer.simulator.event_population import EventPopulation
 from gossamer.simulator.network import ConstantLatency, Network
-from gossamer.simulator.systems import SIMULATED
-from gossamer.systems import read_parameters
+from gossamer.systems import find_system
 from gossamer.systems.gossip.kernel import disseminate_many
 from gossamer.systems.gossip.wiring import unstructured
 from gossamer.workloads.interests import make_interests
@@ -75,10 +75,10 @@ def _kernel(overlay: Overlay, interest: Interest, events: int, gamma: float = GA
 
 def _machines(nodes: int, events: int) -> float:
     interest = make_interests(nodes, 10, "1", "uniform", 1)
-    simulated = SIMULATED["unstructured"]
+    simulated = find_system("unstructured")
     population = EventPopulation(
         simulated,
-        read_parameters(simulated.system, {"degree": DEGREE}),
+        read_parameters(simulated, {"degree": DEGREE}),
         1,
         interest,
         Network(ConstantLatency(20_000)),

@@ -13,8 +13,8 @@ from bench.report import show
 from gossamer import Node
 from gossamer.model.arrays.interest import Interest
 from gossamer.planners.per_topic import mesh_per_topic
-from gossamer.simulator.systems import SIMULATED
-from gossamer.systems import read_parameters
+from gossamer.protocols.contract.system import load, read_parameters
+from gossamer.systems import find_system
 from gossamer.workloads.interests import make_interests
 
 FOLLOWED = (10, 20, 50, 100, 200, 500)
@@ -51,9 +51,9 @@ def run() -> None:
 
 
 def _ours(interest: Interest) -> float:
-    simulated = SIMULATED["spidercast"]
+    simulated = find_system("spidercast")
     assert simulated.population is not None
-    population = simulated.population(read_parameters(simulated.system, {}), 1, interest, (), 0)
+    population = load(simulated.population)(read_parameters(simulated, {}), 1, interest, (), 0)
     for _ in range(CYCLES):
         population.cycle()
     return float(population.overlay().degrees.mean())

@@ -5,9 +5,9 @@ import time
 
 from bench.report import show
 from gossamer.kernels.measures import topic_components
+from gossamer.protocols.contract.system import load, read_parameters
 from gossamer.simulator.lockstep import Lockstep
-from gossamer.simulator.systems import SIMULATED
-from gossamer.systems import SYSTEMS, read_parameters
+from gossamer.systems import find_system
 from gossamer.workloads.interests import make_interests
 
 CYCLES = 60
@@ -17,7 +17,7 @@ def run() -> None:
     """Wanted: 0.6 s for the kernel and 25 s for the machine at 10,000 nodes; growth as measured."""
     _kernel(200, 100, 10)
     interest = make_interests(10_000, 100, "10", "rss", seed=1)
-    system = SYSTEMS["spidercast"]
+    system = find_system("spidercast")
     rows = []
     protocols: dict[str, dict[str, int]] = {"the paper's (mend_us=0)": {"mend_us": 0}, "default (looks for parts)": {}}
     for name, chosen in protocols.items():
@@ -54,10 +54,10 @@ def run() -> None:
 
 def _kernel(nodes: int, topics: int, subscriptions: int, settings: dict[str, int] | None = None) -> float:
     interest = make_interests(nodes, topics, str(subscriptions), "rss", seed=1)
-    simulated = SIMULATED["spidercast"]
+    simulated = find_system("spidercast")
     assert simulated.population is not None
     began = time.perf_counter()
-    population = simulated.population(read_parameters(simulated.system, settings or {}), 1, interest, (), 0)
+    population = load(simulated.population)(read_parameters(simulated, settings or {}), 1, interest, (), 0)
     for _ in range(CYCLES):
         population.cycle()
     return time.perf_counter() - began
@@ -65,15 +65,15 @@ def _kernel(nodes: int, topics: int, subscriptions: int, settings: dict[str, int
 
 def run_million() -> None:
     """A million nodes, 10 of 1,000 topics, views of 1,000 peers, 40 cycles; wanted: under 4 minutes and 6 GiB."""
-    simulated = SIMULATED["spidercast"]
+    simulated = find_system("spidercast")
     assert simulated.population is not None
     rows = []
     sizes = [(100_000, 0), (300_000, 0), (1_000_000, 0), (1_000_000, 15_000_000)]
     for nodes, mend_us in sizes:
         interest = make_interests(nodes, 1_000, "10", "rss", seed=1)
-        parameters = read_parameters(simulated.system, {"view": 1_000 / nodes, "mend_us": mend_us})
+        parameters = read_parameters(simulated, {"view": 1_000 / nodes, "mend_us": mend_us})
         began = time.perf_counter()
-        population = simulated.population(parameters, 1, interest, (), 0)
+        population = load(simulated.population)(parameters, 1, interest, (), 0)
         ready = time.perf_counter()
         for _ in range(40):
             population.cycle()
@@ -81,7 +81,7 @@ def run_million() -> None:
         overlay = population.overlay()
         arrays = (interest.topic_starts, interest.topic_nodes, overlay.starts, overlay.neighbours)
         connected = int((topic_components(*arrays, 0, 1_000)[0] == 1).sum())
-        covered = float((population.tasks[0].uncovered == 0).mean())  # type: ignore[attr-defined]
+        covered = float((population.tasks[0].uncovered == 0).mean())
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
         times = f"{ready - began:.0f} + {ended - ready:.0f} s"
         rows.append(

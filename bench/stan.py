@@ -8,7 +8,7 @@ from gossamer.model.arrays.interest import Interest
 from gossamer.model.values.run import GridLaw
 from gossamer.simulator.lockstep import Lockstep
 from gossamer.simulator.view_measures import measure_views
-from gossamer.systems import SYSTEMS
+from gossamer.systems import find_system
 from gossamer.systems.stan.messages import StanParameters
 from gossamer.systems.stan.population import StanPopulation
 from gossamer.workloads.interests import make_grid_interests, make_interests
@@ -35,7 +35,7 @@ def run() -> None:
     )
     node_count = 500
     interest = make_interests(node_count, 50, "8", "rss", 1)
-    driver = Lockstep(SYSTEMS["stan"], StanParameters(), 1, node_count, 0, interest)
+    driver = Lockstep(find_system("stan"), StanParameters(), 1, node_count, 0, interest)
     driver.start()
     machine = interest.subscription_count / seconds(driver.cycle)
     population = StanPopulation(StanParameters(), 1, interest)

@@ -1,14 +1,15 @@
 """Machines in virtual time: 100 Cyclon nodes, half of them crash, the rest heals. One seed decides it all."""
 
+from gossamer.protocols.contract.system import read_parameters
 from gossamer.simulator.checkers import all_checkers
 from gossamer.simulator.engine import EventEngine
 from gossamer.simulator.links import LinkBook
 from gossamer.simulator.network import Network, UniformLatency
 from gossamer.simulator.population import together
-from gossamer.systems import SYSTEMS, make_machine, read_parameters
+from gossamer.systems import find_system, make_machine
 
 SEED, NODES = 7, 100
-system = SYSTEMS["cyclon"]
+system = find_system("cyclon")
 parameters = read_parameters(system, {"view_size": 8, "shuffle_length": 4, "period_us": 1_000_000})
 links = LinkBook()
 network = Network(UniformLatency(5_000, 50_000), loss=0.01)

@@ -7,12 +7,13 @@ from gossamer.live.transport.memory import MemoryTransport
 from gossamer.protocols.contract.events import Started
 from gossamer.protocols.contract.facts import Fact, NeighbourUp
 from gossamer.protocols.contract.messages import Peer
-from gossamer.systems import SYSTEMS, make_machine, read_parameters
+from gossamer.protocols.contract.system import read_parameters
+from gossamer.systems import find_system, make_machine
 
 
 async def main() -> None:
     """Start the nodes and wait until every one has met four others."""
-    system = SYSTEMS["cyclon"]
+    system = find_system("cyclon")
     parameters = read_parameters(system, {"view_size": 5, "shuffle_length": 3, "period_us": 5_000})
     transport = MemoryTransport()
     met: dict[int, set[int]] = {node: set() for node in range(10)}

@@ -13,15 +13,17 @@ from gossamer.model.values.draw import draw
 from gossamer.model.values.errors import InputError
 from gossamer.protocols.contract import record as records
 from gossamer.protocols.contract.events import Started
+from gossamer.protocols.contract.system import read_parameters
 from gossamer.simulator.checkers import all_checkers
 from gossamer.simulator.engine import EventEngine
 from gossamer.simulator.network import Network, UniformLatency
 from gossamer.simulator.population import newcomer, together
 from gossamer.simulator.recorder import Recorder
-from gossamer.systems import SYSTEMS, make_machine, read_parameters
+from gossamer.systems import find_system, make_machine
 
-CYCLON = SYSTEMS["cyclon"]
+CYCLON = find_system("cyclon")
 PARAMETERS = read_parameters(CYCLON, {"view_size": 5, "shuffle_length": 3, "period_us": 1_000_000})
+DECODER = records.StackDecoder(make_machine(CYCLON, PARAMETERS, 1, 1).part_classes)
 
 
 def recorded(seed=1, nodes=12):
@@ -44,7 +46,7 @@ def recorded(seed=1, nodes=12):
 
 def replayed(content, seed=1):
     _, steps = records.read_record(io.BytesIO(content))
-    return records.replay(steps, lambda node, view: make_machine(CYCLON, PARAMETERS, seed, node, view))
+    return records.replay(steps, lambda node, view: make_machine(CYCLON, PARAMETERS, seed, node, view), DECODER)
 
 
 def test_a_record_replays_into_the_same_actions():
@@ -72,7 +74,7 @@ def test_a_machine_with_one_changed_decision_is_found_out():
             return actions[:-1] if self.handled == 20 else actions
 
     _, steps = records.read_record(io.BytesIO(recorded()))
-    assert records.replay(steps, Lazy)[1] is not None
+    assert records.replay(steps, Lazy, DECODER)[1] is not None
 
 
 def test_the_same_seed_gives_the_same_record_and_another_does_not():
@@ -108,9 +110,9 @@ HASH_SEED_RUN = """
 import sys, hashlib
 from tests.determinism.test_replay import recorded
 from gossamer.simulator.lockstep import Lockstep
-from gossamer.systems import SYSTEMS, make_machine
+from gossamer.systems import find_system, make_machine
 from tests.determinism.test_replay import PARAMETERS
-driver = Lockstep(SYSTEMS["cyclon"], PARAMETERS, 3, 20, 5)
+driver = Lockstep(find_system("cyclon"), PARAMETERS, 3, 20, 5)
 driver.start()
 for _ in range(10):
     driver.cycle()
@@ -169,4 +171,4 @@ def test_every_event_survives_the_record():
     assert {type(event) for event in events} == set(Event.__args__)
     for event in events:
         step = records._step_decoder.decode(records.encode_step(7, 1, event, ())[4:])
-        assert records.decode_event(bytes(step.event)) == event
+        assert DECODER.event(bytes(step.event)) == event

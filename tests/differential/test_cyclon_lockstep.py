@@ -10,7 +10,7 @@ from gossamer.model.values.draw import below, draw
 from gossamer.protocols.membership.cyclon import CyclonParameters
 from gossamer.simulator.lockstep import Lockstep
 from gossamer.simulator.population import CycleChanges
-from gossamer.systems import SYSTEMS
+from gossamer.systems import find_system
 from gossamer.systems.cyclon import population as cycle_engine
 from tests.interpreted import interpreted, seed_that_differs
 
@@ -64,7 +64,7 @@ def first_difference(seed: int, cycles: int = 14, seen: Counter[str] | None = No
     parameters, node_count = setting(seed)
     absent = [node for node in range(node_count) if below(draw(seed, node, PURPOSE + 2, 0), 5) == 0]
     present = set(range(node_count)) - set(absent)
-    machines = Lockstep(SYSTEMS["cyclon"], parameters, seed, node_count, parameters.view_size)
+    machines = Lockstep(find_system("cyclon"), parameters, seed, node_count, parameters.view_size)
     machines.start(sorted(present))
     kernel = cycle_engine.CyclonPopulation(parameters, seed, node_count, absent)
     for cycle in range(1, cycles + 1):
@@ -99,7 +99,7 @@ def test_the_kernel_equals_the_machine_entry_by_entry_under_churn():
 
 def test_the_kernel_equals_the_machine_in_the_papers_own_setting():
     parameters = CyclonParameters()
-    machines = Lockstep(SYSTEMS["cyclon"], parameters, 7, 300, parameters.view_size)
+    machines = Lockstep(find_system("cyclon"), parameters, 7, 300, parameters.view_size)
     machines.start()
     kernel = cycle_engine.CyclonPopulation(parameters, 7, 300)
     for _ in range(20):
@@ -110,7 +110,7 @@ def test_the_kernel_equals_the_machine_in_the_papers_own_setting():
 
 def test_ages_stop_at_the_same_height_in_both():
     parameters = CyclonParameters(view_size=4, shuffle_length=2, period_us=1_000)
-    machines = Lockstep(SYSTEMS["cyclon"], parameters, 3, 10, 4)
+    machines = Lockstep(find_system("cyclon"), parameters, 3, 10, 4)
     machines.start()
     kernel = cycle_engine.CyclonPopulation(parameters, 3, 10)
     kernel.state.ages[:] = 253

@@ -13,6 +13,7 @@ from gossamer.protocols.contract.events import (
     Unsubscribe,
 )
 from gossamer.protocols.contract.messages import Data
+from gossamer.protocols.contract.system import read_parameters
 from gossamer.protocols.delivery.held import Held
 from gossamer.protocols.dissemination.flood import Flood
 from gossamer.simulator.checkers import all_checkers
@@ -20,19 +21,18 @@ from gossamer.simulator.event_population import EventPopulation
 from gossamer.simulator.links import LinkBook
 from gossamer.simulator.network import ConstantLatency, Network
 from gossamer.simulator.recorder import DeliveryLog
-from gossamer.simulator.systems import SIMULATED
-from gossamer.systems import read_parameters
+from gossamer.systems import find_system
 from gossamer.workloads.interests import make_interests
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_machine_and_kernel_agree_on_hops_copies_and_messages(seed):
     interest = make_interests(120, 12, "3", "rss", seed)
-    simulated = SIMULATED["spidercast"]
+    simulated = find_system("spidercast")
     links, log = LinkBook(), DeliveryLog()
     population = EventPopulation(
         simulated,
-        read_parameters(simulated.system, {}),
+        read_parameters(simulated, {}),
         seed,
         interest,
         Network(ConstantLatency(20_000)),

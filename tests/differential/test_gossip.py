@@ -7,12 +7,12 @@ from gossamer.model.arrays.degrees import law_of_overlay
 from gossamer.model.values.ids import Role
 from gossamer.protocols.contract.actions import Send
 from gossamer.protocols.contract.events import MessageReceived, Publish
+from gossamer.protocols.contract.system import read_parameters
 from gossamer.simulator.checkers import all_checkers
 from gossamer.simulator.event_population import EventPopulation
 from gossamer.simulator.links import LinkBook
 from gossamer.simulator.network import ConstantLatency, Network
-from gossamer.simulator.systems import SIMULATED
-from gossamer.systems import read_parameters
+from gossamer.systems import find_system
 from gossamer.systems.gossip import kernel
 from gossamer.systems.gossip.machine import GossipData
 from gossamer.systems.gossip.wiring import unstructured
@@ -54,11 +54,11 @@ def run_machines(seed):
     """The overlay, the topics, and for each event its publisher, sequence, topic, hops and messages."""
     degree, gamma, ttl = settings_of(seed)
     interest = make_interests(NODES, 5, "1", "uniform", seed)
-    simulated = SIMULATED["unstructured"]
+    simulated = find_system("unstructured")
     links, trace = LinkBook(), Trace()
     population = EventPopulation(
         simulated,
-        read_parameters(simulated.system, {"degree": degree}),
+        read_parameters(simulated, {"degree": degree}),
         seed,
         interest,
         Network(ConstantLatency(20_000)),

@@ -10,8 +10,7 @@ from gossamer.model.arrays.interest import Interest
 from gossamer.model.values.draw import below, draw
 from gossamer.simulator.lockstep import Lockstep
 from gossamer.simulator.population import CycleChanges
-from gossamer.simulator.systems import random_numbers, similarity_numbers, spidercast_numbers
-from gossamer.systems import SYSTEMS
+from gossamer.systems import find_system
 from gossamer.systems.spidercast import population
 from gossamer.systems.spidercast.kernel import (
     coverage,
@@ -21,6 +20,7 @@ from gossamer.systems.spidercast.kernel import (
 )
 from gossamer.systems.spidercast.kernel import cycle as turns
 from gossamer.systems.spidercast.messages import RandomParameters, SimilarityParameters, SpiderCastParameters
+from gossamer.systems.spidercast.population import random_numbers, similarity_numbers, spidercast_numbers
 from gossamer.workloads.interests import make_interests
 from tests.interpreted import interpreted, seed_that_differs
 
@@ -129,7 +129,7 @@ def first_difference(seed: int, cycles: int = 30, seen: Counter[str] | None = No
     node_count = interest.node_count
     absent = [node for node in range(node_count) if below(draw(seed, node, PURPOSE + 2, 0), 5) == 0]
     present = set(range(node_count)) - set(absent)
-    machines = Lockstep(SYSTEMS[name], parameters, seed, node_count, 0, interest)
+    machines = Lockstep(find_system(name), parameters, seed, node_count, 0, interest)
     machines.start(sorted(present))
     # Where interests never change the kernel keeps masks of shared topics.
     room = 0 if is_still(seed) else ROOM
@@ -184,7 +184,7 @@ def test_the_kernel_equals_the_machine_link_by_link_under_churn():
 def test_the_kernel_equals_the_machine_in_the_papers_own_setting(changed):
     parameters = SpiderCastParameters(**changed)
     interest = make_interests(300, 100, "10", "zipf:2" if changed.get("adaptive") else "rss", seed=3)
-    machines = Lockstep(SYSTEMS["spidercast"], parameters, 5, 300, 0, interest)
+    machines = Lockstep(find_system("spidercast"), parameters, 5, 300, 0, interest)
     machines.start()
     kernel = population.SpiderCastPopulation(spidercast_numbers(parameters), 5, interest)
     for _ in range(25):
@@ -199,7 +199,7 @@ def test_interests_too_large_for_masks_are_compared_in_full(subscriptions, view)
     """Masks hold 16 topics in views and 64 among neighbours; nodes with more take another way to the same links."""
     parameters = SpiderCastParameters(greedy_coverage=2, margin=2, view=view)
     interest = make_interests(40, 90, subscriptions, "rss", seed=2)
-    machines = Lockstep(SYSTEMS["spidercast"], parameters, 9, 40, 0, interest)
+    machines = Lockstep(find_system("spidercast"), parameters, 9, 40, 0, interest)
     machines.start()
     kernel = population.SpiderCastPopulation(spidercast_numbers(parameters), 9, interest)
     for _ in range(20):

@@ -6,13 +6,13 @@ import pytest
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.values.draw import draw
 from gossamer.protocols.contract.events import MessageReceived
+from gossamer.protocols.contract.system import read_parameters
 from gossamer.simulator.checkers import all_checkers
 from gossamer.simulator.event_population import EventPopulation
 from gossamer.simulator.links import ViewBook
 from gossamer.simulator.network import ConstantLatency, Network
 from gossamer.simulator.population import CycleChanges
-from gossamer.simulator.systems import SIMULATED
-from gossamer.systems import read_parameters
+from gossamer.systems import find_system
 from gossamer.systems.stan import view as stan_view
 from gossamer.systems.stan.messages import StanParameters
 from gossamer.systems.stan.population import StanPopulation
@@ -49,7 +49,7 @@ class TopicLog:
 
 def simulated(others: int, **settings):
     """(what was said on the topic, its views at the end), with joins, leaves and crashes, in the event engine."""
-    system = SIMULATED["stan"]
+    system = find_system("stan")
     log, views = TopicLog(), ViewBook()
     population = EventPopulation(
         system,

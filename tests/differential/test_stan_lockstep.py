@@ -9,7 +9,7 @@ from gossamer.model.arrays.interest import Interest
 from gossamer.model.values.draw import below, draw
 from gossamer.simulator.lockstep import Lockstep
 from gossamer.simulator.population import CycleChanges
-from gossamer.systems import SYSTEMS
+from gossamer.systems import find_system
 from gossamer.systems.stan import kernel as compiled
 from gossamer.systems.stan import population
 from gossamer.systems.stan.messages import StanParameters
@@ -78,7 +78,7 @@ def first_difference(seed: int, cycles: int = 14, seen: Counter[str] | None = No
     node_count = interest.node_count
     absent = [node for node in range(node_count) if below(draw(seed, node, PURPOSE + 2, 0), 5) == 0]
     present = set(range(node_count)) - set(absent)
-    machines = Lockstep(SYSTEMS["stan"], parameters, seed, node_count, 0, interest)
+    machines = Lockstep(find_system("stan"), parameters, seed, node_count, 0, interest)
     machines.start(sorted(present))
     kernel = population.StanPopulation(parameters, seed, interest, absent)
     for cycle in range(cycles + 1):
@@ -115,7 +115,7 @@ def test_the_kernel_equals_the_machine_entry_by_entry_under_churn_and_changes_of
 
 def test_the_kernel_equals_the_machine_on_a_larger_network_at_rest():
     interest = make_interests(300, 20, "5", "rss", 7)
-    machines = Lockstep(SYSTEMS["stan"], StanParameters(), 7, 300, 0, interest)
+    machines = Lockstep(find_system("stan"), StanParameters(), 7, 300, 0, interest)
     machines.start()
     kernel = population.StanPopulation(StanParameters(), 7, interest)
     for _ in range(8):

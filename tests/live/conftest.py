@@ -8,6 +8,7 @@ import pytest
 from gossamer import Limits, Node
 from gossamer.live.operations.audit import audit_records
 from gossamer.live.transport import wire
+from tests.decoding import decode_frame
 
 # Two ends of the loopback answer at once; what is bounded in seconds is bounded in fractions here.
 QUICK = {"heartbeat_us": 200_000, "period_us": 20_000, "connect_timeout_us": 200_000}
@@ -70,7 +71,7 @@ class RawPeer:
             except (asyncio.IncompleteReadError, ConnectionError):
                 return None
         try:
-            return wire.message_decoder.decode(body)
+            return decode_frame(body)
         except ValueError:
             return wire._hello_decoder.decode(body)
 

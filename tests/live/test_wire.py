@@ -13,6 +13,7 @@ from gossamer.protocols.contract.messages import Data
 from gossamer.protocols.dissemination.flood import Flood
 from gossamer.protocols.dissemination.tree import TreeBurst, TreeData
 from gossamer.systems.spidercast.messages import Leave
+from tests.decoding import decode_frame
 from tests.live.conftest import RawPeer
 from tests.waiting import until
 
@@ -46,7 +47,7 @@ def test_the_document_shows_the_bytes_that_are_sent(name):
 
 def test_a_message_is_read_back_as_it_was_written():
     for message in (VECTORS["TreeData"], VECTORS["TreeBurst"], VECTORS["Leave"]):
-        assert wire.message_decoder.decode(wire.encode(message)) == message
+        assert decode_frame(wire.encode(message)) == message
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,6 @@ from gossamer.protocols.contract.events import (
 from gossamer.protocols.contract.facts import NeighbourDown
 from gossamer.protocols.contract.messages import BURST_MAX, Burst, Data
 from gossamer.protocols.contract.node import NodeMachine
-from gossamer.protocols.contract.record import decode_message
 from gossamer.protocols.delivery.held import Held
 from gossamer.protocols.delivery.history import History
 from gossamer.protocols.delivery.recovery.machine import Recovery
@@ -40,6 +39,7 @@ from gossamer.protocols.dissemination.tree import (
     TreeBurst,
     TreeData,
 )
+from tests.decoding import decode_message
 
 ME, TOPIC, UNKNOWN = 1, 7, 9
 NEIGHBOURS = (2, 3, 4)

@@ -11,7 +11,7 @@ from gossamer.simulator.engine import EventEngine
 from gossamer.simulator.links import LinkBook
 from gossamer.simulator.network import Network, Partition, UniformLatency
 from gossamer.simulator.population import CycleChanges, newcomer, together
-from gossamer.systems import SYSTEMS, make_machine
+from gossamer.systems import find_system, make_machine
 from gossamer.systems.cyclon.population import CyclonPopulation
 
 NODES = 2_000
@@ -115,7 +115,7 @@ def test_after_half_of_the_nodes_crash_the_rest_stays_connected_and_forgets_them
 
 
 def started_engine(seed, network):
-    system, links = SYSTEMS["cyclon"], LinkBook()
+    system, links = find_system("cyclon"), LinkBook()
     parameters = CyclonParameters(view_size=8, shuffle_length=4, period_us=1_000_000)
     return links, EventEngine(
         lambda node: make_machine(system, parameters, seed, node, None), network, seed, (links, *all_checkers())

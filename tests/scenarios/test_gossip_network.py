@@ -4,13 +4,13 @@ import pytest
 
 from gossamer.model.values.ids import Role
 from gossamer.protocols.contract.events import Publish, Subscribe, Unsubscribe
+from gossamer.protocols.contract.system import read_parameters
 from gossamer.simulator.checkers import DeliveryChecker, all_checkers
 from gossamer.simulator.event_population import EventPopulation
 from gossamer.simulator.links import LinkBook
 from gossamer.simulator.network import Network, UniformLatency
 from gossamer.simulator.recorder import DeliveryLog
-from gossamer.simulator.systems import SIMULATED
-from gossamer.systems import read_parameters
+from gossamer.systems import find_system
 from gossamer.workloads.interests import make_interests
 
 NODES = 120
@@ -22,11 +22,11 @@ class Net:
 
     def __init__(self, seed, system="unstructured", loss=0.0, settings=None, **gossip):
         self.interest = make_interests(NODES, 6, "1", "uniform", seed)
-        simulated = SIMULATED[system]
+        simulated = find_system(system)
         self.links, self.log = LinkBook(), DeliveryLog()
         self.population = EventPopulation(
             simulated,
-            read_parameters(simulated.system, settings or {}),
+            read_parameters(simulated, settings or {}),
             seed,
             self.interest,
             Network(UniformLatency(5_000, 50_000), loss),

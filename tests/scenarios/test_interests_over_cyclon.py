@@ -10,11 +10,12 @@ from gossamer.model.values.ids import Role, identity
 from gossamer.protocols.contract.actions import Send
 from gossamer.protocols.contract.events import Started, Subscribe, Unsubscribe
 from gossamer.protocols.contract.messages import Peer
+from gossamer.protocols.contract.system import read_parameters
 from gossamer.simulator.checkers import all_checkers
 from gossamer.simulator.engine import EventEngine
 from gossamer.simulator.links import LinkBook
 from gossamer.simulator.network import ConstantLatency, Network, Partition, UniformLatency
-from gossamer.systems import SYSTEMS, make_machine, read_parameters
+from gossamer.systems import find_system, make_machine
 from gossamer.workloads.interests import make_interests
 
 SECOND_US = 1_000_000
@@ -43,7 +44,7 @@ class Net:
 
     def __init__(self, seed=1, system="spidercast", network=None, **settings):
         self.links, self.frames = LinkBook(), Frames()
-        chosen = SYSTEMS[system]
+        chosen = find_system(system)
         parameters = read_parameters(chosen, {"membership": "cyclon", **settings})
         self.machines = {}
 

@@ -10,14 +10,14 @@ from gossamer.protocols.contract import record as records
 from gossamer.protocols.contract.actions import Deliver, Observe, Send
 from gossamer.protocols.contract.events import Publish, PublishBurst
 from gossamer.protocols.contract.facts import Lost
+from gossamer.protocols.contract.system import read_parameters
 from gossamer.protocols.delivery.recovery.messages import Answer, Ask, Have
 from gossamer.protocols.dissemination.tree import TreeBurst
 from gossamer.simulator.checkers import all_checkers
 from gossamer.simulator.event_population import EventPopulation
 from gossamer.simulator.network import ConstantLatency, Network, Partition, UniformLatency
 from gossamer.simulator.recorder import Recorder
-from gossamer.simulator.systems import SIMULATED
-from gossamer.systems import SYSTEMS, make_machine, read_parameters
+from gossamer.systems import decoder_of, find_system, make_machine
 from gossamer.workloads.interests import make_interests
 
 NODES, TOPICS = 60, 8
@@ -52,10 +52,10 @@ class Net:
 
     def __init__(self, seed, dissemination="tree", network=None, system="spidercast", record=None, **settings):
         self.interest = make_interests(NODES, TOPICS, "3", "zipf:0.5", seed)
-        simulated = SIMULATED[system]
-        parameters = read_parameters(simulated.system, settings)
+        simulated = find_system(system)
+        parameters = read_parameters(simulated, settings)
         self.log = Log()
-        watchers = [self.log, *all_checkers(dissemination, simulated.system.discloses, recovers=True)]
+        watchers = [self.log, *all_checkers(dissemination, simulated.discloses, recovers=True)]
         answers = None
         if record is not None:
             answers = []
@@ -236,13 +236,14 @@ def test_a_record_of_a_run_with_recovery_replays():
     net.traffic(100)
     net.wait(5)
     header, steps = records.read_record(io.BytesIO(out.getvalue()))
-    system = SYSTEMS[header.system]
+    system = find_system(header.system)
     parameters = read_parameters(system, header.parameters)
     count, difference = records.replay(
         steps,
         lambda node, view: make_machine(
             system, parameters, header.seed, node, view, header.dissemination, {}, header.recovery
         ),
+        decoder_of(header),
     )
     assert difference is None
     assert count > 10_000

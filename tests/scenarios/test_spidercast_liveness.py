@@ -6,9 +6,8 @@ import pytest
 from gossamer.model.values.draw import below, draw
 from gossamer.simulator.measure import measure_topics
 from gossamer.simulator.population import CycleChanges
-from gossamer.simulator.systems import spidercast_numbers
 from gossamer.systems.spidercast.messages import SpiderCastParameters
-from gossamer.systems.spidercast.population import SpiderCastPopulation
+from gossamer.systems.spidercast.population import SpiderCastPopulation, spidercast_numbers
 from gossamer.workloads.interests import make_interests
 
 # The paper's usual setting. Four nodes that cover each other and nobody else are an island, which K_g = 3 does not

@@ -7,14 +7,14 @@ from gossamer.model.arrays.interest import Interest
 from gossamer.model.values.draw import draw
 from gossamer.model.values.ids import Role
 from gossamer.protocols.contract.events import Publish, Subscribe, Unsubscribe
+from gossamer.protocols.contract.system import read_parameters
 from gossamer.simulator.checkers import all_checkers
 from gossamer.simulator.event_population import EventPopulation
 from gossamer.simulator.links import LinkBook
 from gossamer.simulator.measure import measure_topics
 from gossamer.simulator.network import ConstantLatency, MatrixLatency, Network, Partition, UniformLatency
 from gossamer.simulator.recorder import DeliveryLog
-from gossamer.simulator.systems import SIMULATED
-from gossamer.systems import read_parameters
+from gossamer.systems import find_system
 from gossamer.workloads.interests import make_interests
 
 NODES = 150
@@ -26,11 +26,11 @@ class Net:
 
     def __init__(self, seed, dissemination, network=None, law="rss", **settings):
         self.interest = make_interests(NODES, 12, "4", law, seed)
-        simulated = SIMULATED["spidercast"]
+        simulated = find_system("spidercast")
         self.links, self.log = LinkBook(), DeliveryLog()
         self.population = EventPopulation(
             simulated,
-            read_parameters(simulated.system, settings),
+            read_parameters(simulated, settings),
             seed,
             self.interest,
             network or Network(ConstantLatency(20_000)),
@@ -174,10 +174,10 @@ def test_a_node_that_changes_its_interest_is_covered_again():
 
 def test_a_topic_with_one_subscriber_and_a_node_without_topics_come_to_rest():
     interest = Interest.from_pairs(np.array([0, 1, 2, 2]), np.array([0, 1, 1, 2]), 4, 3)
-    simulated = SIMULATED["spidercast"]
+    simulated = find_system("spidercast")
     links = LinkBook()
     population = EventPopulation(
-        simulated, read_parameters(simulated.system, {}), 1, interest, Network(), (links, *all_checkers())
+        simulated, read_parameters(simulated, {}), 1, interest, Network(), (links, *all_checkers())
     )
     population.start_together(range(4))
     population.engine.run(20 * SECOND_US)
@@ -221,8 +221,8 @@ def test_ties_broken_by_round_trip_shorten_links_and_leave_topics_connected():
 def two_islands(mend_us):
     """Eight nodes on one topic; a partition of the first half minute leaves two fours, content with themselves."""
     interest = Interest.from_pairs(np.arange(8), np.zeros(8, np.int64), 8, 1)
-    simulated, links = SIMULATED["spidercast"], LinkBook()
-    parameters = read_parameters(simulated.system, {"mend_us": mend_us})
+    simulated, links = find_system("spidercast"), LinkBook()
+    parameters = read_parameters(simulated, {"mend_us": mend_us})
     network = Network(ConstantLatency(20_000), 0.0, (Partition(0, 30 * SECOND_US, frozenset(range(4))),))
     population = EventPopulation(simulated, parameters, 1, interest, network, (links, *all_checkers()))
     population.start_together(range(8))

@@ -10,6 +10,7 @@ from gossamer.model.values.draw import draw
 from gossamer.model.values.run import Run, WorkloadLaw
 from gossamer.protocols.contract import record as records
 from gossamer.protocols.contract.events import Publish
+from gossamer.protocols.contract.system import read_parameters
 from gossamer.simulator.checkers import all_checkers
 from gossamer.simulator.event_population import EventPopulation
 from gossamer.simulator.execute import execute
@@ -17,8 +18,7 @@ from gossamer.simulator.links import LinkBook
 from gossamer.simulator.measure import measure_topics
 from gossamer.simulator.network import ConstantLatency, Network, UniformLatency
 from gossamer.simulator.recorder import DeliveryLog
-from gossamer.simulator.systems import SIMULATED
-from gossamer.systems import SYSTEMS, make_machine, read_parameters
+from gossamer.systems import decoder_of, find_system, make_machine
 from gossamer.workloads.interests import make_interests
 
 NODES = 80
@@ -30,11 +30,11 @@ class Net:
 
     def __init__(self, seed, dissemination="flood", network=None, up=range(NODES), **settings):
         self.interest = make_interests(NODES, 8, "3", "rss", seed)
-        simulated = SIMULATED["stan"]
+        simulated = find_system("stan")
         self.links, self.log = LinkBook(), DeliveryLog()
         self.population = EventPopulation(
             simulated,
-            read_parameters(simulated.system, settings),
+            read_parameters(simulated, settings),
             seed,
             self.interest,
             network or Network(ConstantLatency(20_000)),
@@ -108,9 +108,11 @@ def test_a_run_with_probes_replays_into_the_same_actions():
         execute(run, record=log)
         log.seek(0)
         header, steps = records.read_record(log)
-        parameters = read_parameters(SYSTEMS["stan"], header.parameters)
+        parameters = read_parameters(find_system("stan"), header.parameters)
         agreed, difference = records.replay(
-            steps, lambda node, view, given=parameters: make_machine(SYSTEMS["stan"], given, 3, node, view)
+            steps,
+            lambda node, view, given=parameters: make_machine(find_system("stan"), given, 3, node, view),
+            decoder_of(header),
         )
         assert difference is None
         assert agreed > 1_000

@@ -12,22 +12,30 @@ import gossamer
 SOURCE = Path(gossamer.__file__).parent
 ROOMS = sorted(folder.name for folder in SOURCE.iterdir() if folder.is_dir() and folder.name != "__pycache__")
 
+PACKAGES = sorted(path.parent.name for path in (SOURCE / "systems").glob("*/__init__.py"))
+# The registry of systems: what it exports, and nothing below it.
+REGISTRY = "systems.__init__"
 # Which of our rooms a room may import. `model.values` alone is named where that is all.
 MAY_IMPORT = {
     "model": set(),
-    # The record still names every part; the registry will end that.
-    "protocols": {"model.values", "systems"},
-    "systems": {"model", "protocols", "kernels", "planners", "theory", "workloads", "simulator", "analysis"},
-    "kernels": {"model", "systems"},
+    "protocols": {"model.values"},
+    "kernels": {"model"},
     "planners": {"model", "kernels"},
     "theory": {"model", "kernels"},
     "workloads": {"model", "kernels"},
-    "simulator": {"model", "protocols", "kernels", "planners", "workloads", "systems"},
-    "live": {"model.values", "protocols", "systems"},
-    "pipeline": {"model", "kernels", "planners", "theory", "workloads", "simulator", "systems"},
-    "analysis": {"model", "theory", "systems"},
-    "web": {"model", "analysis", "live", "systems"},
-    "cli": set(ROOMS) | {"model.values"},
+    "simulator": {"model", "protocols", "kernels", "planners", "workloads", REGISTRY},
+    "live": {"model.values", "protocols", REGISTRY},
+    "pipeline": {"model", "kernels", "planners", "theory", "workloads", "simulator", REGISTRY},
+    "analysis": {"model", "theory", REGISTRY},
+    "web": {"model", "analysis", "live", REGISTRY},
+    "cli": set(ROOMS) - {"systems"} | {"model.values", REGISTRY},
+    # A system's folder, by kind of file (`kind_of`).
+    "systems, registry": {"model.values", "protocols"},
+    "systems, light": {"model.values", "protocols"},
+    "systems, kernel": {"model", "kernels"},
+    "systems, population": {"model", "protocols", "kernels", "planners", "workloads", "simulator", REGISTRY},
+    "systems, exhibits": {"model", "theory", "analysis", REGISTRY},
+    "systems, command": {"kernels", REGISTRY},
 }
 
 CLOCKS = {"time", "datetime", "random", "secrets", "uuid"}
@@ -36,7 +44,6 @@ HEAVY = {"numpy", "numba", "pyarrow", "pyspark", "pandas", "matplotlib", "scipy"
 MUST_NOT = {
     "model": CLOCKS | {"pyspark", "numba", "asyncio", "socket"},
     "protocols": CLOCKS | HEAVY | {"asyncio", "os", "logging", "threading", "socket", "pathlib", "io"},
-    "systems": CLOCKS | {"pyspark", "asyncio", "socket"},
     "kernels": CLOCKS | {"pyspark", "asyncio"},
     "planners": CLOCKS | {"pyspark", "asyncio"},
     "theory": CLOCKS | {"pyspark", "asyncio"},
@@ -48,6 +55,30 @@ MUST_NOT = {
     "web": {"pyspark"},
     "cli": set(),
 }
+MUST_NOT |= {
+    "systems, registry": MUST_NOT["protocols"],
+    "systems, light": MUST_NOT["protocols"],
+    "systems, kernel": MUST_NOT["kernels"],
+    "systems, population": MUST_NOT["simulator"],
+    "systems, exhibits": CLOCKS | {"pyspark"},
+    "systems, command": set(),
+}
+# Files of a system's folder that need numpy, by the room they belong to; all others are light.
+KERNEL_FILES = {"kernel", "warm"}
+POPULATION_FILES = {"population", "planner", "first_views", "wiring", "check"}
+
+
+def kind_of(path: Path) -> str:
+    """Which row of the table a file of `systems` obeys."""
+    names = [part.removesuffix(".py") for part in path.relative_to(SOURCE / "systems").parts]
+    if len(names) == 1:
+        return "systems, registry" if names == ["__init__"] else "systems, command"
+    kinds = {
+        "exhibits": "exhibits",
+        **dict.fromkeys(KERNEL_FILES, "kernel"),
+        **dict.fromkeys(POPULATION_FILES, "population"),
+    }
+    return f"systems, {kinds.get(names[1], 'light')}"
 
 
 def imports_of(path: Path) -> list[str]:
@@ -62,25 +93,38 @@ def imports_of(path: Path) -> list[str]:
     return found
 
 
-def breaches(room: str, path: Path) -> list[str]:
-    allowed = {room} | MAY_IMPORT[room]
+def breaches(room: str, path: Path, own: str = "") -> list[str]:
+    """What a file imports against its row of the table; `own` is the package that it may import from freely."""
+    allowed = MAY_IMPORT[room] | ({own} if own else {room})
     # A command line tool times itself; so does the step that compiles the kernels.
     banned = set() if path.name == "__main__.py" else MUST_NOT[room]
     wrong = []
     for name in imports_of(path):
         parts = name.split(".")
         if parts[0] == "gossamer" and len(parts) > 1 and parts[1] in ROOMS:
-            if parts[1] not in allowed and ".".join(parts[1:3]) not in allowed:
+            below = ".".join(parts[1:3])
+            if below == "systems" or (parts[1] == "systems" and parts[2] not in PACKAGES):
+                below = REGISTRY
+            if parts[1] not in allowed and below not in allowed:
                 wrong.append(f"{path.name} imports {name}")
         elif parts[0] in banned:
             wrong.append(f"{path.name} imports {name}")
     return wrong
 
 
-@pytest.mark.parametrize("room", ROOMS)
+@pytest.mark.parametrize("room", [room for room in ROOMS if room != "systems"])
 def test_a_room_imports_only_what_the_design_allows(room):
     assert room in MAY_IMPORT, f"the room {room} is not in the import table"
     wrong = [breach for path in sorted((SOURCE / room).rglob("*.py")) for breach in breaches(room, path)]
+    assert not wrong
+
+
+@pytest.mark.parametrize("package", ["", *PACKAGES])
+def test_a_systems_folder_imports_only_what_the_design_allows(package):
+    """A system imports its own folder and what its kind of file may; never another system."""
+    folder = SOURCE / "systems" / package
+    paths = sorted(folder.rglob("*.py")) if package else sorted(folder.glob("*.py"))
+    wrong = [breach for path in paths for breach in breaches(kind_of(path), path, f"systems.{package}")]
     assert not wrong
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pyarrow.parquet as pq
 import pytest
 
-from gossamer.analysis.exhibits.catalogue import CATALOGUE, find_exhibits
+from gossamer.analysis.exhibits.catalogue import all_exhibits, find_exhibits
 from gossamer.analysis.exhibits.harness import (
     Claim,
     Exhibit,
@@ -27,14 +27,15 @@ from gossamer.analysis.exhibits.picture import draw
 from gossamer.cli import app as cli
 from gossamer.model.values.errors import InputError
 from gossamer.model.values.run import Run, WorkloadLaw
-from gossamer.systems import SYSTEMS, find_system, read_parameters
+from gossamer.protocols.contract.system import read_parameters
+from gossamer.systems import all_systems, find_system
 
-FIG12 = CATALOGUE["spidercast/fig12"]
+FIG12 = all_exhibits()["spidercast/fig12"]
 RUN = Run(system="spidercast", seed=1, workload=WorkloadLaw(nodes=10, topics=5, subscriptions="2", popularity="rss"))
 
 
 def as_published(shift=1.0):
-    return [(Point(series, x, RUN), value * shift) for (series, x), value in published_values(FIG12.name).items()]
+    return [(Point(series, x, RUN), value * shift) for (series, x), value in published_values(FIG12).items()]
 
 
 def test_values_as_published_are_met_and_a_shift_of_a_tenth_is_not():
@@ -124,12 +125,12 @@ def test_a_curve_falls_when_it_ends_lower_and_never_climbs_beyond_the_noise():
     assert not falls(values_of(5, 5, 5), "a")
 
 
-@pytest.mark.parametrize("name", sorted(CATALOGUE))
+@pytest.mark.parametrize("name", sorted(all_exhibits()))
 def test_every_exhibit_has_runs_that_exist_and_says_where_it_comes_from(name):
-    exhibit: Exhibit = CATALOGUE[name]
+    exhibit: Exhibit = all_exhibits()[name]
     figure = name.partition("/")[2]
     if not figure.endswith("-partitions"):
-        assert published_source(name), f"{name} has no entry in published.toml"
+        assert published_source(exhibit), f"{name} has no entry in published.toml"
     for quick in (True, False):
         points = exhibit.points(quick)
         assert points
@@ -137,16 +138,16 @@ def test_every_exhibit_has_runs_that_exist_and_says_where_it_comes_from(name):
             read_parameters(find_system(point.run.system), point.run.parameters)
     assert len(exhibit.points(True)) < len(exhibit.points(False))
     assert exhibit.left_out
-    assert {series for series, _ in published_values(name)} <= {point.series for point in exhibit.points(False)}
+    assert {series for series, _ in published_values(exhibit)} <= {point.series for point in exhibit.points(False)}
 
 
 def test_an_exhibit_is_found_by_name_by_paper_and_among_all():
     assert [exhibit.name for exhibit in find_exhibits("spidercast/fig12")] == ["spidercast/fig12"]
-    assert find_exhibits("all") == list(CATALOGUE.values())
-    papers = {name.partition("/")[0] for name in CATALOGUE}
+    assert find_exhibits("all") == list(all_exhibits().values())
+    papers = {name.partition("/")[0] for name in all_exhibits()}
     assert papers == {"spidercast", "stan", "gossip", "planners"}
-    by_paper = [exhibit for paper in ("spidercast", "stan", "gossip", "planners") for exhibit in find_exhibits(paper)]
-    assert by_paper == find_exhibits("all")
+    by_paper = {exhibit.name for paper in papers for exhibit in find_exhibits(paper)}
+    assert by_paper == {exhibit.name for exhibit in find_exhibits("all")}
     with pytest.raises(InputError, match="did you mean spidercast/fig"):
         find_exhibits("spidercast/fig21")
 
@@ -161,7 +162,7 @@ def test_reproduce_writes_table_picture_and_verdict_and_does_not_run_twice(monke
             for seed in (1, 2)
         ]
 
-    monkeypatch.setitem(CATALOGUE, "spidercast/fig12", replace(FIG12, points=points))
+    monkeypatch.setitem(all_exhibits(), "spidercast/fig12", replace(FIG12, points=points))
     monkeypatch.chdir(tmp_path)
 
     def reproduce():
@@ -194,9 +195,9 @@ def test_reproduce_lists_every_exhibit(monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["gossamer", "reproduce", "list", "--json"])
     with pytest.raises(SystemExit):
         cli.main()
-    assert {entry["name"] for entry in json.loads(capsys.readouterr().out)} == set(CATALOGUE)
+    assert {entry["name"] for entry in json.loads(capsys.readouterr().out)} == set(all_exhibits())
 
 
 def test_every_system_of_the_exhibits_is_listed():
-    systems = {point.run.system for exhibit in CATALOGUE.values() for point in exhibit.points(True)}
-    assert systems <= set(SYSTEMS)
+    systems = {point.run.system for exhibit in all_exhibits().values() for point in exhibit.points(True)}
+    assert systems <= set(all_systems())

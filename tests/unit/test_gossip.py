@@ -28,13 +28,13 @@ from gossamer.protocols.contract.events import (
     TimerFired,
     Unsubscribe,
 )
-from gossamer.protocols.contract.facts import NeighbourDown, NeighbourUp, PeerMisbehaved
+from gossamer.protocols.contract.facts import BufferFull, NeighbourDown, NeighbourUp, PeerMisbehaved
 from gossamer.protocols.contract.messages import Peer
-from gossamer.systems import SYSTEMS, make_machine, read_parameters
+from gossamer.protocols.contract.system import read_parameters
+from gossamer.systems import find_system, make_machine
 from gossamer.systems.gossip.machine import (
     STRANGERS_MAX,
     TOPICS_MAX,
-    BufferFull,
     Gossip,
     GossipData,
     GossipParameters,
@@ -274,7 +274,7 @@ def test_a_full_node_turns_further_peers_away():
 @pytest.mark.timeout(30)
 def test_gossip_runs_live():
     async def main():
-        system = SYSTEMS["unstructured"]
+        system = find_system("unstructured")
         transport = MemoryTransport()
         delivered = []
 

@@ -21,13 +21,13 @@ from gossamer.protocols.contract.events import (
 )
 from gossamer.protocols.contract.facts import NeighbourUp, PeerMisbehaved
 from gossamer.protocols.contract.messages import HOPS_MAX, Data
-from gossamer.protocols.contract.record import AnyMessage, decode_message
 from gossamer.protocols.delivery import held as held_module
 from gossamer.protocols.delivery.held import Held, NotJudged
 from gossamer.protocols.delivery.history import EACH_BYTES, PAGE_MAX, History
 from gossamer.protocols.dissemination.flood import Flood
 from gossamer.protocols.dissemination.tree import Tree, TreeData
 from gossamer.systems.gossip.machine import Gossip, GossipData, GossipParameters
+from tests.decoding import decode_message
 
 ME, ONE, TWO = 1, 7, 8
 
@@ -106,7 +106,7 @@ def test_a_driver_that_signs_gives_the_number_and_it_must_grow():
 def test_numbers_that_cannot_go_a_step_further_and_too_many_topics_are_refused_where_they_are_decoded(field):
     data = msgspec.structs.replace(TreeData(ONE, 9, 1, 0, 0, b""), **field)
     with pytest.raises(msgspec.ValidationError):
-        msgspec.msgpack.decode(msgspec.msgpack.encode(data), type=AnyMessage)
+        decode_message(msgspec.msgpack.encode(data))
 
 
 # Several topics.

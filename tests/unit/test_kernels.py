@@ -5,9 +5,11 @@ import sys
 
 # In an interpreter of its own: tests elsewhere in this process call kernels with types of their own.
 CODE = """
-from gossamer.kernels import warm
+from gossamer.systems.__main__ import warm_ups
 from gossamer.kernels.jit import COMPILED
-warm.compile_all()
+from gossamer.protocols.contract.system import load
+for warm_up in warm_ups():
+    load(warm_up)()
 many = [k.py_func.__qualname__ for k in COMPILED if len(k.signatures) > 2]
 assert not many, f"too many signatures: {many}"
 before = {k: list(k.signatures) for k in COMPILED}
@@ -15,14 +17,14 @@ from gossamer.workloads.interests import make_interests, make_grid_interests
 from gossamer.model.values.run import GridLaw
 from gossamer.workloads.social import SocialLaw, make_social_graph
 from gossamer.simulator.measure import measure_topics, summarise, top_intersection, interest_correlation
-from gossamer.simulator.systems import SIMULATED
-from gossamer.systems import read_parameters
+from gossamer.systems import all_systems
+from gossamer.protocols.contract.system import read_parameters
 interest = make_interests(30, 6, "2", "rss", 1)
 make_grid_interests(GridLaw(nodes=30, topics=6), 1)
 make_social_graph(100, SocialLaw(mean_degree=4), True, 1)
-for simulated in SIMULATED.values():
-    if simulated.population is not None:
-        population = simulated.population(read_parameters(simulated.system, {}), 1, interest, (), 0)
+for system in all_systems().values():
+    if system.population is not None:
+        population = load(system.population)(read_parameters(system, {}), 1, interest, (), 0)
         population.cycle()
         overlay = population.overlay()
 from gossamer.planners.plan import Wanted, make_plan

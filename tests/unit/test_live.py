@@ -31,12 +31,13 @@ from gossamer.protocols.contract.events import (
 )
 from gossamer.protocols.contract.facts import NeighbourDown, NeighbourUp
 from gossamer.protocols.contract.messages import BURST_MAX, Data, Peer
+from gossamer.protocols.contract.system import read_parameters
 from gossamer.protocols.dissemination.tree import TreeBurst
 from gossamer.protocols.membership.cyclon import Entry, ShuffleDue, ShuffleRequest
-from gossamer.systems import SYSTEMS, make_machine, read_parameters
+from gossamer.systems import decoder_of, find_system, make_machine
 from tests.waiting import until
 
-CYCLON = SYSTEMS["cyclon"]
+CYCLON = find_system("cyclon")
 PARAMETERS = read_parameters(CYCLON, {"view_size": 5, "shuffle_length": 3, "period_us": 2_000})
 HEADER = records.Header(system="cyclon", parameters=msgspec.to_builtins(PARAMETERS), seed=1)
 
@@ -108,7 +109,9 @@ def test_what_a_live_node_was_told_replays_into_the_same_actions():
     for log in network.logs.values():
         header, steps = records.read_record(io.BytesIO(log.getvalue()))
         assert header == HEADER
-        count, difference = records.replay(steps, lambda node, view: make_machine(CYCLON, PARAMETERS, 1, node, view))
+        count, difference = records.replay(
+            steps, lambda node, view: make_machine(CYCLON, PARAMETERS, 1, node, view), decoder_of(header)
+        )
         assert difference is None
         assert count > 20
 

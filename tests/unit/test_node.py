@@ -9,12 +9,8 @@ from gossamer.protocols.contract.facts import Fact, NeighbourUp, PeerMisbehaved
 from gossamer.protocols.contract.messages import Message, Timer
 from gossamer.protocols.contract.node import NodeMachine
 from gossamer.protocols.contract.parts import NOTHING
-from gossamer.systems import (
-    SYSTEMS,
-    check_dissemination,
-    find_system,
-    read_parameters,
-)
+from gossamer.protocols.contract.system import read_parameters
+from gossamer.systems import check_dissemination, find_system
 
 
 class Ping(Message, frozen=True, array_like=True, tag="ping"):
@@ -114,14 +110,14 @@ def test_an_unknown_system_is_refused_with_those_there_are():
 )
 def test_a_wrong_parameter_is_refused_in_one_sentence(settings, sentence):
     with pytest.raises(InputError, match=sentence):
-        read_parameters(SYSTEMS["cyclon"], settings)
+        read_parameters(find_system("cyclon"), settings)
 
 
 def test_parameters_are_read_from_text_and_the_rest_are_defaults():
-    parameters = read_parameters(SYSTEMS["cyclon"], {"view_size": "30"})
+    parameters = read_parameters(find_system("cyclon"), {"view_size": "30"})
     assert (parameters.view_size, parameters.shuffle_length) == (30, 8)
 
 
 def test_a_dissemination_that_has_not_landed_is_refused():
     with pytest.raises(InputError, match="carries no dissemination 'flood'"):
-        check_dissemination(SYSTEMS["cyclon"], "flood")
+        check_dissemination(find_system("cyclon"), "flood")

@@ -10,8 +10,9 @@ from gossamer.protocols.contract.events import (
     Unsubscribe,
 )
 from gossamer.protocols.contract.facts import PeerMisbehaved
+from gossamer.protocols.contract.system import read_parameters
 from gossamer.simulator.views import InterestOracle
-from gossamer.systems import SYSTEMS, make_machine, read_parameters
+from gossamer.systems import find_system, make_machine
 from gossamer.systems.spidercast.messages import (
     Claims,
     Connect,
@@ -35,7 +36,7 @@ class Lonely:
         self.oracle = InterestOracle(100)
         for node in (ME, LOW, HIGH):
             self.oracle.put(node, [7])
-        system = SYSTEMS["spidercast"]
+        system = find_system("spidercast")
         parameters = read_parameters(system, settings)
         self.machine = make_machine(system, parameters, 1, ME, self.oracle.view_for(parameters, 1, ME))
         self.now_us = 0

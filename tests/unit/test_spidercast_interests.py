@@ -14,6 +14,7 @@ from gossamer.protocols.contract.events import (
     Unsubscribe,
 )
 from gossamer.protocols.contract.facts import PeerMisbehaved
+from gossamer.protocols.contract.system import read_parameters
 from gossamer.protocols.membership.interest_exchange import (
     PART_TOPICS,
     TOPICS_MAX,
@@ -21,7 +22,7 @@ from gossamer.protocols.membership.interest_exchange import (
     InterestPart,
 )
 from gossamer.simulator.views import InterestOracle
-from gossamer.systems import SYSTEMS, make_machine, read_parameters
+from gossamer.systems import find_system, make_machine
 from gossamer.systems.spidercast.messages import (
     Claims,
     Connect,
@@ -44,7 +45,7 @@ class Node:
         self.oracle = InterestOracle(100)
         for node in (ONE, TWO):
             self.oracle.put(node, [7, 8])
-        system = SYSTEMS["spidercast"]
+        system = find_system("spidercast")
         parameters = read_parameters(system, settings)
         self.machine = make_machine(system, parameters, 1, ME, self.oracle.view_for(parameters, 1, ME))
         self.part = self.machine._parts[-1]

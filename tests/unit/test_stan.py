@@ -26,7 +26,7 @@ from gossamer.protocols.contract.events import (
 from gossamer.protocols.contract.facts import NeighbourDown, NeighbourUp, PeerMisbehaved
 from gossamer.protocols.contract.messages import Peer
 from gossamer.simulator.population import CycleChanges
-from gossamer.systems import SYSTEMS, make_machine
+from gossamer.systems import find_system, make_machine
 from gossamer.systems.stan.messages import (
     VIEW_MAX,
     Collect,
@@ -49,7 +49,7 @@ PERIOD = StanParameters().period_us
 
 
 def node_with(peers, joining=False, **parameters):
-    machine = make_machine(SYSTEMS["stan"], StanParameters(**parameters), 1, ME)
+    machine = make_machine(find_system("stan"), StanParameters(**parameters), 1, ME)
     machine.handle(Started(address=b"me"), 0)
     actions = machine.handle(Subscribe(TOPIC, Role.FOLLOWS, tuple(map(Peer, peers)), joining), 0)
     return machine, actions

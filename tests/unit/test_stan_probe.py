@@ -10,7 +10,7 @@ from gossamer.protocols.contract.events import (
     Unsubscribe,
 )
 from gossamer.protocols.contract.messages import Peer
-from gossamer.systems import SYSTEMS, make_machine
+from gossamer.systems import find_system, make_machine
 from gossamer.systems.stan.messages import (
     Enter,
     Probe,
@@ -26,7 +26,7 @@ PEERS = tuple(Peer(node, bytes([node])) for node in range(10, 20))
 
 
 def node_with(topics, node=1, secret=b""):
-    machine = make_machine(SYSTEMS["stan"], PARAMETERS, 5, node)
+    machine = make_machine(find_system("stan"), PARAMETERS, 5, node)
     machine.handle(Started(PEERS, joining=False, address=b"me"), 0)
     for topic in topics:
         machine.handle(Subscribe(topic, Role.FOLLOWS, secret=secret), 0)

@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.live.transport import wire
 from gossamer.model.values.ids import Role
 from gossamer.protocols.contract.actions import Observe, Send, SetTimer
 from gossamer.protocols.contract.events import (
@@ -34,6 +33,7 @@ from gossamer.protocols.dissemination.tree import (
     TreeBurst,
     TreeData,
 )
+from tests.decoding import decode_frame
 
 TOPIC = 7
 
@@ -286,7 +286,7 @@ def test_a_number_that_no_wire_can_carry_is_not_read():
     for sequence in (2**64 - 1, 2**62 + 1, -1):
         frame = msgspec.msgpack.encode(["tree_announce", [[TOPIC, 9, sequence, 2]]])
         with pytest.raises(msgspec.ValidationError):
-            wire.message_decoder.decode(frame)
+            decode_frame(frame)
 
 
 def test_a_topic_that_is_let_go_and_a_neighbour_that_is_gone_are_forgotten():

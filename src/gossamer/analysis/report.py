@@ -12,11 +12,9 @@ import pyarrow.parquet as pq
 
 from gossamer.analysis.charts import bars, grouped_bars, shares_above
 from gossamer.analysis.profile import LABELS
+from gossamer.systems import all_systems
 
 Row = Mapping[str, Any]
-
-# Systems whose nodes run no protocol: somebody has to know everybody's interests, and plan again when they change.
-CENTRAL = ("gm", "lowoda", "minmaxoda", "ring-per-topic", "mesh-per-topic")
 
 STYLE = """
 :root { color-scheme: light; }
@@ -51,8 +49,9 @@ class Standing:
 
     @property
     def is_central(self) -> bool:
-        """Whether it is planned centrally."""
-        return self.system in CENTRAL
+        """Whether it is planned centrally: somebody must know every interest, and plan again when interests change."""
+        known = all_systems().get(self.system)
+        return known is not None and known.is_central
 
 
 def standings(rows: Sequence[Row]) -> list[Standing]:

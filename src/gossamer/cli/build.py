@@ -9,7 +9,8 @@ import typer
 from gossamer.cli.console import progress_bar
 from gossamer.cli.options import Bounds, Force, Json, Out, Seed, Settings, WorkloadFolder, read_settings
 from gossamer.cli.results import show_metrics, write_result
-from gossamer.systems import find_system, read_parameters
+from gossamer.protocols.contract.system import read_parameters
+from gossamer.systems import find_system
 
 
 class Engine(StrEnum):

@@ -67,29 +67,14 @@ def _told(steps: Iterable[Any], source: BinaryIO, say: Callable[[int], None]) ->
 
 def _replay_one(path: Path, audit: Any, say: Callable[[int], None]) -> dict[str, Any]:
     from gossamer.protocols.contract import record as records
-    from gossamer.systems import find_system, make_machine, read_parameters
+    from gossamer.systems import decoder_of, machine_of
 
     with path.open("rb") as source:
         header, steps = records.read_record(source)
-        system = find_system(header.system)
-        parameters = read_parameters(system, header.parameters)
-        # Where nodes know of each other by messages alone, no view answers for them.
-        takes_view = system.takes_view(parameters)
+        machine = partial(machine_of, header)
         whole = records.WholeSteps(steps)
         audited = audit.read(header, _told(whole, source, say))
-        count, difference = records.replay(
-            audited,
-            lambda node, view: make_machine(
-                system,
-                parameters,
-                header.seed,
-                node,
-                view if takes_view else None,
-                header.dissemination,
-                header.dissemination_parameters,
-                header.recovery,
-            ),
-        )
+        count, difference = records.replay(audited, machine, decoder_of(header))
         # A replay ends where it differs; the audit reads on.
         deque(audited, maxlen=0)
     return {

@@ -34,13 +34,13 @@ def reproduce(
 
     Example: gossamer reproduce spidercast/fig12 --quick
     """
-    from gossamer.analysis.exhibits.catalogue import CATALOGUE, find_exhibits
+    from gossamer.analysis.exhibits.catalogue import all_exhibits, find_exhibits
 
     if name == "list":
         if json:
-            print_json([{"name": exhibit.name, "title": exhibit.title} for exhibit in CATALOGUE.values()])
+            print_json([{"name": exhibit.name, "title": exhibit.title} for exhibit in all_exhibits().values()])
         else:
-            rows = [[exhibit.name, exhibit.title] for exhibit in CATALOGUE.values()]
+            rows = [[exhibit.name, exhibit.title] for exhibit in all_exhibits().values()]
             print_table("Exhibits", ["name", "what it shows"], rows)
         return
 

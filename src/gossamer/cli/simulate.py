@@ -13,12 +13,8 @@ from gossamer.cli.options import Bounds, Force, Json, Out, Seed, Settings, Workl
 from gossamer.cli.results import show_metrics, write_result
 from gossamer.model.values.errors import InputError
 from gossamer.model.values.time import SECOND_US, duration_us
-from gossamer.systems import (
-    check_dissemination,
-    check_recovery,
-    find_system,
-    read_parameters,
-)
+from gossamer.protocols.contract.system import read_parameters
+from gossamer.systems import check_dissemination, check_recovery, find_system
 
 RECORD = "record.bin"
 RATE_MAX = 1_000_000

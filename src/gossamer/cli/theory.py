@@ -67,11 +67,20 @@ def _find_law(text: str, nodes: int | None) -> "tuple[DegreeLaw, int]":
     return law, nodes or 10_000
 
 
+def _checks() -> Any:
+    """The simulations beside the theory: of the dissemination that has some."""
+    from gossamer.protocols.contract.system import load
+    from gossamer.systems import all_disseminations
+
+    return load(next(each.theory_checks for each in all_disseminations().values() if each.theory_checks))
+
+
 def _simulated(text: str, nodes: int, subscribers: float, gossip: float, seed: int) -> dict[str, Any]:
-    from gossamer.systems.gossip.check import check_gossip
+    check_gossip = _checks().check_gossip
 
     with progress_bar() as progress:
-        return check_gossip(_network(text, nodes), nodes, subscribers, gossip, seed, progress)
+        found: dict[str, Any] = check_gossip(_network(text, nodes), nodes, subscribers, gossip, seed, progress)
+    return found
 
 
 def _network(text: str, nodes: int) -> "str | Overlay":
@@ -337,15 +346,15 @@ def load_for(
     assumptions = ASSUMPTIONS.replace("; buffers never fill", "") + more
     beside = None
     if check:
-        from gossamer.systems.gossip.check import LOAD_NODES, check_load
+        checks = _checks()
 
         if degree.startswith(OVERLAY):
             raise InputError("--check draws networks by a law, and an overlay is none; leave --check out")
         # Such a law says itself how many nodes its networks have.
-        simulated = count if degree.startswith("scale-free:") else LOAD_NODES
+        simulated = count if degree.startswith("scale-free:") else checks.LOAD_NODES
         rate = found.events_per_second
         with progress_bar() as progress:
-            beside = check_load(degree, simulated, subscribers, gossip, rate, buffer, handled, seed, progress)
+            beside = checks.check_load(degree, simulated, subscribers, gossip, rate, buffer, handled, seed, progress)
     if json:
         more_facts = {"simulated": beside} if beside is not None else {}
         print_json({**answer, "nodes": count, **more_facts, "assumptions": assumptions})
@@ -395,7 +404,7 @@ def topics(
     if check:
         if loss:
             raise InputError("--check simulates without loss; leave --loss out")
-        from gossamer.systems.gossip.check import check_topics
+        check_topics = _checks().check_topics
 
         with progress_bar() as progress:
             beside = check_topics(links, found.interest, gossip, seed, progress)

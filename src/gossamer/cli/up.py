@@ -83,11 +83,11 @@ def up(
         raise InputError(f"--kill happens half-way: give --seconds above {2 * settle:g}, or a shorter --settle")
     if out is not None and out.exists():
         raise InputError(f"{out} exists; give another folder")
-    if system == "planned":
-        raise InputError("a plan names its nodes: start them one by one with `gossamer node --system planned`")
     from gossamer.live.api.stacks import find_stack
+    from gossamer.systems import DEFAULT_SYSTEM
 
-    find_stack(system or "spidercast", read_settings(settings), dissemination)
+    if find_stack(system or DEFAULT_SYSTEM, read_settings(settings), dissemination).takes_plan:
+        raise InputError(f"a plan names its nodes: start them one by one with `gossamer node --system {system}`")
     with ExitStack() as open_things:
         if out is None:
             out = Path(open_things.enter_context(tempfile.TemporaryDirectory(prefix="gossamer-up-")))
@@ -97,7 +97,7 @@ def up(
             rate,
             seed,
             payload_bytes=payload,
-            system=system or "spidercast",
+            system=system or DEFAULT_SYSTEM,
             settings=dict(read_settings(settings)),
             dissemination=dissemination,
             record=record,

@@ -12,12 +12,14 @@ import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import gossamer
 from gossamer.model.values.errors import InputError
 from gossamer.pipeline.java import find_java_home
+from gossamer.systems import all_systems, module_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -115,13 +117,19 @@ def on_worker(module: str, name: str, *bound: Any) -> Callable[[Any], Any]:
 
 
 def _ship_package(session: "SparkSession", folder: Path) -> None:
-    """Workers of a cluster get this very code; what it needs from others (numpy, numba, pyarrow) they have themselves."""
-    root = Path(str(gossamer.__file__)).parent
-    archive = folder / "gossamer.zip"
-    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as packed:
-        for path in sorted(root.rglob("*.py")):
-            packed.write(path, path.relative_to(root.parent))
-    session.addArtifacts(str(archive), pyfile=True)
+    """Workers of a cluster get this very code, and that of other people's systems, with their data files.
+
+    The libraries that they need (numpy, numba, pyarrow) are installed on the workers.
+    """
+    for name in ("gossamer", *sorted({module_of(system) for system in all_systems()} - {""})):
+        # A system may be a module below its package: the whole package goes.
+        root = Path(str(import_module(name.partition(".")[0]).__file__)).parent
+        archive = folder / f"{root.name}.zip"
+        with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as packed:
+            for path in sorted(root.rglob("*")):
+                if path.is_file() and "__pycache__" not in path.parts:
+                    packed.write(path, path.relative_to(root.parent))
+        session.addArtifacts(str(archive), pyfile=True)
 
 
 def _prepare_environment(embedded: bool) -> None:

@@ -25,7 +25,14 @@ from gossamer.model.values.run import Run
 from gossamer.model.values.time import SECOND_US
 from gossamer.pipeline.sweep import LIMIT_SECONDS, Failure, sweep
 from gossamer.simulator.pool import code_hash, run_key
-from gossamer.simulator.systems import check_wish, find_simulated
+from gossamer.systems import (
+    StudyEntry,
+    System,
+    all_systems,
+    check_dissemination,
+    find_system,
+    read_parameters,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -49,6 +56,22 @@ class Candidate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return self.label or self.system
 
 
+def _candidates(entries: Callable[[System], tuple[StudyEntry, ...]]) -> tuple[Candidate, ...]:
+    """How the systems say that a study runs them: those without a central planner first, those that know topics before others."""
+    systems = sorted(all_systems().values(), key=lambda system: (system.is_central, -system.knows))
+    return tuple(
+        Candidate(
+            system.name,
+            dict(entry.parameters),
+            entry.label,
+            entry.disseminations,
+            dict(entry.dissemination_parameters),
+        )
+        for system in systems
+        for entry in entries(system)
+    )
+
+
 class Study(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a study is made of; every field can be set in a TOML file."""
 
@@ -65,26 +88,13 @@ class Study(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     nodes: Count = 2_000
     sample_seeds: Count = 3
     seeds: tuple[int, ...] = (1, 2, 3)
-    systems: tuple[Candidate, ...] = (
-        Candidate("spidercast"),
-        Candidate("spidercast", {"view": 0.05}, "spidercast, 5% views"),
-        Candidate("similarity"),
-        Candidate("random"),
-        Candidate("stan"),
-        Candidate("ring-per-topic"),
-        Candidate("mesh-per-topic"),
-        Candidate("gm"),
-        Candidate("lowoda"),
-        Candidate("minmaxoda"),
-    )
+    systems: tuple[Candidate, ...] = msgspec.field(default_factory=lambda: _candidates(lambda system: system.study))
     # Under churn, with messages: a smaller network, in virtual time.
     churn_nodes: Count = 300
     churn_minutes: Annotated[float, Meta(gt=0, le=1440)] = 10.0
     churn_events: Count = 50
-    churn_systems: tuple[Candidate, ...] = (
-        Candidate("spidercast"),
-        # StAN walks in every topic each second: minutes for each run here, so it is left to those who ask for it.
-        Candidate("unstructured", {"degree": "poisson:10"}, "random links", ("gossip",), {"gamma": 0.3}),
+    churn_systems: tuple[Candidate, ...] = msgspec.field(
+        default_factory=lambda: _candidates(lambda system: system.churn_study)
     )
     disseminations: tuple[str, ...] = ("flood", "tree")
     # So many fail at once: of every overlay, with nothing mended, and of the network under churn, which mends itself.
@@ -95,10 +105,12 @@ class Study(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     def check(self) -> None:
         """Every system and parameter must be known before anything is computed."""
         for candidate in self.systems:
-            check_wish(candidate.system, candidate.parameters)
+            read_parameters(find_system(candidate.system), candidate.parameters)
         for candidate in self.churn_systems:
             for dissemination in candidate.disseminations or self.disseminations:
-                check_wish(candidate.system, candidate.parameters, dissemination, candidate.dissemination_parameters)
+                system = find_system(candidate.system)
+                read_parameters(system, candidate.parameters)
+                check_dissemination(system, dissemination, candidate.dissemination_parameters)
         if not self.seeds:
             raise InputError("a study needs at least one seed")
         if self.churn_nodes > self.nodes or (self.edges is None and self.nodes > self.users):
@@ -290,9 +302,7 @@ def study_runs(study: Study, folder: Path) -> list[tuple[str, str, Run]]:
     """(label, what for, run): everything that is carried out."""
     found = []
     for candidate in study.systems:
-        # A plan without a draw in it is the same for every seed.
-        planned = find_simulated(candidate.system).planner is not None and candidate.system != "mesh-per-topic"
-        for seed in study.seeds[:1] if planned else study.seeds:
+        for seed in study.seeds if find_system(candidate.system).needs_seed else study.seeds[:1]:
             run = Run(
                 system=candidate.system,
                 parameters=candidate.parameters,

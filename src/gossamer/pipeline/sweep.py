@@ -16,7 +16,7 @@ import msgspec
 
 from gossamer.model.values.run import Run
 from gossamer.pipeline.session import on_worker
-from gossamer.simulator.pool import keep_result, kept_result, run_key, run_metrics
+from gossamer.simulator.pool import keep_result, kept_result, resolved, run_key, run_metrics
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -54,7 +54,7 @@ def sweep(
     spark: "SparkSession", runs: Sequence[Run], kept: Path, progress: Progress, limit_seconds: float = LIMIT_SECONDS
 ) -> Swept:
     """Carry out what is not kept yet; a result is kept when its run ends, so a kill costs only what is under way."""
-    wanted = {run_key(run): run for run in runs}
+    wanted = {run_key(run): resolved(run) for run in runs}
     done = {key: found for key, run in wanted.items() if (found := kept_result(kept, run)) is not None}
     todo = [run for key, run in wanted.items() if key not in done]
     failures: list[Failure] = []

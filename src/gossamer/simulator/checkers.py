@@ -27,7 +27,7 @@ from gossamer.protocols.contract.facts import NeighbourDown, NeighbourUp
 from gossamer.protocols.contract.messages import Burst, Data
 from gossamer.protocols.delivery.recovery.messages import Answer, Past
 from gossamer.simulator.engine import Watcher
-from gossamer.systems import DISSEMINATIONS
+from gossamer.systems import find_dissemination
 
 
 class DeliveryChecker:
@@ -238,7 +238,7 @@ def all_checkers(
 
     Whether a dissemination may relay through nodes without the topic stands in the table of systems.
     """
-    exempt = dissemination is not None and DISSEMINATIONS[dissemination].relays_without_topic
+    exempt = dissemination is not None and find_dissemination(dissemination).relays_without_topic
     checkers: tuple[Watcher, ...] = (DeliveryChecker(relay_by_others=exempt), NeighbourChecker(), ClockChecker())
     if recovers:
         checkers += (OrderChecker(),)

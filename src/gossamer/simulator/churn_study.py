@@ -16,9 +16,10 @@ from gossamer.model.arrays.overlay import Overlay
 from gossamer.model.values.errors import InputError
 from gossamer.model.values.run import Run, WorkloadLaw
 from gossamer.model.values.time import SECOND_US
+from gossamer.protocols.contract.system import System, load
+from gossamer.simulator.cycle import Population
 from gossamer.simulator.measure import Progress, measure_topics
 from gossamer.simulator.population import CycleChanges, changes_by_cycle
-from gossamer.simulator.systems import SimulatedSystem
 from gossamer.workloads.churn import make_churn
 from gossamer.workloads.interests import make_interests
 from gossamer.workloads.laws import duration_law
@@ -53,22 +54,22 @@ class Snapshots:
 
 
 def churn_by_cycles(
-    run: Run, simulated: SimulatedSystem, parameters: Any, progress: Progress
+    run: Run, system: System, parameters: Any, progress: Progress
 ) -> tuple[Overlay, dict[str, Any], Interest, NDArray[np.bool_]]:
     """The last overlay, what the snapshots showed, the last interests, and who is up."""
     law, until_us = run.workload, run.until_us
-    if not isinstance(law, WorkloadLaw) or simulated.population is None or run.churn is None or until_us is None:
+    if not isinstance(law, WorkloadLaw) or system.population is None or run.churn is None or until_us is None:
         raise InputError("churn in the cycle engine needs a kernel, a workload made by a law, and a churn law")
     on_text, _, off_text = run.churn.partition("/")
     churn = make_churn(
         law.nodes, duration_law(on_text, "churn's on"), duration_law(off_text, "churn's off"), until_us, 0.0, run.seed
     )
-    cycle_us = simulated.system.cycle_us(parameters)
+    cycle_us = system.cycle_us(parameters)
     changes = changes_by_cycle(churn, cycle_us)
     current = make_interests(law.nodes, law.topics, law.subscriptions, law.popularity, run.seed)
     up = churn.present_at_start(law.nodes)
     room = int(current.sizes.max())
-    population = simulated.population(parameters, run.seed, current, np.flatnonzero(~up).tolist(), room)
+    population: Population = load(system.population)(parameters, run.seed, current, np.flatnonzero(~up).tolist(), room)
     joined_us = np.full(law.nodes, -YOUNG_US, np.int64)
     turns: Counter[int] = Counter()
     drawn: dict[int, Interest] = {}
@@ -98,11 +99,11 @@ def churn_by_cycles(
         if cycle % 100 == 0:
             progress(f"{run.system}, cycles", cycle, until_us // cycle_us)
     counted = max(int((churn.at_us > SETTLED_US).sum()), 1)
-    # READING: 3.8.1 counts all but heartbeats.
+    # Chosen: the paper does not say what it counts (3.8.1); all kinds but those that only keep links alive (docs/papers.md).
     control = {
         kind: (count - settled.get(kind, 0)) / counted
         for kind, count in population.messages().items()
-        if kind != "Heartbeat"
+        if kind not in system.keep_alive_kinds
     }
     facts = {
         "until_us": until_us,

@@ -12,14 +12,13 @@ from gossamer.model.arrays.overlay import Overlay
 from gossamer.protocols.contract.events import Started, Subscribe
 from gossamer.protocols.contract.messages import Peer
 from gossamer.protocols.contract.parts import InterestView, Machine
+from gossamer.protocols.contract.system import System, load
 from gossamer.simulator.engine import EventEngine, Watcher
 from gossamer.simulator.measure import silent
 from gossamer.simulator.network import Network
-from gossamer.simulator.population import newcomer, together_among
-from gossamer.simulator.systems import SimulatedSystem
+from gossamer.simulator.population import first_peers, newcomer, together_among
 from gossamer.simulator.views import InterestOracle
 from gossamer.systems import make_machine
-from gossamer.systems.stan.first_views import TopicPeers
 
 
 class EventPopulation:
@@ -27,7 +26,7 @@ class EventPopulation:
 
     def __init__(
         self,
-        simulated: SimulatedSystem,
+        system: System,
         parameters: Any,
         seed: int,
         interest: Interest,
@@ -38,7 +37,7 @@ class EventPopulation:
         settings: Mapping[str, object] | None = None,
         recovery: Mapping[str, object] | None = None,
     ) -> None:
-        self._simulated = simulated
+        self._system = system
         self._parameters = parameters
         self._seed = seed
         self._interest = interest
@@ -48,21 +47,19 @@ class EventPopulation:
         self._settings = settings
         self._recovery = recovery
         self._oracle = InterestOracle(interest.node_count)
-        self._topic_peers: TopicPeers | None = None
-        if simulated.system.takes_topic_peers(parameters):
-            self._topic_peers = TopicPeers(parameters.view_factor, seed, self._oracle)
+        self._first_peers = first_peers(system, parameters, seed, self._oracle)
         self.engine = EventEngine(self._machine, network, seed, watchers)
 
     def start_together(self, nodes: Sequence[int]) -> None:
         """Everybody at once, with first contacts where the system wants any, or the links it was planned with."""
-        contacts = self._simulated.contact_count(self._parameters)
+        contacts = self._system.contact_count(self._parameters)
         planned = self._planned()
         for node in nodes:
             self._oracle.put(node, self._interest.topics_of(node).tolist())
-        if self._topic_peers is not None:
+        if self._first_peers is not None:
             up = np.zeros(self._interest.node_count, np.bool_)
             up[list(nodes)] = True
-            self._topic_peers.start_together(self._interest.among(up))
+            self._first_peers.start_together(self._interest.among(up))
         for place, node in enumerate(nodes):
             if planned is None:
                 started = together_among(self._seed, place, nodes, contacts)
@@ -72,10 +69,10 @@ class EventPopulation:
             self._subscribe(node, together=True)
 
     def _planned(self) -> Overlay | None:
-        planner = self._simulated.planner
-        if planner is None or self._simulated.system.parts is None:
+        if self._system.planner is None or self._system.is_central:
             return None
-        return planner(self._parameters, self._seed, self._interest, silent)
+        overlay: Overlay = load(self._system.planner)(self._parameters, self._seed, self._interest, silent)
+        return overlay
 
     def join(self, node: int, last: int = 0, last_us: int = 0) -> None:
         """A node comes (back), introduced by one that is up; it may ask for the past of its topics (`Subscribe`)."""
@@ -95,15 +92,14 @@ class EventPopulation:
         self.engine.crash(node)
 
     def _machine(self, node: int) -> Machine:
-        system = self._simulated.system
         view: InterestView | None = None
-        if system.takes_view(self._parameters):
+        if self._system.takes_view(self._parameters):
             distance_us = partial(self._network.typical_us, node)
             view = self._oracle.view_for(self._parameters, self._seed, node, distance_us)
             if self._answers is not None:
                 view = RecordingView(view, self._answers)
         return make_machine(
-            system, self._parameters, self._seed, node, view, self._dissemination, self._settings, self._recovery
+            self._system, self._parameters, self._seed, node, view, self._dissemination, self._settings, self._recovery
         )
 
     def _subscribe(self, node: int, together: bool = False, last: int = 0, last_us: int = 0) -> None:
@@ -111,10 +107,10 @@ class EventPopulation:
         row = slice(interest.node_starts[node], interest.node_starts[node + 1])
         for topic, role in zip(interest.node_topics[row].tolist(), interest.roles[row].tolist(), strict=True):
             event = Subscribe(topic, role)
-            if self._topic_peers is not None and together:
-                event = self._topic_peers.together(node, topic, role)
-            elif self._topic_peers is not None:
-                event = self._topic_peers.joining(node, topic, role, self.engine.now_us)
+            if self._first_peers is not None and together:
+                event = self._first_peers.together(node, topic, role)
+            elif self._first_peers is not None:
+                event = self._first_peers.joining(node, topic, role, self.engine.now_us)
             self.engine.give(
                 node, msgspec.structs.replace(event, last=last, last_us=last_us) if last or last_us else event
             )

@@ -20,8 +20,10 @@ from gossamer.model.values.run import FRIENDS, QUIET_CYCLES, GridLaw, Run
 from gossamer.model.values.time import SECOND_US, duration_us
 from gossamer.protocols.contract.messages import Peer
 from gossamer.protocols.contract.record import Header
+from gossamer.protocols.contract.system import System, load, read_parameters
 from gossamer.simulator.checkers import all_checkers
 from gossamer.simulator.churn_study import churn_by_cycles
+from gossamer.simulator.cycle import Population
 from gossamer.simulator.engine import Watcher
 from gossamer.simulator.event_population import EventPopulation
 from gossamer.simulator.links import LinkBook, ViewBook
@@ -39,10 +41,8 @@ from gossamer.simulator.measure import (
 from gossamer.simulator.network import Network, Partition, read_latency
 from gossamer.simulator.publications import Publications
 from gossamer.simulator.recorder import ControlCounter, DeliveryLog, Recorder
-from gossamer.simulator.systems import SimulatedSystem, find_simulated
 from gossamer.simulator.view_measures import directed_shape, measure_views, view_degree_columns, view_facts
-from gossamer.systems import check_dissemination, check_recovery, read_parameters
-from gossamer.systems.gossip.population import gossip_events
+from gossamer.systems import check_dissemination, check_recovery, find_dissemination, find_system
 from gossamer.workloads.interests import make_grid_interests, make_interests
 from gossamer.workloads.social import read_friends
 
@@ -59,39 +59,40 @@ class Result:
 
 def execute(run: Run, progress: Progress = silent, exact: bool = True, record: BinaryIO | None = None) -> Result:
     """Carry out a run: build where it has no end, simulate where it has one."""
-    if run.until_us is None and (
-        run.churn or run.loss or run.partitions or run.dissemination not in (None, "gossip") or run.recovery is not None
-    ):
+    on_static_overlay = find_dissemination(run.dissemination).on_static_overlay if run.dissemination else None
+    needs_engine = run.dissemination is not None and on_static_overlay is None
+    if run.until_us is None and (run.churn or run.loss or run.partitions or needs_engine or run.recovery is not None):
         raise InputError(
             "churn, loss, partitions, dissemination and recovery need an end: a run without until_us is a build"
         )
-    simulated = find_simulated(run.system)
-    parameters = read_parameters(simulated.system, run.parameters)
+    system = find_system(run.system, run.module)
+    parameters = read_parameters(system, run.parameters)
     carried = None
     if run.dissemination is not None:
-        carried = check_dissemination(simulated.system, run.dissemination, run.dissemination_parameters)
+        carried = check_dissemination(system, run.dissemination, run.dissemination_parameters)
     recovery = None
     if run.recovery is not None:
-        recovery = check_recovery(simulated.system, run.dissemination, run.recovery)
+        recovery = check_recovery(system, run.dissemination, run.recovery)
     workload = find_workload(run)
     present = np.ones(workload.interest.node_count, np.bool_)
     tables: dict[str, Mapping[str, Any]] = {}
     if run.until_us is not None and run.engine == "cycle":
-        overlay, facts, interest, present = churn_by_cycles(run, simulated, parameters, progress)
+        overlay, facts, interest, present = churn_by_cycles(run, system, parameters, progress)
         workload = replace(workload, interest=interest)
     elif run.until_us is not None:
-        overlay, facts, tables, up = _simulate(run, simulated, parameters, workload, progress, record)
+        overlay, facts, tables, up = _simulate(run, system, parameters, workload, progress, record)
         present = np.zeros(workload.interest.node_count, np.bool_)
         present[up] = True
     elif run.engine == "event":
-        overlay, facts, tables = _build_by_events(run, simulated, parameters, workload, progress)
+        overlay, facts, tables = _build_by_events(run, system, parameters, workload, progress)
     else:
-        overlay, facts, tables = _build_by_cycles(run, simulated, parameters, workload, progress)
+        overlay, facts, tables = _build_by_cycles(run, system, parameters, workload, progress)
     if run.until_us is None and carried is not None:
-        # Over an overlay that has been built and stands still, gossip needs no engine. What is asked is how far events
-        # get; exact diameters would take as long again.
+        # An overlay that no longer changes needs no engine. The question is how far messages get; exact diameters
+        # would double the time.
         exact = False
-        facts |= gossip_events(overlay, workload.interest, carried, run.seed, run.event_count)
+        assert on_static_overlay is not None
+        facts |= load(on_static_overlay)(overlay, workload.interest, carried, run.seed, run.event_count)
     interest = workload.interest.among(present)
     topics = measure_topics(overlay, interest, exact, progress)
     metrics = {
@@ -134,15 +135,13 @@ def find_workload(run: Run) -> Workload:
 Outcome = tuple[Overlay, dict[str, Any], dict[str, Mapping[str, Any]]]
 
 
-def _build_by_cycles(
-    run: Run, simulated: SimulatedSystem, parameters: Any, workload: Workload, progress: Progress
-) -> Outcome:
-    if simulated.planner is not None:
-        overlay = simulated.planner(parameters, run.seed, workload.interest, progress)
+def _build_by_cycles(run: Run, system: System, parameters: Any, workload: Workload, progress: Progress) -> Outcome:
+    if system.planner is not None:
+        overlay = load(system.planner)(parameters, run.seed, workload.interest, progress)
         return overlay, {"cycles": 0, "stopped_by": "plan"}, {}
-    if simulated.population is None:
+    if system.population is None:
         raise InputError(f"{run.system} has no compiled kernel; use --engine event")
-    population = simulated.population(parameters, run.seed, workload.interest, (), 0)
+    population: Population = load(system.population)(parameters, run.seed, workload.interest, (), 0)
     first_views = population.views()
     quiet = cycles = 0
     before = population.fingerprint()
@@ -167,19 +166,17 @@ def _build_by_cycles(
     return population.overlay(), {**facts, **more}, tables
 
 
-def _build_by_events(
-    run: Run, simulated: SimulatedSystem, parameters: Any, workload: Workload, progress: Progress
-) -> Outcome:
-    cycle_us = simulated.system.cycle_us(parameters)
+def _build_by_events(run: Run, system: System, parameters: Any, workload: Workload, progress: Progress) -> Outcome:
+    cycle_us = system.cycle_us(parameters)
     links, views = LinkBook(), ViewBook()
     control = ControlCounter(window_us=run.cycle_limit * cycle_us + 1)
     network = Network(read_latency(run.latency, run.seed))
     watchers: list[Watcher] = [links, control]
-    if simulated.system.keeps_views:
+    if system.keeps_views:
         watchers.append(views)
-    if not simulated.system.discloses:
+    if not system.discloses:
         watchers += all_checkers(discloses=False)
-    population = EventPopulation(simulated, parameters, run.seed, workload.interest, network, watchers)
+    population = EventPopulation(system, parameters, run.seed, workload.interest, network, watchers)
     population.start_together(range(workload.interest.node_count))
     first_views = views.views()
     quiet = cycles = 0
@@ -190,7 +187,7 @@ def _build_by_events(
         quiet = 0 if links.fingerprint != before else quiet + 1
         progress(f"{run.system}, cycles", cycles, run.cycle_limit)
     facts = {**_ending(cycles, quiet), "messages": control.totals()}
-    if not simulated.system.keeps_views:
+    if not system.keeps_views:
         return links.overlay(workload.interest.node_count), facts, {}
     more, tables = _measured_views(first_views, views.views(), workload, workload.interest)
     return links.overlay(workload.interest.node_count), {**facts, **more}, tables
@@ -203,7 +200,7 @@ def _ending(cycles: int, quiet: int) -> dict[str, Any]:
 
 def _simulate(
     run: Run,
-    simulated: SimulatedSystem,
+    system: System,
     parameters: Any,
     workload: Workload,
     progress: Progress,
@@ -220,10 +217,10 @@ def _simulate(
         tuple(read_partition(text, node_count, run.seed) for text in run.partitions),
     )
     links, control, deliveries = LinkBook(keep_history=True), ControlCounter(SECOND_US), DeliveryLog()
-    checkers = all_checkers(run.dissemination, simulated.system.discloses, run.recovery is not None)
+    checkers = all_checkers(run.dissemination, system.discloses, run.recovery is not None)
     watchers: list[Watcher] = [links, control, deliveries, *checkers]
     views = ViewBook()
-    if simulated.system.keeps_views:
+    if system.keeps_views:
         watchers.append(views)
     answers: list[Peer | None] | None = None
     if record is not None:
@@ -238,7 +235,7 @@ def _simulate(
         )
         watchers.append(Recorder(record, header, answers))
     population = EventPopulation(
-        simulated,
+        system,
         parameters,
         run.seed,
         workload.interest,
@@ -275,7 +272,7 @@ def _simulate(
     }
     if run.dissemination is not None:
         facts |= {**publications.facts(), **deliveries.facts(publications.expected)}
-    if simulated.system.keeps_views:
+    if system.keeps_views:
         interest = workload.interest.among(engine.present_flags(node_count))
         more, view_tables = _measured_views(first_views, views.views(), workload, interest)
         facts, tables = {**facts, **more}, {**tables, **view_tables}

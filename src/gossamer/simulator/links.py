@@ -8,8 +8,7 @@ from gossamer.model.arrays.overlay import Overlay, TopicViews
 from gossamer.model.values.draw import finish
 from gossamer.protocols.contract.actions import Action, Observe
 from gossamer.protocols.contract.events import Event, Started
-from gossamer.protocols.contract.facts import NeighbourDown, NeighbourUp
-from gossamer.systems.stan.messages import TopicViewChanged
+from gossamer.protocols.contract.facts import NeighbourDown, NeighbourUp, TopicViewChanged
 
 
 class LinkBook:

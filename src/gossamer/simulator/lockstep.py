@@ -1,6 +1,6 @@
 """The lockstep driver: machines in the cycle engine's order, with instant delivery.
 
-What a cycle is stands in DESIGN, "Lockstep, exactly". The driver uses `handle`, events and actions only.
+docs/lockstep.md defines what a cycle is. The driver uses `handle`, events and actions only.
 """
 
 from collections import Counter, deque
@@ -24,11 +24,11 @@ from gossamer.protocols.contract.events import (
     Unsubscribe,
 )
 from gossamer.protocols.contract.parts import Machine
+from gossamer.protocols.contract.system import System
 from gossamer.simulator.links import LinkBook
-from gossamer.simulator.population import CycleChanges, newcomer, together
+from gossamer.simulator.population import CycleChanges, first_peers, newcomer, together
 from gossamer.simulator.views import InterestOracle
-from gossamer.systems import System, make_machine
-from gossamer.systems.stan.first_views import TopicPeers
+from gossamer.systems import make_machine
 
 
 class Lockstep:
@@ -56,9 +56,7 @@ class Lockstep:
         self._interests: list[tuple[int, ...]] = [()] * node_count
         if interest is not None:
             self._interests = [tuple(interest.topics_of(node).tolist()) for node in range(node_count)]
-        self._topic_peers: TopicPeers | None = None
-        if system.takes_topic_peers(parameters):
-            self._topic_peers = TopicPeers(parameters.view_factor, seed, self._oracle)
+        self._first_peers = first_peers(system, parameters, seed, self._oracle)
         self._interest = interest
         self._queue: deque[tuple[int, int, Any]] = deque()
 
@@ -67,19 +65,19 @@ class Lockstep:
         starting = range(self._node_count) if nodes is None else nodes
         for node in starting:
             self._oracle.put(node, self._interests[node])
-        if self._topic_peers is not None and self._interest is not None:
+        if self._first_peers is not None and self._interest is not None:
             up = np.zeros(self._node_count, np.bool_)
             up[list(starting)] = True
-            self._topic_peers.start_together(self._interest.among(up))
+            self._first_peers.start_together(self._interest.among(up))
         for node in starting:
             self._begin(node, together(self._seed, node, self._node_count, self._contact_count), 0)
         # What they say is delivered when all of them hold their topics.
         for node in starting:
             for topic in self._interests[node]:
-                if self._topic_peers is None:
+                if self._first_peers is None:
                     event = Subscribe(topic, Role.FOLLOWS)
                 else:
-                    event = self._topic_peers.together(node, topic, Role.FOLLOWS)
+                    event = self._first_peers.together(node, topic, Role.FOLLOWS)
                 self._handle(node, event, 0)
         self._deliver(0)
 
@@ -92,13 +90,12 @@ class Lockstep:
         nodes = sorted(self.machines)
         if self._system.random_order:
             nodes.sort(key=lambda node: (draw(self._seed, 0, Purpose.ORDER, self.cycle_count, item=node), node))
-        for node in nodes:
-            self._handle(node, TimerFired(self._system.maintenance), now_us)
-            self._deliver(now_us)
-        second_cycles = self._system.second_cycles(self._parameters)
-        if second_cycles and self.cycle_count % second_cycles == 0:
+        for each in self._system.timers:
+            every = each.every_cycles(self._parameters)
+            if not every or self.cycle_count % every:
+                continue
             for node in nodes:
-                self._handle(node, TimerFired(self._system.second), now_us)
+                self._handle(node, TimerFired(each.timer), now_us)
                 self._deliver(now_us)
 
     def _apply(self, changes: CycleChanges, now_us: int) -> None:
@@ -135,9 +132,9 @@ class Lockstep:
             self._deliver(now_us)
 
     def _subscribe(self, node: int, topic: int, now_us: int) -> Subscribe:
-        if self._topic_peers is None:
+        if self._first_peers is None:
             return Subscribe(topic, Role.FOLLOWS)
-        return self._topic_peers.joining(node, topic, Role.FOLLOWS, now_us)
+        return self._first_peers.joining(node, topic, Role.FOLLOWS, now_us)
 
     def _start(self, node: int, event: Started, now_us: int) -> None:
         self._begin(node, event, now_us)

@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import cache
+from importlib import import_module
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -19,13 +20,14 @@ import numpy as np
 import gossamer
 from gossamer.model.values.run import Run
 from gossamer.simulator.execute import execute
+from gossamer.systems import find_system, module_of
 
 Progress = Callable[[str, int, int], None]
 
 
 def execute_all(runs: Sequence[Run], kept: Path, jobs: int, progress: Progress) -> dict[bytes, dict[str, Any]]:
     """The metrics of every run, by `run_key`; equal runs are carried out once."""
-    wanted = {run_key(run): run for run in runs}
+    wanted = {run_key(run): resolved(run) for run in runs}
     done = {key: found for key, run in wanted.items() if (found := kept_result(kept, run)) is not None}
     todo = [run for key, run in wanted.items() if key not in done]
     progress("runs", len(done), len(wanted))
@@ -51,7 +53,14 @@ def execute_all(runs: Sequence[Run], kept: Path, jobs: int, progress: Progress) 
 
 def run_key(run: Run) -> bytes:
     """What makes two runs the same."""
-    return msgspec.json.encode(run)
+    return msgspec.json.encode(resolved(run))
+
+
+def resolved(run: Run) -> Run:
+    """The run with the module that brings its system, where that is not one of ours: workers import it by that name."""
+    find_system(run.system, run.module)
+    module = module_of(run.system) or module_of(run.dissemination or "")
+    return msgspec.structs.replace(run, module=module) if module else run
 
 
 def run_metrics(run: Run) -> dict[str, Any]:
@@ -71,18 +80,23 @@ def _size(run: Run) -> int:
 
 
 @cache
-def code_hash(*more: str) -> str:
-    """The source of every room that a result depends on, and of others."""
+def code_hash(*more: str, module: str = "") -> str:
+    """The source of every room that a result depends on, of further rooms, and of a module of other people's."""
     root = Path(str(gossamer.__file__)).parent
+    rooms = ("kernels", "model", "planners", "protocols", "simulator", "systems", "workloads", *more)
+    folders = [root / room for room in rooms]
+    if module:
+        folders.append(Path(str(import_module(module).__file__)).parent)
     digest = hashlib.sha256()
-    for room in ("kernels", "model", "planners", "protocols", "simulator", "systems", "workloads", *more):
-        for path in sorted((root / room).rglob("*.py")):
+    for folder in folders:
+        for path in sorted(folder.rglob("*.py")):
             digest.update(path.read_bytes())
     return digest.hexdigest()
 
 
 def _name(run: Run) -> str:
-    return hashlib.sha256(run_key(run) + code_hash().encode()).hexdigest()[:32] + ".json"
+    code = code_hash(module=resolved(run).module)
+    return hashlib.sha256(run_key(run) + code.encode()).hexdigest()[:32] + ".json"
 
 
 def kept_result(kept: Path, run: Run) -> dict[str, Any] | None:

@@ -5,15 +5,18 @@ Kernels and machines must start from the same facts, so every driver takes them 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gossamer.kernels.cyclon import draw_contacts
 from gossamer.model.arrays.churn import ABSENT, CRASH, JOIN, Churn
+from gossamer.model.arrays.interest import Interest
 from gossamer.model.values.draw import Purpose, below, draw
-from gossamer.protocols.contract.events import Started
+from gossamer.protocols.contract.events import Started, Subscribe
 from gossamer.protocols.contract.messages import Peer
+from gossamer.protocols.contract.system import System, load
 
 
 def together(seed: int, node: int, node_count: int, contact_count: int) -> Started:
@@ -43,6 +46,33 @@ def newcomer(seed: int, node: int, now_us: int, present: Sequence[int]) -> Start
     """The first event of a node that comes later."""
     contact = introducer(seed, node, now_us, present)
     return Started((Peer(contact),) if contact is not None else ())
+
+
+class FirstPeers(Protocol):
+    """Chooses the peers that a node knows in a topic at first, for systems that are given some (`System.first_peers`).
+
+    Made from (parameters, seed, oracle). Machines and kernels must start from the same facts, so every driver asks it.
+    """
+
+    def start_together(self, interest: Interest) -> None:
+        """Choose the first peers of a population that starts at once."""
+        ...
+
+    def together(self, node: int, topic: int, role: int) -> Subscribe:
+        """The event of a node that starts with all others."""
+        ...
+
+    def joining(self, node: int, topic: int, role: int, now_us: int) -> Subscribe:
+        """The event of a node that joins the topic later."""
+        ...
+
+
+def first_peers(system: System, parameters: Any, seed: int, oracle: Any) -> FirstPeers | None:
+    """What chooses first peers for this system with these parameters; None where nodes are given none."""
+    if system.first_peers is None or not system.takes_first_peers(parameters):
+        return None
+    made: FirstPeers = load(system.first_peers)(parameters, seed, oracle)
+    return made
 
 
 @dataclass(frozen=True)

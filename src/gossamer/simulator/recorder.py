@@ -19,10 +19,9 @@ from gossamer.protocols.contract.events import (
     Publish,
     PublishBurst,
 )
-from gossamer.protocols.contract.facts import Lost
+from gossamer.protocols.contract.facts import BufferFull, Lost
 from gossamer.protocols.contract.messages import Burst, Data, Peer
 from gossamer.protocols.contract.record import Header, encode_header, encode_step
-from gossamer.systems.gossip.machine import BufferFull
 
 
 class Recorder:

@@ -1,105 +1,78 @@
-"""The table of systems, lower layer: what a node runs under each name.
+"""The registry of systems: one package below this one for each published system, and other people's packages.
 
-`live` and every driver of machines use this table. `simulator/systems.py` adds kernels and planners.
+Ours are found by listing the packages below this one, which works in a checkout and in the zip that Spark workers
+get. Other people's are found through entry points in the group `gossamer.systems`; an entry names a module that exports
+`SYSTEMS` (and may export `DISSEMINATIONS`), tuples of the values in `protocols/contract/system.py`:
+
+    [project.entry-points."gossamer.systems"]
+    star-per-topic = "star_per_topic"
+
+A package is imported only when it is asked for. One that cannot be used is left out; `problems` says why.
 """
 
-from collections.abc import Callable, Mapping
+import pkgutil
+from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
+from functools import cache
+from importlib import import_module
+from importlib.metadata import entry_points
+from types import MappingProxyType, ModuleType
 from typing import Any
 
 import msgspec
 
 from gossamer.model.values.errors import InputError
 from gossamer.model.values.ids import NodeId
-from gossamer.model.values.time import SECOND_US
-from gossamer.protocols.contract.messages import Timer
 from gossamer.protocols.contract.node import NodeMachine
-from gossamer.protocols.contract.parts import InterestView, Part
+from gossamer.protocols.contract.parts import InterestView
+from gossamer.protocols.contract.record import Header, RecordedView, StackDecoder
+from gossamer.protocols.contract.system import (
+    Dissemination,
+    LiveStart,
+    StudyEntry,
+    System,
+    describe_parameters,
+    hint,
+    load,
+    read_parameters,
+)
 from gossamer.protocols.delivery.held import Held
 from gossamer.protocols.delivery.history import History
 from gossamer.protocols.delivery.recovery.machine import Recovery
 from gossamer.protocols.delivery.recovery.messages import RecoveryParameters
-from gossamer.protocols.dissemination.flood import Flood
-from gossamer.protocols.dissemination.tree import Tree
-from gossamer.protocols.membership.cyclon import Cyclon, CyclonParameters, ShuffleDue
-from gossamer.protocols.membership.interest_exchange import InterestExchange
-from gossamer.protocols.membership.interest_table import InterestTable
-from gossamer.systems.cyclon.machine import ViewOverlay
-from gossamer.systems.gossip.machine import Gossip, GossipParameters
-from gossamer.systems.gossip.unstructured import Unstructured, UnstructuredParameters
-from gossamer.systems.planned.parameters import (
-    GmParameters,
-    LowodaParameters,
-    MeshParameters,
-    MinmaxodaParameters,
-    RingParameters,
-)
-from gossamer.systems.spidercast.machine import SpiderCast
-from gossamer.systems.spidercast.messages import (
-    MaintenanceDue,
-    MendDue,
-    RandomParameters,
-    SimilarityParameters,
-    SpiderCastParameters,
-    Timing,
-)
-from gossamer.systems.spidercast.task import Rule
-from gossamer.systems.stan.machine import Stan
-from gossamer.systems.stan.messages import StanParameters, WalkDue
-from gossamer.systems.stan.probe import Prober
+from gossamer.protocols.dissemination import DISSEMINATIONS as BUILDING_BLOCKS
 
+# Everything that the rooms above need to know about systems; they import it from here.
+__all__ = [
+    "DEFAULT_SYSTEM",
+    "RECOVERY",
+    "Dissemination",
+    "LiveStart",
+    "StudyEntry",
+    "System",
+    "all_disseminations",
+    "all_systems",
+    "check_dissemination",
+    "check_recovery",
+    "decoder_of",
+    "describe_parameters",
+    "find_dissemination",
+    "find_live",
+    "find_system",
+    "live_names",
+    "load",
+    "machine_of",
+    "make_machine",
+    "module_of",
+    "problems",
+    "read_parameters",
+]
 
-@dataclass(frozen=True)
-class System:
-    """One system: its parameters, and how a node that runs it is made.
-
-    `maintenance` is the timer that the lockstep driver fires once a cycle; `random_order` says whether
-    nodes are then activated in a random order or by id (DESIGN, "Lockstep, exactly").
-    """
-
-    name: str
-    summary: str
-    paper: str
-    parameters: type[msgspec.Struct]
-    # (parameters, seed, node, interest view) -> the parts up to the overlay, bottom up. Absent: the overlay is
-    # planned centrally.
-    parts: Callable[[Any, int, NodeId, InterestView | None], tuple[Part, ...]] | None = None
-    maintenance: Timer | None = None
-    # A second timer, fired after everybody's maintenance every so many cycles (0: never), by the parameters.
-    second: Timer | None = None
-    second_cycles: Callable[[Any], int] = lambda parameters: 0
-    random_order: bool = False
-    # How long a cycle is in lockstep, in virtual time.
-    cycle_us: Callable[[Any], int] = lambda parameters: 1
-    # Whether a simulation gives its nodes an interest view, by their parameters.
-    takes_view: Callable[[Any], bool] = lambda parameters: False
-    # Whether a simulation tells its nodes whom they know in a topic at first, by their parameters.
-    takes_topic_peers: Callable[[Any], bool] = lambda parameters: False
-    # Whether its nodes keep a directed view for each topic.
-    keeps_views: bool = False
-    # Whether nodes tell others what they hold; where they must not, a checker sees to it.
-    discloses: bool = True
-    # Which disseminations may stand on this overlay: the table of allowed combinations.
-    disseminations: tuple[str, ...] = ()
-
-    @property
-    def recovers(self) -> bool:
-        """Whether recovery can stand on top: it asks the neighbours on a topic, so the overlay must know them."""
-        return set(_OVER_INTERESTS) <= set(self.disseminations)
-
-
-@dataclass(frozen=True)
-class Dissemination:
-    """One dissemination: its parameters, and how its part is made above an overlay."""
-
-    name: str
-    parameters: type[msgspec.Struct]
-    # (parameters, overlay, seed, node, what the node holds) -> the part.
-    part: Callable[[Any, Any, int, NodeId, Held], Part]
-    # Whether nodes pass on topics that they do not hold. No dissemination may, but the one whose paper says so: the
-    # checkers of every simulation read it here.
-    relays_without_topic: bool = False
+GROUP = "gossamer.systems"
+# The system that a live node, a fleet or a benchmark runs where none is named.
+DEFAULT_SYSTEM = "spidercast"
+# Published systems and disseminations that are not built yet: a request for one is refused in one sentence.
+TO_COME = ("feverfew", "omen", "push-pull")
 
 
 @dataclass(frozen=True)
@@ -113,234 +86,178 @@ class RecoveryLayer:
 RECOVERY = RecoveryLayer()
 
 
-class NoParameters(msgspec.Struct, frozen=True):
-    """There is nothing to set."""
+class _Registry:
+    """What has been found so far. Packages are imported one by one until a name is found."""
 
+    def __init__(self) -> None:
+        self.systems: dict[str, System] = {}
+        self.disseminations: dict[str, Dissemination] = {each.name: each for each in BUILDING_BLOCKS}
+        self.live: dict[str, LiveStart] = {}
+        # The module that each name of other people's came from; ours are not in it.
+        self.modules: dict[str, str] = {}
+        # Where each name stands in a listing: (module, place in it), with ours first.
+        self.places: dict[str, tuple[str, int]] = {}
+        self.problems: list[str] = []
+        self._read: set[str] = set()
 
-def _cyclon(parameters: CyclonParameters, seed: int, node: NodeId, view: InterestView | None) -> tuple[Part, ...]:
-    return (Cyclon(parameters, seed, node), ViewOverlay())
+    def read_ours(self, only: str | None = None) -> None:
+        """Import our own packages, or one of them."""
+        for info in pkgutil.iter_modules(__path__):
+            if info.ispkg and only in (None, info.name):
+                self._take(f"{__name__}.{info.name}", "")
 
+    def read_others(self) -> None:
+        """Import the packages that entry points name."""
+        for entry in sorted(entry_points(group=GROUP), key=lambda each: each.name):
+            self.read_module(entry.value.partition(":")[0])
 
-def _interests(
-    parameters: Timing, seed: int, node: NodeId, view: InterestView | None
-) -> tuple[InterestExchange, tuple[Part, ...], InterestView]:
-    """Below SpiderCast and its rivals: what the node holds, and where the interests of others come from."""
-    exchange = InterestExchange()
-    if view is not None:
-        return exchange, (exchange,), view
-    # Chosen: Cyclon shuffles twice a heartbeat here, so that a newcomer soon knows whom to ask, and with a first contact
-    # every 30 s, so that halves of a network that were parted find each other.
-    membership = CyclonParameters(period_us=max(parameters.heartbeat_us // 2, 1), rejoin_us=30 * SECOND_US)
-    table = InterestTable(node, exchange)
-    return exchange, (exchange, Cyclon(membership, seed, node, exchange), table), table
+    def read_module(self, module: str) -> None:
+        """Import a package of other people's; what is wrong with it becomes a sentence."""
+        self._take(module, module)
 
-
-def _spidercast(
-    parameters: SpiderCastParameters, seed: int, node: NodeId, view: InterestView | None
-) -> tuple[Part, ...]:
-    tasks = (
-        (Rule.COVER_GREEDILY, parameters.greedy_coverage),
-        (Rule.COVER_AT_RANDOM, parameters.random_coverage),
-    )
-    exchange, below, view = _interests(parameters, seed, node, view)
-    part = SpiderCast(
-        tasks,
-        parameters.margin,
-        parameters,
-        view,
-        exchange,
-        seed,
-        node,
-        adaptive=parameters.adaptive,
-        drop_when_stuck=parameters.drop_when_stuck,
-        part_uncovered=parameters.part_uncovered,
-        mend_us=parameters.mend_us,
-    )
-    return (*below, part)
-
-
-def _similarity(
-    parameters: SimilarityParameters, seed: int, node: NodeId, view: InterestView | None
-) -> tuple[Part, ...]:
-    tasks = ((Rule.COUNT_SIMILAR, parameters.similar), (Rule.COUNT_RANDOM, parameters.random))
-    exchange, below, view = _interests(parameters, seed, node, view)
-    return (*below, SpiderCast(tasks, parameters.margin, parameters, view, exchange, seed, node))
-
-
-def _random(parameters: RandomParameters, seed: int, node: NodeId, view: InterestView | None) -> tuple[Part, ...]:
-    tasks = ((Rule.COUNT_SIMILAR, 0), (Rule.COUNT_RANDOM, parameters.links))
-    exchange, below, view = _interests(parameters, seed, node, view)
-    return (*below, SpiderCast(tasks, parameters.margin, parameters, view, exchange, seed, node))
-
-
-def _stan(parameters: StanParameters, seed: int, node: NodeId, view: InterestView | None) -> tuple[Part, ...]:
-    if parameters.membership == "oracle":
-        return (Stan(parameters, seed, node),)
-    membership = Cyclon(CyclonParameters(period_us=parameters.period_us), seed, node)
-    prober = Prober(parameters, seed, node, membership)
-    return (membership, prober, Stan(parameters, seed, node, prober))
-
-
-def _unstructured(
-    parameters: UnstructuredParameters, seed: int, node: NodeId, view: InterestView | None
-) -> tuple[Part, ...]:
-    return (Unstructured(parameters, node),)
-
-
-# What may stand on an overlay that knows its neighbours' interests. Gossip asks for them itself, so it stands on any
-# whose links both ends know.
-_OVER_INTERESTS = ("flood", "tree", "gossip")
-
-DISSEMINATIONS: Mapping[str, Dissemination] = {
-    dissemination.name: dissemination
-    for dissemination in (
-        Dissemination("flood", NoParameters, lambda parameters, overlay, seed, node, held: Flood(overlay, node, held)),
-        Dissemination("tree", NoParameters, lambda parameters, overlay, seed, node, held: Tree(overlay, node, held)),
-        Dissemination(
-            "gossip",
-            GossipParameters,
-            lambda parameters, overlay, seed, node, held: Gossip(parameters, seed, node, held),
-            relays_without_topic=True,
-        ),
-    )
-}
-
-_SPIDERCAST_PAPER = "Chockler, Melamed, Tock, Vitenberg: SpiderCast (DEBS 2007)"
-
-_ODA_PAPER = "Onus, Richa: Minimum maximum-degree publish-subscribe overlay network design (2011); low degree (2010)"
-
-SYSTEMS: Mapping[str, System] = {
-    system.name: system
-    for system in (
-        System(
-            name="spidercast",
-            summary="Covers each topic K times, greedily and at random; connects topics with few links.",
-            paper=_SPIDERCAST_PAPER,
-            parameters=SpiderCastParameters,
-            parts=_spidercast,
-            maintenance=MaintenanceDue(),
-            second=MendDue(),
-            second_cycles=lambda parameters: -(-parameters.mend_us // parameters.heartbeat_us),
-            random_order=True,
-            disseminations=_OVER_INTERESTS,
-            cycle_us=lambda parameters: int(parameters.heartbeat_us),
-            takes_view=lambda parameters: getattr(parameters, "membership", "oracle") == "oracle",
-        ),
-        System(
-            name="similarity",
-            summary="Links to the nodes most alike, and to random ones; a rival of SpiderCast.",
-            paper=f"{_SPIDERCAST_PAPER}, 3.9.1",
-            parameters=SimilarityParameters,
-            parts=_similarity,
-            maintenance=MaintenanceDue(),
-            random_order=True,
-            disseminations=_OVER_INTERESTS,
-            cycle_us=lambda parameters: int(parameters.heartbeat_us),
-            takes_view=lambda parameters: getattr(parameters, "membership", "oracle") == "oracle",
-        ),
-        System(
-            name="random",
-            summary="Links to random nodes, whatever they follow; a rival of SpiderCast.",
-            paper=f"{_SPIDERCAST_PAPER}, 3.9.1",
-            parameters=RandomParameters,
-            parts=_random,
-            maintenance=MaintenanceDue(),
-            random_order=True,
-            disseminations=_OVER_INTERESTS,
-            cycle_us=lambda parameters: int(parameters.heartbeat_us),
-            takes_view=lambda parameters: getattr(parameters, "membership", "oracle") == "oracle",
-        ),
-        System(
-            name="stan",
-            summary="A random view for each topic, aligned by weights so that topics share links; tells nobody what else.",
-            paper="Matos, Nunes, Oliveira, Pereira: StAN (IPTPS 2010)",
-            parameters=StanParameters,
-            parts=_stan,
-            maintenance=WalkDue(),
-            disseminations=_OVER_INTERESTS,
-            cycle_us=lambda parameters: int(parameters.period_us),
-            takes_topic_peers=lambda parameters: bool(parameters.membership == "oracle"),
-            keeps_views=True,
-            discloses=False,
-        ),
-        System(
-            name="ring-per-topic",
-            summary="A ring through every topic's nodes, duplicate links merged; planned centrally.",
-            paper=f"{_SPIDERCAST_PAPER}, 3.9.2",
-            parameters=RingParameters,
-        ),
-        System(
-            name="mesh-per-topic",
-            summary="A random mesh in every topic, duplicate links merged: what gossipsub keeps; planned centrally.",
-            paper="libp2p gossipsub v1.1 specification (D = 6)",
-            parameters=MeshParameters,
-        ),
-        System(
-            name="gm",
-            summary="The link that joins components in most topics, again and again; fewest links; planned centrally.",
-            paper="Chockler, Melamed, Tock, Vitenberg: Constructing scalable overlays for pub-sub with many topics (PODC 2007)",
-            parameters=GmParameters,
-        ),
-        System(
-            name="lowoda",
-            summary="As gm, but a link must be rho times better to raise the maximum degree; planned centrally.",
-            paper=_ODA_PAPER,
-            parameters=LowodaParameters,
-        ),
-        System(
-            name="minmaxoda",
-            summary="As gm, among links that raise the maximum degree least; planned centrally.",
-            paper=_ODA_PAPER,
-            parameters=MinmaxodaParameters,
-        ),
-        System(
-            name="unstructured",
-            summary="Random links by a degree law (Poisson, regular, scale-free, given); blind to interests.",
-            paper="Ferretti: Publish-subscribe systems via gossip: a study based on complex networks (2011)",
-            parameters=UnstructuredParameters,
-            parts=_unstructured,
-            disseminations=("gossip",),
-            cycle_us=lambda parameters: SECOND_US,
-        ),
-        System(
-            name="cyclon",
-            summary="Random views by shuffling; blind to interests. The membership below other systems.",
-            paper="Voulgaris, Gavidia, van Steen: CYCLON (2005)",
-            parameters=CyclonParameters,
-            parts=_cyclon,
-            maintenance=ShuffleDue(),
-            random_order=False,
-            cycle_us=lambda parameters: int(parameters.period_us),
-        ),
-    )
-}
-
-
-def find_system(name: str) -> System:
-    """The system of this name, or an error that lists those there are."""
-    if name not in SYSTEMS:
-        raise InputError(f"there is no system {name!r}; there are: {', '.join(sorted(SYSTEMS))}{_hint(name, SYSTEMS)}")
-    return SYSTEMS[name]
-
-
-def read_parameters(system: System | Dissemination | RecoveryLayer, settings: Mapping[str, object]) -> Any:
-    """Parameters from settings whose values may still be text; the rest are defaults."""
-    known = {field.name: field for field in msgspec.structs.fields(system.parameters)}
-    for name in settings:
-        if name not in known:
-            raise InputError(
-                f"{system.name} has no parameter {name!r}; it has: {', '.join(known) or 'none'}{_hint(name, known)}"
-            )
-    for name, value in settings.items():
+    def _take(self, module: str, other: str) -> None:
+        if module in self._read:
+            return
+        self._read.add(module)
         try:
-            msgspec.convert(value, known[name].type, strict=False)
-        except msgspec.ValidationError as error:
-            raise InputError(f"{system.name}: {name} is {value!r}: {error}") from None
-    parameters = msgspec.convert(dict(settings), system.parameters, strict=False)
-    problem = getattr(parameters, "problem", lambda: None)()
-    if problem:
-        raise InputError(f"{system.name}: {problem}")
-    return parameters
+            found = import_module(module)
+            systems, disseminations = _values(found, module)
+            values: tuple[System | Dissemination, ...] = (*systems, *disseminations)
+            self._check(values)
+        except Exception as error:  # other people's code may raise anything
+            if not other:
+                raise
+            self.problems.append(f"{module} is left out: {_sentence(error)}")
+            return
+        for system in systems:
+            self.systems[system.name] = system
+        for dissemination in disseminations:
+            self.disseminations[dissemination.name] = dissemination
+        for place, each in enumerate(values):
+            self.places[each.name] = (f"{'other ' if other else 'gossamer '}{module}", place)
+            self.live |= {start.name: start for start in each.live}
+            if other:
+                self.modules[each.name] = other
+
+    def _check(self, found: tuple[System | Dissemination, ...]) -> None:
+        for each in found:
+            taken = self.systems if isinstance(each, System) else self.disseminations
+            if each.name in taken or each.name in TO_COME:
+                raise InputError(f"its name {each.name} is taken; choose another")
+            for start in each.live:
+                if start.name in self.live:
+                    raise InputError(f"its live name {start.name} is taken; choose another")
+            for parameter in describe_parameters(each.parameters):
+                if not parameter["origin"].startswith(("Paper:", "Chosen:")):
+                    raise InputError(
+                        f"parameter {parameter['name']} of {each.name} does not say where its default comes from; "
+                        "describe it with a sentence that begins with Paper: or Chosen:"
+                    )
+
+
+def _values(found: ModuleType, module: str) -> tuple[tuple[System, ...], tuple[Dissemination, ...]]:
+    systems = tuple(getattr(found, "SYSTEMS", ()))
+    disseminations = tuple(getattr(found, "DISSEMINATIONS", ()))
+    if not systems and not disseminations:
+        raise InputError(f"{module} exports neither SYSTEMS nor DISSEMINATIONS")
+    for each, kind in (*((one, System) for one in systems), *((one, Dissemination) for one in disseminations)):
+        if not isinstance(each, kind):
+            raise InputError(f"it exports {each!r} where a {kind.__name__} is expected")
+    return systems, disseminations
+
+
+def _sentence(error: Exception) -> str:
+    if isinstance(error, InputError):
+        return str(error)
+    return f"it fails to import with {type(error).__name__}: {error}"
+
+
+_registry = _Registry()
+
+
+def _look_up(table: Mapping[str, Any], name: str) -> Any | None:
+    """Import as little as possible: the package of this name, then all of ours, then other people's."""
+    if name not in table:
+        _registry.read_ours(name)
+    if name not in table:
+        _registry.read_ours()
+    if name not in table:
+        _read_others()
+    return table.get(name)
+
+
+@cache
+def _read_others() -> None:
+    _registry.read_ours()
+    _registry.read_others()
+
+
+@cache
+def all_systems() -> Mapping[str, System]:
+    """Every system by name: ours by package, then other people's. The order does not depend on earlier look-ups."""
+    _read_others()
+    return MappingProxyType(dict(sorted(_registry.systems.items(), key=lambda item: _registry.places[item[0]])))
+
+
+@cache
+def all_disseminations() -> Mapping[str, Dissemination]:
+    """Every dissemination by name: the building blocks first, then as for systems."""
+    _read_others()
+    found = _registry.disseminations.items()
+    return MappingProxyType(dict(sorted(found, key=lambda item: _registry.places.get(item[0], ("", 0)))))
+
+
+def live_names() -> list[str]:
+    """The names that `Node(system=...)` takes."""
+    _read_others()
+    return sorted(_registry.live)
+
+
+def problems() -> list[str]:
+    """One sentence for each package of other people's that cannot be used."""
+    _read_others()
+    return list(_registry.problems)
+
+
+def find_system(name: str, module: str = "") -> System:
+    """The system of this name; `module` is where a run says that it is, for workers that have no entry points."""
+    if module:
+        _registry.read_ours()
+        _registry.read_module(module)
+    found: System | None = _look_up(_registry.systems, name)
+    if found is None:
+        known = _registry.systems
+        raise InputError(f"there is no system {name!r}; there are: {', '.join(sorted(known))}{hint(name, known)}")
+    return found
+
+
+def find_dissemination(name: str) -> Dissemination:
+    """The dissemination of this name, or an error that lists those there are."""
+    _refuse_if_to_come(name, all_disseminations)
+    found: Dissemination | None = _look_up(_registry.disseminations, name)
+    if found is None:
+        known = _registry.disseminations
+        raise InputError(f"there is no dissemination {name!r}; there are: {', '.join(known)}{hint(name, known)}")
+    return found
+
+
+def find_live(name: str) -> LiveStart:
+    """How a live node runs the system of this name, or an error that lists the names there are."""
+    _refuse_if_to_come(name, live_names)
+    found: LiveStart | None = _look_up(_registry.live, name)
+    if found is None:
+        raise InputError(f"a live node runs one of {', '.join(live_names())}, not {name!r}")
+    return found
+
+
+def _refuse_if_to_come(name: str, known: Any) -> None:
+    if name in TO_COME:
+        raise InputError(f"{name} is not built yet; there are: {', '.join(known())}")
+
+
+def module_of(name: str) -> str:
+    """The module of other people's that brings this system or dissemination; empty for ours."""
+    return _registry.modules.get(name, "")
 
 
 def make_machine(
@@ -361,13 +278,35 @@ def make_machine(
         return NodeMachine(parts)
     overlay: Any = parts[-1]
     carried = check_dissemination(system, dissemination, settings)
-    make = DISSEMINATIONS[dissemination].part
+    make = find_dissemination(dissemination).part
     if recovery is None:
         return NodeMachine((*parts, make(carried, overlay, seed, node, Held(node, discloses=system.discloses))))
     kept = check_recovery(system, dissemination, recovery)
     history = History(kept.history, kept.history_bytes)
     held = Held(node, history=history, recovers=True, discloses=system.discloses)
     return NodeMachine((*parts, make(carried, overlay, seed, node, held), Recovery(kept, overlay, held, node)))
+
+
+def machine_of(header: Header, node: NodeId, view: InterestView | None = None) -> NodeMachine:
+    """A fresh machine of the stack that a record's header names."""
+    system = find_system(header.system)
+    parameters = read_parameters(system, header.parameters)
+    return make_machine(
+        system,
+        parameters,
+        header.seed,
+        node,
+        # Nodes that learn interests from messages alone have no view that answers for them.
+        view if system.takes_view(parameters) else None,
+        header.dissemination,
+        header.dissemination_parameters,
+        header.recovery,
+    )
+
+
+def decoder_of(header: Header) -> StackDecoder:
+    """Reads the events and messages of the stack that a record's header names."""
+    return StackDecoder(machine_of(header, 0, RecordedView()).part_classes)
 
 
 def check_recovery(system: System, dissemination: str | None, settings: Mapping[str, object]) -> RecoveryParameters:
@@ -382,12 +321,8 @@ def check_recovery(system: System, dissemination: str | None, settings: Mapping[
 
 def check_dissemination(system: System, dissemination: str, settings: Mapping[str, object] | None = None) -> Any:
     """The parameters of a dissemination, refused where this system cannot carry it."""
-    if dissemination not in system.disseminations:
-        known = ", ".join(system.disseminations) or "none yet"
+    found = find_dissemination(dissemination)
+    if not system.carries(found):
+        known = ", ".join(each.name for each in all_disseminations().values() if system.carries(each)) or "none"
         raise InputError(f"{system.name} carries no dissemination {dissemination!r}; it carries: {known}")
-    return read_parameters(DISSEMINATIONS[dissemination], settings or {})
-
-
-def _hint(name: str, known: Mapping[str, object]) -> str:
-    close = get_close_matches(name, list(known), n=1)
-    return f"; did you mean {close[0]}?" if close else ""
+    return read_parameters(found, settings or {})

@@ -8,14 +8,15 @@ import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from importlib.resources import files
 from itertools import pairwise
 from math import isfinite, sqrt
-from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
 from gossamer.model.values.run import Run
 
+PUBLISHED = "published.toml"
 MET, MISSED, HOLDS, FAILS = "met", "missed", "holds", "does not hold"
 
 # Student's t, two-sided 95%, by degrees of freedom; above ten seeds the normal value is near enough.
@@ -81,6 +82,8 @@ class Exhibit:
     remark: str = ""
     log_x: bool = False
     log_y: bool = False
+    # The package whose `published.toml` has the published values; the catalogue fills it in.
+    package: str = ""
 
 
 @dataclass(frozen=True)
@@ -116,10 +119,9 @@ class Outcome:
         return "; ".join(parts)
 
 
-def published_values(name: str) -> dict[tuple[str, float], float]:
+def published_values(exhibit: Exhibit) -> dict[tuple[str, float], float]:
     """(series, x) -> value as published, from the paper's data file."""
-    paper, _, figure = name.partition("/")
-    entry = _published(paper).get(figure, {})
+    entry = _published(exhibit)
     found = {}
     for series, points in entry.get("series", {}).items():
         for x, value in zip(entry["x"], points, strict=True):
@@ -127,16 +129,21 @@ def published_values(name: str) -> dict[tuple[str, float], float]:
     return found
 
 
-def published_source(name: str) -> str:
+def published_source(exhibit: Exhibit) -> str:
     """Where the paper shows it."""
-    paper, _, figure = name.partition("/")
-    return str(_published(paper).get(figure, {}).get("source", ""))
+    return str(_published(exhibit).get("source", ""))
+
+
+def _published(exhibit: Exhibit) -> dict[str, Any]:
+    entry: dict[str, Any] = _published_file(exhibit.package).get(exhibit.name.partition("/")[2], {})
+    return entry
 
 
 @cache
-def _published(paper: str) -> dict[str, Any]:
-    path = Path(__file__).parents[2] / "systems" / {"planners": "planned"}.get(paper, paper) / "published.toml"
-    return tomllib.loads(path.read_text(encoding="utf-8"))
+def _published_file(package: str) -> dict[str, Any]:
+    """The values that a package's paper publishes; nothing where it has no such file."""
+    path = files(package) / PUBLISHED if package else None
+    return tomllib.loads(path.read_text(encoding="utf-8")) if path is not None and path.is_file() else {}
 
 
 def compare(published: float, measured: float, tolerance: float) -> tuple[float, str]:
@@ -161,7 +168,7 @@ def measured_at(exhibit: Exhibit, point: Point, metrics: Metrics) -> float:
 
 def judge(exhibit: Exhibit, quick: bool, measured: Sequence[tuple[Point, float]]) -> Outcome:
     """Gather seeds, set them beside what was published, and judge."""
-    published = published_values(exhibit.name)
+    published = published_values(exhibit)
     groups: dict[tuple[str, float], list[float]] = {}
     expected: dict[tuple[str, float], float | None] = {}
     for point, value in measured:

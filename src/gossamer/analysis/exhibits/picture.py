@@ -99,7 +99,7 @@ def _footer(outcome: Outcome) -> str:
     seeds = max(value.seeds for value in outcome.values)
     mean = "one run" if seeds == 1 else f"mean of {seeds} runs"
     parts = [f"{mean} and its 95% interval" if seeds >= SEEDS_MIN else mean]
-    if source := published_source(outcome.exhibit.name):
+    if source := published_source(outcome.exhibit):
         parts.append(source)
     left_out = f"left out: {outcome.exhibit.left_out}\n" if outcome.quick else ""
     return left_out + "; ".join(parts)

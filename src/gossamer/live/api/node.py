@@ -56,7 +56,7 @@ from gossamer.protocols.contract.facts import Fact, Lost
 from gossamer.protocols.contract.messages import Peer
 from gossamer.protocols.contract.record import Header
 from gossamer.protocols.delivery.held import NotJudged
-from gossamer.systems import make_machine
+from gossamer.systems import DEFAULT_SYSTEM, make_machine
 
 log = logging.getLogger("gossamer.live")
 
@@ -74,7 +74,7 @@ class Node:
         listen: str = "127.0.0.1:0",
         seeds: Sequence[str] = (),
         *,
-        system: str = "spidercast",
+        system: str = DEFAULT_SYSTEM,
         settings: Mapping[str, object] | None = None,
         dissemination: str | None = None,
         dissemination_settings: Mapping[str, object] | None = None,
@@ -91,8 +91,6 @@ class Node:
         addresses: Mapping[str, str] | None = None,
         secrets: Mapping[str, bytes] | None = None,
     ) -> None:
-        if (system == "planned") != (plan is not None):
-            raise InputError("system='planned' and plan=PATH go together, with name= this node's name in the plan")
         self._host, self._port = split_address(listen)
         for seed in seeds:
             split_address(seed)
@@ -104,10 +102,12 @@ class Node:
                 "`gossamer keys issue`), or say insecure=True where the network is trusted"
             )
         self._seeds = tuple(seeds)
+        self._stack: Stack = find_stack(system, settings, dissemination, dissemination_settings)
+        if self._stack.takes_plan != (plan is not None):
+            raise InputError("system='planned' and plan=PATH go together, with name= this node's name in the plan")
         self._plan = None if plan is None else Plan(plan, name, addresses or {})
         self._looking: asyncio.Task[None] | None = None
         self._advertise = advertise
-        self._stack: Stack = find_stack(system, settings, dissemination, dissemination_settings)
         self._limits = limits or Limits()
         self._topics = Topics(self._stack.discloses, self._limits.payload_bytes, secrets or {})
         self._judge = Judge(self._topics, self._settle, self.hold, self.release)

@@ -35,20 +35,19 @@ from gossamer.protocols.contract.facts import NeighbourDown, NeighbourUp
 from gossamer.protocols.contract.messages import Burst, Data, Value
 from gossamer.protocols.contract.record import (
     Header,
+    StackDecoder,
     Step,
     WholeSteps,
-    decode_event,
-    decode_message,
     read_record,
 )
-from gossamer.systems import DISSEMINATIONS
+from gossamer.systems import decoder_of, find_dissemination
 
 # Chosen: breaches that are told; the rest are counted.
 TOLD_MAX = 20
 
 
 class _Sent(Value, frozen=True, array_like=True, gc=False, tag="send"):
-    """A `Send` whose message has not been decoded (`record.decode_event` says why)."""
+    """A `Send` whose message has not been decoded (`record.StackDecoder` says why)."""
 
     to: tuple[NodeId, ...]
     message: msgspec.Raw
@@ -101,11 +100,12 @@ class Audit:
         """Pass the steps of one record on, and judge each."""
         nodes: dict[NodeId, _Node] = {}
         carried = header.dissemination
-        exempt = carried is not None and DISSEMINATIONS[carried].relays_without_topic
+        exempt = carried is not None and find_dissemination(carried).relays_without_topic
+        decoder = decoder_of(header)
         for step in steps:
             yield step
             self.findings.steps += 1
-            self._judge(step, nodes, exempt)
+            self._judge(step, nodes, exempt, decoder)
         self._seen |= nodes.keys()
         self.findings.nodes = len(self._seen)
         for sender in [sender for sender in self._pending if sender in self._seen]:
@@ -113,9 +113,9 @@ class Audit:
                 self._breach(breach)
         self.findings.unproved = sum(map(len, self._pending.values()))
 
-    def _judge(self, step: Step, nodes: dict[NodeId, _Node], exempt: bool) -> None:
+    def _judge(self, step: Step, nodes: dict[NodeId, _Node], exempt: bool, decoder: StackDecoder) -> None:
         try:
-            event = decode_event(bytes(step.event))
+            event = decoder.event(bytes(step.event))
             actions = _actions.decode(step.actions)
         except ValueError as error:
             raise InputError(f"a step of node {step.node} at {step.at_us} us cannot be read: {error}") from None
@@ -133,7 +133,7 @@ class Audit:
                     self._pending.setdefault(event.sender, []).append(what)
         for place, action in enumerate(actions):
             if isinstance(action, _Sent):
-                self._judge_send(step, node, action, actions[place:], exempt)
+                self._judge_send(step, node, action, decoder.message(action.message), actions[place:], exempt)
             elif isinstance(action, Deliver):
                 self._judge_delivery(step, node, action, exempt)
             elif isinstance(action, Observe):
@@ -144,8 +144,9 @@ class Audit:
             for key in [key for key in node.latest if key[0] == event.topic]:
                 del node.latest[key]
 
-    def _judge_send(self, step: Step, node: _Node, action: _Sent, later: tuple[_Action, ...], exempt: bool) -> None:
-        message = decode_message(action.message)
+    def _judge_send(
+        self, step: Step, node: _Node, action: _Sent, message: Any, later: tuple[_Action, ...], exempt: bool
+    ) -> None:
         for data in data_in(message):
             self.findings.data_sent += len(action.to)
             if not exempt and not any(topic in node.roles for topic in data.topics):

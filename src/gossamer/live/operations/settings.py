@@ -13,6 +13,7 @@ from gossamer.live.api.limits import Limits
 from gossamer.live.api.node import Node
 from gossamer.live.transport.addresses import words_of
 from gossamer.model.values.errors import InputError
+from gossamer.systems import DEFAULT_SYSTEM
 
 # Values of these keys are paths: in a file they are taken from the file's own folder.
 _PATHS = ("keys", "identity_file", "rules", "record", "plan")
@@ -25,7 +26,7 @@ class NodeSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     # The address that others are told, where it is not the one listened on.
     advertise: str | None = None
     seeds: tuple[str, ...] = ()
-    system: str = "spidercast"
+    system: str = DEFAULT_SYSTEM
     settings: dict[str, Any] = field(default_factory=dict)
     dissemination: str | None = None
     dissemination_settings: dict[str, Any] = field(default_factory=dict)

@@ -50,7 +50,7 @@ from gossamer.protocols.contract.events import (
 )
 from gossamer.protocols.contract.facts import Fact, PeerMisbehaved
 from gossamer.protocols.contract.messages import BURST_MAX, Burst, Data
-from gossamer.protocols.contract.parts import Machine
+from gossamer.protocols.contract.node import NodeMachine
 from gossamer.protocols.contract.record import Header, encode_header, encode_step
 
 log = logging.getLogger("gossamer.live")
@@ -62,7 +62,6 @@ BURST_HEAD_BYTES = 64
 ITEM_BYTES = 16
 
 # Looked up once, not for every message.
-_decode = wire.message_decoder.decode
 _encode = wire.encode
 _pack = wire.PREFIX.pack
 _Bye = wire.Bye
@@ -144,7 +143,7 @@ class LiveDriver:
 
     def __init__(
         self,
-        machine: Machine,
+        machine: NodeMachine,
         node: NodeId,
         address: bytes,
         transport: Transport,
@@ -161,6 +160,7 @@ class LiveDriver:
         self.counts: Counter[str] = Counter()
         self.sent_count = 0
         self._machine = machine
+        self._decode = wire.message_decoder(machine.part_classes).decode
         self._transport = transport
         self._watch = watch
         self._guard = guard
@@ -316,13 +316,13 @@ class LiveDriver:
 
         Answers those that could not be read or were not allowed, and how many messages came, where a burst is several.
         """
-        guard = self._guard
+        guard, decode = self._guard, self._decode
         events: list[Event] = []
         bad: list[bytes] = []
         count = len(bodies)
         for body in bodies:
             try:
-                message = _decode(body)
+                message = decode(body)
             except ValueError:  # msgspec's own errors, and UnicodeDecodeError where a tag is not text
                 self.counts["unreadable frames"] += 1
                 bad.append(body)

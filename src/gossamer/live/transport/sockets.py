@@ -347,7 +347,7 @@ class Sockets:
 
     def on_offence(self, link: Link, body: bytes) -> None:
         """A frame could not be read, was not allowed, or was a goodbye."""
-        goodbye = _bye(body)
+        goodbye = wire.read_bye(body)
         if goodbye is not None:
             log.info("a peer ends its link: %s", goodbye, extra={"facts": {"peer": link.node, "reason": goodbye}})
             link.hung_up = goodbye != LEAVING
@@ -411,11 +411,3 @@ def _nothing() -> None:
 
 def _opener(link: Link, me: NodeId) -> NodeId:
     return me if link.dialled else link.node
-
-
-def _bye(body: bytes) -> str | None:
-    try:
-        message = wire.message_decoder.decode(body)
-    except ValueError:
-        return None
-    return message.reason if isinstance(message, wire.Bye) else None

@@ -6,6 +6,7 @@ one protocol message, or a `Bye` that says why the link ends.
 
 import struct
 from collections.abc import Sequence
+from functools import cache
 from typing import Annotated
 
 import msgspec
@@ -14,7 +15,8 @@ from msgspec import Meta, Struct
 from gossamer.model.values.errors import PeerError
 from gossamer.model.values.ids import NodeId
 from gossamer.protocols.contract.messages import Address
-from gossamer.protocols.contract.record import AnyMessage
+from gossamer.protocols.contract.parts import Part
+from gossamer.protocols.contract.record import union
 
 MAGIC = "gossamer"
 # Every version that this code speaks, the newest last.
@@ -50,8 +52,21 @@ class Bye(Struct, frozen=True, array_like=True, tag="bye"):
 _encoder = msgspec.msgpack.Encoder()
 _hello_decoder: msgspec.msgpack.Decoder[Hello | Bye] = msgspec.msgpack.Decoder(Hello | Bye)
 encode = _encoder.encode
-# All that may come after the first frame. Typed loosely: the union of messages is made at run time.
-message_decoder: msgspec.msgpack.Decoder[object] = msgspec.msgpack.Decoder(AnyMessage | Bye)
+_bye_decoder: msgspec.msgpack.Decoder[Bye] = msgspec.msgpack.Decoder(Bye)
+
+
+@cache
+def message_decoder(parts: tuple[type[Part], ...]) -> msgspec.msgpack.Decoder[object]:
+    """Reads every frame after the first: a `Bye`, or a message of the stack that has these parts."""
+    return msgspec.msgpack.Decoder(union([*(message for part in parts for message in part.MESSAGES), Bye]))
+
+
+def read_bye(body: bytes) -> str | None:
+    """Why the other end closes the link, if this frame says so."""
+    try:
+        return _bye_decoder.decode(body).reason
+    except ValueError:
+        return None
 
 
 def frame(message: object) -> bytes:

@@ -42,6 +42,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     """One system on one workload with one seed. `until_us` absent: build until the links rest."""
 
     system: str
+    # The module that brings the system, where it is not one of ours: a Spark worker imports it by this name.
+    module: str = ""
     parameters: dict[str, Any] = {}
     seed: int
     # A folder, `friends:` and a list of edges, or a law to make the workload by.

@@ -67,3 +67,19 @@ class Lost(Fact, frozen=True, array_like=True, gc=False, tag="lost"):
     publisher: NodeId
     after: int
     before: int
+
+
+class TopicViewChanged(Fact, frozen=True, array_like=True, gc=False, tag="stan_view_changed"):
+    """The directed view that this node keeps for a topic lost and gained these nodes, in one step."""
+
+    topic: TopicId
+    removed: tuple[NodeId, ...]
+    added: tuple[NodeId, ...]
+
+
+class BufferFull(Fact, frozen=True, array_like=True, gc=False, tag="gossip_buffer_full"):
+    """This node's buffer was full, so it dropped a copy of a message; `publisher` is this node if the message was its own."""
+
+    topic: TopicId
+    publisher: NodeId
+    sequence: int

@@ -47,6 +47,11 @@ class NodeMachine:
         return found[0]
 
     @property
+    def part_classes(self) -> tuple[type[Part], ...]:
+        """The classes of its parts, bottom up: they own every message and timer of the stack."""
+        return tuple(type(part) for part in self._parts)
+
+    @property
     def takes_bursts(self) -> bool:
         """Whether several messages may be published as one (`interface.PublishBurst`)."""
         return PublishBurst in self._levels_by_class

@@ -30,44 +30,11 @@ from gossamer.protocols.contract.events import (
 )
 from gossamer.protocols.contract.messages import Peer, Value
 from gossamer.protocols.contract.parts import Machine, Part
-from gossamer.protocols.delivery.recovery.machine import Recovery
-from gossamer.protocols.dissemination.flood import Flood
-from gossamer.protocols.dissemination.tree import Tree
-from gossamer.protocols.membership.cyclon import Cyclon
-from gossamer.protocols.membership.interest_exchange import InterestExchange
-from gossamer.systems.gossip.machine import Gossip
-from gossamer.systems.gossip.unstructured import Unstructured
-from gossamer.systems.spidercast.machine import SpiderCast
-from gossamer.systems.stan.machine import Stan
-from gossamer.systems.stan.probe import Prober
 
 FORMAT = "gossamer-record"
 VERSION = 3
 # Chosen: 16 MiB, far above any event we write; a longer frame is a damaged file.
 FRAME_BYTES_MAX = 16 * 1024 * 1024
-
-# Every part there is: their messages and timers are what a record or a wire may hold.
-PARTS: tuple[type[Part], ...] = (
-    InterestExchange,
-    Cyclon,
-    SpiderCast,
-    Prober,
-    Stan,
-    Flood,
-    Tree,
-    Unstructured,
-    Gossip,
-    Recovery,
-)
-
-# Typed as Any: the unions are built at run time from the table above.
-AnyMessage: Any = None
-AnyTimer: Any = None
-for _part in PARTS:
-    for _message in _part.MESSAGES:
-        AnyMessage = _message if AnyMessage is None else AnyMessage | _message
-    for _timer in _part.TIMERS:
-        AnyTimer = _timer if AnyTimer is None else AnyTimer | _timer
 
 
 class Header(msgspec.Struct, frozen=True, kw_only=True):
@@ -141,10 +108,6 @@ _RawEvent = (
 
 _encoder = msgspec.msgpack.Encoder()
 _event_decoder = msgspec.msgpack.Decoder(_RawEvent)
-_timer_decoder: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(AnyTimer)
-_message_decoder: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(AnyMessage)
-# A message from its bytes, in its own class.
-decode_message = _message_decoder.decode
 _step_decoder = msgspec.msgpack.Decoder(Step)
 _header_decoder = msgspec.msgpack.Decoder(Header)
 
@@ -190,17 +153,43 @@ class RecordedView:
         return next(self.answers, None)
 
 
-def decode_event(content: bytes) -> Event:
-    """An event with its message or timer in its own class again."""
-    event: Any = _event_decoder.decode(content)
-    if isinstance(event, _Received):
-        return MessageReceived(event.sender, decode_message(event.message))
-    if isinstance(event, _Fired):
-        return TimerFired(_timer_decoder.decode(event.timer))
-    if isinstance(event, _Refused):
-        return Refused(event.node, decode_message(event.message))
-    plain: Event = event
-    return plain
+class StackDecoder:
+    """Reads the events and messages of one stack: the classes that its parts own, and no others."""
+
+    def __init__(self, parts: Sequence[type[Part]]) -> None:
+        messages = [message for part in parts for message in part.MESSAGES]
+        timers = [timer for part in parts for timer in part.TIMERS]
+        # Typed as Any: the unions are built at run time.
+        self._messages: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(union(messages))
+        self._timers: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(union(timers))
+
+    def message(self, content: bytes | msgspec.Raw) -> Any:
+        """A message in its own class again."""
+        return self._messages.decode(content)
+
+    def event(self, content: bytes) -> Event:
+        """An event with its message or timer in its own class again."""
+        event: Any = _event_decoder.decode(content)
+        if isinstance(event, _Received):
+            return MessageReceived(event.sender, self.message(event.message))
+        if isinstance(event, _Fired):
+            return TimerFired(self._timers.decode(event.timer))
+        if isinstance(event, _Refused):
+            return Refused(event.node, self.message(event.message))
+        plain: Event = event
+        return plain
+
+
+def union(classes: Sequence[type]) -> Any:
+    """One type for all of these; with none, a type that nothing matches."""
+    found: Any = None
+    for each in classes:
+        found = each if found is None else found | each
+    return _Nothing if found is None else found
+
+
+class _Nothing(Value, frozen=True, array_like=True, gc=False, tag="nothing"):
+    """No message and no timer has this tag."""
 
 
 class CutOff(InputError):
@@ -258,14 +247,16 @@ class WholeSteps:
             self.is_cut = True
 
 
-def replay(steps: Iterable[Step], machine: Callable[[NodeId, RecordedView], Machine]) -> tuple[int, Difference | None]:
+def replay(
+    steps: Iterable[Step], machine: Callable[[NodeId, RecordedView], Machine], decoder: StackDecoder
+) -> tuple[int, Difference | None]:
     """Feed the steps to fresh machines: how many agreed, and the first that did not."""
     machines: dict[NodeId, Machine] = {}
     view = RecordedView()
     count = 0
     for count, step in enumerate(steps, start=1):
         try:
-            event = decode_event(bytes(step.event))
+            event = decoder.event(bytes(step.event))
         except ValueError as error:
             raise InputError(f"step {count} of the record holds an event that cannot be read: {error}") from None
         if isinstance(event, Started) or step.node not in machines:

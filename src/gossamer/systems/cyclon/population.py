@@ -5,7 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from gossamer.kernels import cyclon as kernel
+from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay
+from gossamer.model.values.errors import InputError
 from gossamer.protocols.membership.cyclon import CyclonParameters
 from gossamer.simulator.population import CycleChanges, introducer
 
@@ -72,3 +74,12 @@ class CyclonPopulation:
                 node if contact is None else contact,
                 self._counts,
             )
+
+
+def cyclon_population(
+    parameters: CyclonParameters, seed: int, interest: Interest, absent: Sequence[int], room: int
+) -> CyclonPopulation:
+    """Cyclon's population (`System.population`)."""
+    if parameters.rejoin_us:
+        raise InputError("cyclon with rejoin_us has no kernel; use --engine event")
+    return CyclonPopulation(parameters, seed, interest.node_count, absent)

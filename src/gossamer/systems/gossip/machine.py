@@ -37,6 +37,7 @@ from gossamer.protocols.contract.events import (
 )
 from gossamer.protocols.contract.facts import (
     Arrived,
+    BufferFull,
     Fact,
     NeighbourDown,
     NeighbourUp,
@@ -96,14 +97,6 @@ class Subscriptions(Message, frozen=True, array_like=True, gc=False, tag="gossip
 
 class HandleDue(Timer, frozen=True, array_like=True, gc=False, tag="gossip_handle"):
     """The copy at the front of the buffer has been handled."""
-
-
-class BufferFull(Fact, frozen=True, array_like=True, gc=False, tag="gossip_buffer_full"):
-    """A copy found the buffer full and was lost; `publisher` is this node where it was its own event."""
-
-    topic: TopicId
-    publisher: NodeId
-    sequence: int
 
 
 class Gossip:

@@ -11,10 +11,19 @@ import numpy as np
 
 from gossamer.kernels.graphs import draw_degrees, pair_stubs, spread_degrees
 from gossamer.model.arrays.degrees import Counts, degree_law, read_scale_free
+from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay
 from gossamer.model.values.errors import InputError
+from gossamer.systems.gossip.unstructured import UnstructuredParameters
 
 U64 = np.uint64
+
+
+def unstructured_planner(
+    parameters: UnstructuredParameters, seed: int, interest: Interest, progress: object
+) -> Overlay:
+    """The links that nodes start with (`System.planner`)."""
+    return unstructured(parameters.degree, interest.node_count, seed)
 
 
 def unstructured(law: str, node_count: int, seed: int) -> Overlay:

@@ -1,1 +1,174 @@
-"""SpiderCast: topic-connected overlays by greedy and random coverage. Start with `machine.py`."""
+"""SpiderCast: topic-connected overlays by greedy and random coverage, with its rivals similarity and random.
+
+Paper: Chockler, Melamed, Tock, Vitenberg: SpiderCast: a scalable interest-aware overlay for topic-based pub/sub
+communication (DEBS 2007).
+
+Idea: each node covers each of its topics K times, by neighbours chosen greedily (those that cover the most uncovered
+topics) and by random ones. A link that covers many topics serves all of them, so few links connect every topic.
+
+Departures from the paper are marked `Differs:` where they are made; docs/papers.md lists them. Start with `machine.py`.
+The rivals (section 3.9.1) are the same machine and kernel with another rule for choosing neighbours.
+"""
+
+from gossamer.model.values.ids import NodeId
+from gossamer.model.values.time import SECOND_US
+from gossamer.protocols.contract.parts import InterestView, Part
+from gossamer.protocols.contract.system import Knows, LiveStart, LockstepTimer, StudyEntry, System
+from gossamer.protocols.membership.cyclon import Cyclon, CyclonParameters
+from gossamer.protocols.membership.interest_exchange import InterestExchange
+from gossamer.protocols.membership.interest_table import InterestTable
+from gossamer.systems.spidercast.machine import SpiderCast
+from gossamer.systems.spidercast.messages import (
+    MaintenanceDue,
+    MendDue,
+    RandomParameters,
+    SimilarityParameters,
+    SpiderCastParameters,
+    Timing,
+)
+from gossamer.systems.spidercast.task import Rule
+
+
+def _interests(
+    parameters: Timing, seed: int, node: NodeId, view: InterestView | None
+) -> tuple[InterestExchange, tuple[Part, ...], InterestView]:
+    """The parts below the overlay: the node's own interest, and a source of the interests of others."""
+    exchange = InterestExchange()
+    if view is not None:
+        return exchange, (exchange,), view
+    # Chosen: Cyclon shuffles twice a heartbeat, so that a newcomer soon knows peers to ask. It shuffles with a first contact
+    # every 30 s, so that two halves of a network that were disconnected find each other again.
+    membership = CyclonParameters(period_us=max(parameters.heartbeat_us // 2, 1), rejoin_us=30 * SECOND_US)
+    table = InterestTable(node, exchange)
+    return exchange, (exchange, Cyclon(membership, seed, node, exchange), table), table
+
+
+def _spidercast(
+    parameters: SpiderCastParameters, seed: int, node: NodeId, view: InterestView | None
+) -> tuple[Part, ...]:
+    tasks = (
+        (Rule.COVER_GREEDILY, parameters.greedy_coverage),
+        (Rule.COVER_AT_RANDOM, parameters.random_coverage),
+    )
+    exchange, below, view = _interests(parameters, seed, node, view)
+    part = SpiderCast(
+        tasks,
+        parameters.margin,
+        parameters,
+        view,
+        exchange,
+        seed,
+        node,
+        adaptive=parameters.adaptive,
+        drop_when_stuck=parameters.drop_when_stuck,
+        part_uncovered=parameters.part_uncovered,
+        mend_us=parameters.mend_us,
+    )
+    return (*below, part)
+
+
+def _similarity(
+    parameters: SimilarityParameters, seed: int, node: NodeId, view: InterestView | None
+) -> tuple[Part, ...]:
+    tasks = ((Rule.COUNT_SIMILAR, parameters.similar), (Rule.COUNT_RANDOM, parameters.random))
+    exchange, below, view = _interests(parameters, seed, node, view)
+    return (*below, SpiderCast(tasks, parameters.margin, parameters, view, exchange, seed, node))
+
+
+def _random(parameters: RandomParameters, seed: int, node: NodeId, view: InterestView | None) -> tuple[Part, ...]:
+    tasks = ((Rule.COUNT_SIMILAR, 0), (Rule.COUNT_RANDOM, parameters.links))
+    exchange, below, view = _interests(parameters, seed, node, view)
+    return (*below, SpiderCast(tasks, parameters.margin, parameters, view, exchange, seed, node))
+
+
+_Parameters = SpiderCastParameters | SimilarityParameters | RandomParameters
+
+
+def _cycle_us(parameters: _Parameters) -> int:
+    return parameters.heartbeat_us
+
+
+def _takes_view(parameters: _Parameters) -> bool:
+    return parameters.membership == "oracle"
+
+
+def _contact_count(parameters: _Parameters) -> int:
+    """First contacts for the Cyclon below, where it is there."""
+    return CyclonParameters().view_size if parameters.membership == "cyclon" else 0
+
+
+_PAPER = "Chockler, Melamed, Tock, Vitenberg: SpiderCast (DEBS 2007)"
+_HERE = "gossamer.systems.spidercast"
+_MAINTENANCE = LockstepTimer(MaintenanceDue())
+_MEND = LockstepTimer(MendDue(), lambda parameters: -(-parameters.mend_us // parameters.heartbeat_us))
+# Chosen: live nodes look for disconnected topics twice a second. Nine looks without a change build a bridge, so that a topic
+# that fell apart is connected again within about five seconds; a look at a quiet overlay sends nothing.
+_MEND_LIVE_US = SECOND_US // 2
+
+SYSTEMS: tuple[System, ...] = (
+    System(
+        name="spidercast",
+        summary="Covers each topic K times, greedily and at random; connects topics with few links.",
+        paper=_PAPER,
+        parameters=SpiderCastParameters,
+        parts=_spidercast,
+        knows=Knows.TOPICS,
+        keep_alive_kinds=("Heartbeat",),
+        timers=(_MAINTENANCE, _MEND),
+        random_order=True,
+        cycle_us=_cycle_us,
+        takes_view=_takes_view,
+        contact_count=_contact_count,
+        population=f"{_HERE}.population:spidercast_population",
+        warm_up=f"{_HERE}.warm:warm_up",
+        exhibits=f"{_HERE}.exhibits:EXHIBITS",
+        live=(
+            LiveStart(
+                "spidercast",
+                "spidercast",
+                {"membership": "cyclon", "mend_us": _MEND_LIVE_US, "part_uncovered": True},
+            ),
+            # A plan connects every topic with few links, and they stay. One further link covers a topic that lost its own.
+            LiveStart(
+                "planned",
+                "spidercast",
+                {"membership": "cyclon", "mend_us": _MEND_LIVE_US, "greedy_coverage": 0, "random_coverage": 1},
+                takes_plan=True,
+            ),
+        ),
+        study=(StudyEntry(), StudyEntry({"view": 0.05}, "spidercast, 5% views")),
+        churn_study=(StudyEntry(),),
+    ),
+    System(
+        name="similarity",
+        summary="Links to the nodes with the most similar interests, and to random ones; a rival of SpiderCast.",
+        paper=f"{_PAPER}, 3.9.1",
+        parameters=SimilarityParameters,
+        parts=_similarity,
+        knows=Knows.TOPICS,
+        keep_alive_kinds=("Heartbeat",),
+        timers=(_MAINTENANCE,),
+        random_order=True,
+        cycle_us=_cycle_us,
+        takes_view=_takes_view,
+        contact_count=_contact_count,
+        population=f"{_HERE}.population:similarity_population",
+        study=(StudyEntry(),),
+    ),
+    System(
+        name="random",
+        summary="Links to random nodes, whatever they follow; a rival of SpiderCast.",
+        paper=f"{_PAPER}, 3.9.1",
+        parameters=RandomParameters,
+        parts=_random,
+        knows=Knows.TOPICS,
+        keep_alive_kinds=("Heartbeat",),
+        timers=(_MAINTENANCE,),
+        random_order=True,
+        cycle_us=_cycle_us,
+        takes_view=_takes_view,
+        contact_count=_contact_count,
+        population=f"{_HERE}.population:random_population",
+        study=(StudyEntry(),),
+    ),
+)

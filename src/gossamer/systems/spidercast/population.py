@@ -10,13 +10,21 @@ from gossamer.kernels.sampling import draw_items, view_walks
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay
 from gossamer.model.values.draw import Purpose
+from gossamer.model.values.errors import InputError
 from gossamer.simulator.population import CycleChanges
 from gossamer.simulator.views import view_size
 from gossamer.systems.spidercast.kernel import cycle as kernel
 from gossamer.systems.spidercast.kernel import mend, state
 from gossamer.systems.spidercast.kernel.selection import fill_masks
 from gossamer.systems.spidercast.kernel.state import TaskState, World
+from gossamer.systems.spidercast.messages import (
+    RandomParameters,
+    SimilarityParameters,
+    SpiderCastParameters,
+    Timing,
+)
 from gossamer.systems.spidercast.roots import DEPTH_MAX, PATIENCE, REPEAT
+from gossamer.systems.spidercast.task import Rule
 
 U64 = np.uint64
 
@@ -282,3 +290,84 @@ def _task(numbers: SpiderCastNumbers, kind: int, capacity: NDArray[np.int64], no
         is_bridge=np.zeros(total, np.bool_),
         moved=np.ones(node_count, np.bool_),
     )
+
+
+def spidercast_population(
+    parameters: SpiderCastParameters, seed: int, interest: Interest, absent: Sequence[int], room: int
+) -> SpiderCastPopulation:
+    """SpiderCast's population (`System.population`)."""
+    return _population(parameters, spidercast_numbers(parameters), seed, interest, absent, room)
+
+
+def similarity_population(
+    parameters: SimilarityParameters, seed: int, interest: Interest, absent: Sequence[int], room: int
+) -> SpiderCastPopulation:
+    """The population of similarity(x, y)."""
+    return _population(parameters, similarity_numbers(parameters), seed, interest, absent, room)
+
+
+def random_population(
+    parameters: RandomParameters, seed: int, interest: Interest, absent: Sequence[int], room: int
+) -> SpiderCastPopulation:
+    """The population of random(y)."""
+    return _population(parameters, random_numbers(parameters), seed, interest, absent, room)
+
+
+def _population(
+    parameters: SpiderCastParameters | SimilarityParameters | RandomParameters,
+    numbers: SpiderCastNumbers,
+    seed: int,
+    interest: Interest,
+    absent: Sequence[int],
+    room: int,
+) -> SpiderCastPopulation:
+    if parameters.membership != "oracle":
+        raise InputError("membership=cyclon has no kernel; use --engine event")
+    return SpiderCastPopulation(numbers, seed, interest, absent, room)
+
+
+def spidercast_numbers(parameters: SpiderCastParameters) -> SpiderCastNumbers:
+    """SpiderCast's parameters for its kernel."""
+    if parameters.part_uncovered:
+        raise InputError("part_uncovered has no kernel; use --engine event")
+    if parameters.ties == "near":
+        raise InputError("ties=near needs links with latencies; use --engine event")
+    return SpiderCastNumbers(
+        rules=(Rule.COVER_GREEDILY, Rule.COVER_AT_RANDOM),
+        coverage=(parameters.greedy_coverage, parameters.random_coverage),
+        margin=parameters.margin,
+        adaptive=parameters.adaptive,
+        drop_when_stuck=parameters.drop_when_stuck,
+        scan=parameters.ties == "scan",
+        view=parameters.view,
+        mend_us=parameters.mend_us,
+        **_timing(parameters),
+    )
+
+
+def similarity_numbers(parameters: SimilarityParameters) -> SpiderCastNumbers:
+    """similarity(x, y) for SpiderCast's kernel."""
+    return _rival(parameters, (parameters.similar, parameters.random))
+
+
+def random_numbers(parameters: RandomParameters) -> SpiderCastNumbers:
+    """random(y) for SpiderCast's kernel."""
+    return _rival(parameters, (0, parameters.links))
+
+
+def _rival(parameters: SimilarityParameters | RandomParameters, coverage: tuple[int, int]) -> SpiderCastNumbers:
+    return SpiderCastNumbers(
+        rules=(Rule.COUNT_SIMILAR, Rule.COUNT_RANDOM),
+        coverage=coverage,
+        margin=parameters.margin,
+        adaptive=False,
+        drop_when_stuck=True,
+        scan=False,
+        view=parameters.view,
+        **_timing(parameters),
+    )
+
+
+def _timing(parameters: Timing) -> dict[str, int]:
+    cycle_us = parameters.heartbeat_us
+    return {"cycle_us": cycle_us, "quarantine_cycles": -(-parameters.quarantine_us // cycle_us)}

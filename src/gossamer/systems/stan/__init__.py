@@ -1,1 +1,68 @@
-"""StAN: one random view for each topic, aligned without telling anybody what else one follows."""
+"""StAN: one random view for each topic, aligned by weights so that topics share links; no node tells what else it follows.
+
+Paper: Matos, Nunes, Oliveira, Pereira: StAN: exploiting shared interests without disclosing them in gossip-based
+publish/subscribe (IPTPS 2010).
+
+Idea: every topic is a gossip overlay of its own. Nodes prefer peers of small weight, a keyed hash that is the same in every
+topic, so that two nodes that share topics tend to share one link for all of them, without telling each other which.
+
+Departures from the paper are marked `Differs:` where they are made; docs/papers.md lists them. Start with `machine.py`.
+All that is drawn in a topic comes from a seed of that topic, so that topics do not depend on each other; this also lets the
+kernel carry out a cycle topic by topic.
+"""
+
+from gossamer.model.values.ids import NodeId
+from gossamer.protocols.contract.parts import InterestView, Part
+from gossamer.protocols.contract.system import Knows, LiveStart, LockstepTimer, StudyEntry, System
+from gossamer.protocols.membership.cyclon import Cyclon, CyclonParameters
+from gossamer.systems.stan.machine import Stan
+from gossamer.systems.stan.messages import StanParameters, WalkDue
+from gossamer.systems.stan.probe import Prober
+
+
+def _parts(parameters: StanParameters, seed: int, node: NodeId, view: InterestView | None) -> tuple[Part, ...]:
+    if parameters.membership == "oracle":
+        return (Stan(parameters, seed, node),)
+    membership = Cyclon(CyclonParameters(period_us=parameters.period_us), seed, node)
+    prober = Prober(parameters, seed, node, membership)
+    return (membership, prober, Stan(parameters, seed, node, prober))
+
+
+def _cycle_us(parameters: StanParameters) -> int:
+    return parameters.period_us
+
+
+def _takes_first_peers(parameters: StanParameters) -> bool:
+    return parameters.membership == "oracle"
+
+
+def _contact_count(parameters: StanParameters) -> int:
+    """First contacts for the Cyclon below, where it is there."""
+    return CyclonParameters().view_size if parameters.membership == "cyclon" else 0
+
+
+_HERE = "gossamer.systems.stan"
+
+SYSTEMS: tuple[System, ...] = (
+    System(
+        name="stan",
+        summary="A random view for each topic, aligned by weights so that topics share links; tells nobody what else.",
+        paper="Matos, Nunes, Oliveira, Pereira: StAN (IPTPS 2010)",
+        parameters=StanParameters,
+        parts=_parts,
+        knows=Knows.TOPICS,
+        discloses=False,
+        keeps_views=True,
+        timers=(LockstepTimer(WalkDue()),),
+        cycle_us=_cycle_us,
+        contact_count=_contact_count,
+        takes_first_peers=_takes_first_peers,
+        first_peers=f"{_HERE}.first_views:FirstViews",
+        population=f"{_HERE}.population:stan_population",
+        warm_up=f"{_HERE}.warm:warm_up",
+        exhibits=f"{_HERE}.exhibits:EXHIBITS",
+        live=(LiveStart("stan", "stan", {"membership": "cyclon"}),),
+        # Not in the default study's churn: StAN walks in every topic each second, which takes minutes for each run there.
+        study=(StudyEntry(),),
+    ),
+)

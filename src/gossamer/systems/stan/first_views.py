@@ -18,6 +18,7 @@ from gossamer.protocols.contract.events import Subscribe
 from gossamer.protocols.contract.messages import Peer
 from gossamer.simulator.views import InterestOracle, node_ids
 from gossamer.systems.stan.kernel import draw_first_views, is_strong
+from gossamer.systems.stan.messages import StanParameters
 from gossamer.systems.stan.view import topic_seed
 
 Ids = NDArray[np.int32]
@@ -65,11 +66,11 @@ def first_contact(seed: int, node: int, topic: int, now_us: int, holders: Ids) -
     return int(others[np.argmin(draw_items(U64(own_seed), U64(node), U64(Purpose.STAN_CONTACT), U64(now_us), others))])
 
 
-class TopicPeers:
-    """Makes the `Subscribe` events of a simulation."""
+class FirstViews:
+    """Makes the `Subscribe` events of a simulation (`simulator.population.FirstPeers`)."""
 
-    def __init__(self, factor: float, seed: int, oracle: InterestOracle) -> None:
-        self._factor = factor
+    def __init__(self, parameters: StanParameters, seed: int, oracle: InterestOracle) -> None:
+        self._factor = parameters.view_factor
         self._seed = seed
         self._oracle = oracle
         self._views: dict[int, Mapping[int, tuple[Peer, ...]]] = {}

@@ -46,6 +46,7 @@ from gossamer.protocols.contract.facts import (
     NeighbourDown,
     NeighbourUp,
     PeerMisbehaved,
+    TopicViewChanged,
 )
 from gossamer.protocols.contract.messages import Message, Peer, Timer
 from gossamer.protocols.contract.parts import NOTHING
@@ -63,7 +64,6 @@ from gossamer.systems.stan.messages import (
     StanParameters,
     TopicMessage,
     TopicPeer,
-    TopicViewChanged,
     WalkDue,
     Welcome,
     prove,

@@ -139,14 +139,6 @@ class ProbeDue(Timer, frozen=True, array_like=True, gc=False, tag="stan_probe_du
     """A turn of probes."""
 
 
-class TopicViewChanged(Fact, frozen=True, array_like=True, gc=False, tag="stan_view_changed"):
-    """A topic's view lost and gained these nodes, in one step; for whoever watches this node."""
-
-    topic: TopicId
-    removed: tuple[NodeId, ...]
-    added: tuple[NodeId, ...]
-
-
 class TopicPeer(Fact, frozen=True, array_like=True, gc=False, tag="stan_topic_peer"):
     """A probe has found somebody who holds a topic of ours."""
 

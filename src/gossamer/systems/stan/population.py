@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from gossamer.kernels.draw import U64
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay, TopicViews
+from gossamer.model.values.errors import InputError
 from gossamer.simulator.population import CycleChanges
 from gossamer.systems.stan import kernel
 from gossamer.systems.stan.first_views import first_contact, first_view
@@ -168,3 +169,12 @@ def _empty(members: NDArray[np.int32], width: int) -> kernel.Topic:
         np.zeros((count, width), np.int32),
         np.zeros((count, width), np.uint64),
     )
+
+
+def stan_population(
+    parameters: StanParameters, seed: int, interest: Interest, absent: Sequence[int], room: int
+) -> StanPopulation:
+    """StAN's population (`System.population`)."""
+    if parameters.membership != "oracle":
+        raise InputError("stan with membership=cyclon has no kernel; use --engine event")
+    return StanPopulation(parameters, seed, interest, absent)

@@ -1,0 +1,202 @@
+"""The values that describe a system and a dissemination: all that the rest of the package knows about either.
+
+A system's folder exports `SYSTEMS`, a tuple of `System`, and where it brings one, `DISSEMINATIONS`. Simulator, live
+nodes, pipeline, reports and commands read these values; none of them knows a system by name.
+
+What needs numpy, numba or matplotlib is a dotted name, `package.module:attribute`, which `load` imports on demand, so
+that a live node loads none of it.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from enum import IntEnum
+from importlib import import_module
+from typing import Any
+
+import msgspec
+
+from gossamer.model.values.errors import InputError
+from gossamer.model.values.ids import NodeId
+from gossamer.protocols.contract.messages import Timer
+from gossamer.protocols.contract.parts import InterestView, Part
+
+
+class Knows(IntEnum):
+    """What an overlay knows of a node's neighbours; each level includes those below it."""
+
+    # Directed views: the other end does not know of the link.
+    VIEWS = 0
+    # Links that both ends know.
+    LINKS = 1
+    # Also which neighbours hold a topic (`contract.parts.TopicNeighbours`).
+    TOPICS = 2
+
+
+@dataclass(frozen=True)
+class LockstepTimer:
+    """A timer that the lockstep driver fires at every node.
+
+    `every_cycles` gives, from the parameters, how many cycles lie between two firings; 0 means never.
+    """
+
+    timer: Timer
+    every_cycles: Callable[[Any], int] = lambda parameters: 1
+
+
+@dataclass(frozen=True)
+class LiveStart:
+    """A name under which live nodes run a system, and the settings in which this differs from a simulation."""
+
+    name: str
+    system: str
+    settings: Mapping[str, object] = field(default_factory=dict)
+    dissemination: str = "tree"
+    # The node starts from the links of a plan, so it must be given one.
+    takes_plan: bool = False
+
+
+@dataclass(frozen=True)
+class StudyEntry:
+    """How the default study runs a system: its parameters, and the label that the report shows."""
+
+    parameters: Mapping[str, object] = field(default_factory=dict)
+    label: str = ""
+    # Under churn: the disseminations to run where they are not the study's own, with their parameters.
+    disseminations: tuple[str, ...] = ()
+    dissemination_parameters: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class System:
+    """One system: its parameters, how to make a node that runs it, and where its other files are."""
+
+    name: str
+    summary: str
+    paper: str
+    parameters: type[msgspec.Struct]
+
+    # (parameters, seed, node, interest view) -> the parts up to the overlay, bottom up. Absent: the overlay is
+    # planned centrally, and no node runs.
+    parts: Callable[[Any, int, NodeId, InterestView | None], tuple[Part, ...]] | None = None
+    knows: Knows = Knows.VIEWS
+    # Whether nodes tell others which topics they hold; where they must not, a checker watches every simulation.
+    discloses: bool = True
+    # Whether nodes keep a directed view for each topic.
+    keeps_views: bool = False
+    # Whether a seed changes the result. False for planners that draw nothing.
+    needs_seed: bool = True
+    # Kinds of messages that only keep links alive, so that counts of control messages leave them out.
+    keep_alive_kinds: tuple[str, ...] = ()
+
+    # Lockstep (docs/lockstep.md): the timers in the order in which they fire, whether nodes take turns in a random order
+    # or by id, and how long a cycle is in virtual time.
+    timers: tuple[LockstepTimer, ...] = ()
+    random_order: bool = False
+    cycle_us: Callable[[Any], int] = lambda parameters: 1
+
+    # What a simulation gives to its nodes, by their parameters: an interest view, first contacts, and first peers in
+    # each topic (`first_peers` names the class that chooses them).
+    takes_view: Callable[[Any], bool] = lambda parameters: False
+    contact_count: Callable[[Any], int] = lambda parameters: 0
+    takes_first_peers: Callable[[Any], bool] = lambda parameters: False
+    first_peers: str | None = None
+
+    # (parameters, seed, interest, absent nodes, room for topics) -> a `simulator.cycle.Population` that has started.
+    population: str | None = None
+    # (parameters, seed, interest, progress) -> an overlay: of a central system, or the links that nodes start with.
+    planner: str | None = None
+    # () -> None: calls every compiled function once, with the types that are used.
+    warm_up: str | None = None
+    # A tuple of `analysis.exhibits.harness.Exhibit`.
+    exhibits: str | None = None
+
+    live: tuple[LiveStart, ...] = ()
+    study: tuple[StudyEntry, ...] = ()
+    churn_study: tuple[StudyEntry, ...] = ()
+
+    @property
+    def is_central(self) -> bool:
+        """Whether the overlay is planned centrally, so that no node runs the system."""
+        return self.parts is None
+
+    @property
+    def recovers(self) -> bool:
+        """Whether recovery can stand on top: it asks the neighbours on a topic, so the overlay must know them."""
+        return self.knows >= Knows.TOPICS
+
+    def carries(self, dissemination: "Dissemination") -> bool:
+        """Whether this dissemination can stand on the system's overlay."""
+        return not self.is_central and self.knows >= dissemination.needs
+
+
+@dataclass(frozen=True)
+class Dissemination:
+    """One dissemination: its parameters, and how its part is made above an overlay."""
+
+    name: str
+    parameters: type[msgspec.Struct]
+    # (parameters, overlay, seed, node, what the node holds) -> the part.
+    part: Callable[[Any, Any, int, NodeId, Any], Part]
+    needs: Knows = Knows.TOPICS
+    # Whether nodes relay topics that they do not hold. The checkers of every simulation and the audit of live nodes
+    # read it here; for every other dissemination such a relay is a breach.
+    relays_without_topic: bool = False
+    # (overlay, interest, parameters, seed, message count) -> figures: carries messages over an overlay that does not
+    # change, without an engine.
+    on_static_overlay: str | None = None
+    # A module with `check_gossip`, `check_topics` and `check_load`: simulations to set beside the theory.
+    theory_checks: str | None = None
+    live: tuple[LiveStart, ...] = ()
+
+
+class NoParameters(msgspec.Struct, frozen=True):
+    """The parameters of what has nothing to set."""
+
+
+def load(dotted: str) -> Any:
+    """The attribute that a dotted name `package.module:attribute` names, or the module where no attribute is given."""
+    module, _, attribute = dotted.partition(":")
+    found = import_module(module)
+    return getattr(found, attribute) if attribute else found
+
+
+def read_parameters(kind: Any, settings: Mapping[str, object]) -> Any:
+    """Parameters from settings whose values may still be text; the rest are defaults.
+
+    `kind` has a name and a parameters class: a system, a dissemination or recovery.
+    """
+    known = {each.name: each for each in msgspec.structs.fields(kind.parameters)}
+    for name in settings:
+        if name not in known:
+            raise InputError(
+                f"{kind.name} has no parameter {name!r}; it has: {', '.join(known) or 'none'}{hint(name, known)}"
+            )
+    for name, value in settings.items():
+        try:
+            msgspec.convert(value, known[name].type, strict=False)
+        except msgspec.ValidationError as error:
+            raise InputError(f"{kind.name}: {name} is {value!r}: {error}") from None
+    parameters = msgspec.convert(dict(settings), kind.parameters, strict=False)
+    problem = getattr(parameters, "problem", lambda: None)()
+    if problem:
+        raise InputError(f"{kind.name}: {problem}")
+    return parameters
+
+
+def describe_parameters(parameters: type[msgspec.Struct]) -> list[dict[str, Any]]:
+    """Name, default and origin of each parameter; the origin begins with `Paper:` or `Chosen:`."""
+    info = msgspec.inspect.type_info(parameters)
+    assert isinstance(info, msgspec.inspect.StructType)
+    described = []
+    for each, typed in zip(msgspec.structs.fields(parameters), info.fields, strict=True):
+        metadata = typed.type if isinstance(typed.type, msgspec.inspect.Metadata) else None
+        schema = (metadata.extra_json_schema if metadata else None) or {}
+        described.append({"name": each.name, "default": each.default, "origin": str(schema.get("description", ""))})
+    return described
+
+
+def hint(name: str, known: Mapping[str, object]) -> str:
+    """`; did you mean ...?` where a known name is close to this one."""
+    close = get_close_matches(name, list(known), n=1)
+    return f"; did you mean {close[0]}?" if close else ""
