@@ -25,14 +25,14 @@ from gossamer.live.api.messages import (
     Receipt,
     find_codec,
 )
-from gossamer.live.api.plans import Plan
+from gossamer.live.api.plans import PlannedPeers
 from gossamer.live.api.publisher import Publisher
 from gossamer.live.api.stacks import Stack, find_stack
 from gossamer.live.api.subscription import Slow, Subscription
 from gossamer.live.api.topics import (
     Judge,
-    Topic,
-    Topics,
+    LiveTopic,
+    LiveTopics,
     Validator,
     check_topic,
 )
@@ -104,19 +104,19 @@ class Node:
                 "`gossamer keys issue`), or say insecure=True where the network is trusted"
             )
         self._seeds = tuple(seeds)
-        self._plan = None if plan is None else Plan(plan, name, addresses or {})
+        self._plan = None if plan is None else PlannedPeers(plan, name, addresses or {})
         self._looking: asyncio.Task[None] | None = None
         self._advertise = advertise
         self._stack: Stack = find_stack(system, settings, dissemination, dissemination_settings)
         self._limits = limits or Limits()
-        self._topics = Topics(self._stack.discloses, self._limits.payload_bytes, secrets or {})
+        self._topics = LiveTopics(self._stack.discloses, self._limits.payload_bytes, secrets or {})
         self._judge = Judge(self._topics, self._settle, self.hold, self.release)
         self._security = Security(keys, identity_file, signatures, rules, self._topics.name_of)
         self.id: NodeId = self._security.node
         self._record_path = None if record is None else Path(record)
         self._record: BinaryIO | None = None
         self._address = ""
-        self._waiters: list[tuple[Topic, int, asyncio.Future[None]]] = []
+        self._waiters: list[tuple[LiveTopic, int, asyncio.Future[None]]] = []
         self._drops: Counter[str] = Counter()
         self._published = self._delivered = self._since_turn = 0
         self._driver: LiveDriver | None = None
@@ -297,7 +297,7 @@ class Node:
             raise InputError("start the node before you publish: async with gossamer.Node(...) as node")
         state = self._topics.by_name.get(topic) if type(topic) is str else None
         if state is not None and state.is_held:
-            states: Sequence[Topic] = (state,)
+            states: Sequence[LiveTopic] = (state,)
         else:
             states = await self._ready_topics((topic,) if isinstance(topic, str) else tuple(topic), timeout)
             state = states[0]
@@ -325,7 +325,7 @@ class Node:
         refused = tuple((f"{node:016x}", reason) for node, reason in tally.refused) if tally.refused else ()
         return Receipt(state.name, sequence, len(tally.queued), sent, refused)
 
-    def _publish(self, states: Sequence[Topic], content: bytes, patient: bool) -> tuple[int, Tally]:
+    def _publish(self, states: Sequence[LiveTopic], content: bytes, patient: bool) -> tuple[int, Tally]:
         driver = self._driver
         assert driver is not None
         first = states[0]
@@ -359,7 +359,7 @@ class Node:
                 sent += await link.emptied()
         return sent
 
-    async def _ready_topics(self, names: tuple[str, ...], timeout: float) -> list[Topic]:
+    async def _ready_topics(self, names: tuple[str, ...], timeout: float) -> list[LiveTopic]:
         if not names:
             raise InputError("publish needs at least one topic")
         found = []
@@ -485,7 +485,7 @@ class Node:
 
     # Within.
 
-    def _tell(self, state: Topic, last: int = 0, last_us: int = 0) -> None:
+    def _tell(self, state: LiveTopic, last: int = 0, last_us: int = 0) -> None:
         """Tell the machine what this node does with a topic now."""
         if self._driver is None:
             if state.role:

@@ -22,7 +22,7 @@ class _Entry(msgspec.Struct, frozen=True):
     peers: list[str]
 
 
-class Plan:
+class PlannedPeers:
     """One node's part of a plan: its peers, the topics that each of them holds, and who they turn out to be."""
 
     def __init__(self, path: str | os.PathLike[str], name: str, addresses: Mapping[str, str]) -> None:

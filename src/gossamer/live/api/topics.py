@@ -28,7 +28,7 @@ Verdict = Outcome | bool | None
 Validator = Callable[[Message], Verdict | Awaitable[Verdict]]
 
 
-class Topic:
+class LiveTopic:
     """What this node does with a topic."""
 
     __slots__ = (
@@ -61,7 +61,7 @@ class Topic:
         return (Role.FOLLOWS if self.subscriptions else 0) | (Role.PUBLISHES if self.publishers else 0)
 
 
-class Topics:
+class LiveTopics:
     """Topics by name and by id. `discloses`: an id may be told from a name. `secrets`: what those who hold a topic share."""
 
     def __init__(self, discloses: bool, payload_bytes: int, secrets: Mapping[str, bytes]) -> None:
@@ -73,13 +73,13 @@ class Topics:
             check_topic(name)
             if not isinstance(secret, bytes) or not secret:
                 raise InputError(f"the secret of {name!r} must be bytes, and not empty")
-        self.by_name: dict[str, Topic] = {}
-        self.by_id: dict[TopicId, Topic] = {}
+        self.by_name: dict[str, LiveTopic] = {}
+        self.by_id: dict[TopicId, LiveTopic] = {}
         self._discloses = discloses
         self._payload_bytes = payload_bytes
         self._secrets = dict(secrets)
 
-    def hold(self, name: str) -> Topic:
+    def hold(self, name: str) -> LiveTopic:
         """The topic of this name, made if need be."""
         check_topic(name)
         known = self.by_name.get(name)
@@ -89,13 +89,13 @@ class Topics:
         topic = self._id(name, secret)
         if topic in self.by_id:
             raise InputError(f"{name!r} and {self.by_id[topic].name!r} have the same id; rename one of them")
-        made = Topic(name, topic, secret, self._payload_bytes)
+        made = LiveTopic(name, topic, secret, self._payload_bytes)
         if len(self.by_id) < HISTOGRAMS_MAX:
             made.latencies = Histogram()
         self.by_name[name] = self.by_id[topic] = made
         return made
 
-    def forget(self, topic: Topic) -> None:
+    def forget(self, topic: LiveTopic) -> None:
         """Nobody reads or publishes any more."""
         self.by_id.pop(topic.id, None)
         self.by_name.pop(topic.name, None)
@@ -126,7 +126,7 @@ class Judge:
 
     def __init__(
         self,
-        topics: Topics,
+        topics: LiveTopics,
         settle: Callable[[int, Outcome], None],
         hold: Callable[[str], None],
         release: Callable[[str], None],

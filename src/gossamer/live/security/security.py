@@ -89,7 +89,7 @@ class Security:
         self._sockets = sockets
 
     def admits(self, link_name: str, sender: NodeId, message: Any) -> str | None:
-        """See `driver.Guard`. Messages that answer for others hold several."""
+        """See `driver.MessageGuard`. Messages that answer for others hold several."""
         if isinstance(message, Data):
             return self._admits_data(link_name, sender, message)
         for data in getattr(message, "messages", ()):
@@ -99,7 +99,7 @@ class Security:
         return None
 
     def lets_out(self, node: NodeId, message: Any) -> bool:
-        """See `driver.Guard`."""
+        """See `driver.MessageGuard`."""
         if self._rules is None or self._sockets is None:
             return True
         link = self._sockets.link(node)

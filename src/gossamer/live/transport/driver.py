@@ -104,7 +104,7 @@ class Transport(Protocol):
         ...
 
 
-class Guard(Protocol):
+class MessageGuard(Protocol):
     """What may come in and go out, beyond what the machine says: access rules and signatures."""
 
     def admits(self, link_name: str, sender: NodeId, message: Any) -> str | None:
@@ -152,7 +152,7 @@ class LiveDriver:
         record: tuple[BinaryIO, Header] | None = None,
         deliver: Callable[[Sequence[Deliver]], None] | None = None,
         validate: Callable[[Validate], None] | None = None,
-        guard: Guard | None = None,
+        guard: MessageGuard | None = None,
         burst_bytes: int = 0,
     ) -> None:
         self.node = node
