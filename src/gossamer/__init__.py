@@ -7,7 +7,7 @@ package loads the standard library and nothing heavy; each job brings its own ex
 
 from typing import TYPE_CHECKING, Any
 
-from gossamer.model.values.errors import GossamerError, InputError
+from gossamer.model.values.errors import GossamerError, InputError, NodeStateError
 
 if TYPE_CHECKING:
     from gossamer.live.api.limits import Limits
@@ -25,6 +25,7 @@ __all__ = [
     "Limits",
     "Message",
     "Node",
+    "NodeStateError",
     "Outcome",
     "Receipt",
     "SyncNode",

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 import gossamer
-from gossamer import InputError, Limits, Node, Outcome
+from gossamer import InputError, Limits, Node, NodeStateError, Outcome
 from tests.live.conftest import QUICK
 from tests.waiting import until
 
@@ -436,6 +436,68 @@ def test_iteration_ends_when_the_node_stops(network):
 def test_what_the_user_got_wrong_is_said_in_a_sentence(make, sentence):
     with pytest.raises(InputError, match=sentence):
         make()
+
+
+async def enter(entered):
+    async with entered:
+        pass
+
+
+USES = [
+    lambda node: node.publish("t", b"x"),
+    lambda node: enter(node.subscribe("t")),
+    lambda node: enter(node.publisher("t")),
+    lambda node: node.ready("t"),
+]
+
+
+def test_using_a_node_that_was_not_started_is_a_state_error():
+    async def scenario():
+        node = Node()
+        for use in USES:
+            with pytest.raises(NodeStateError, match="was not started"):
+                await use(node)
+        for use in (node.status, lambda: node.peers("t")):
+            with pytest.raises(NodeStateError, match="was not started"):
+                use()
+
+    asyncio.run(scenario())
+
+
+def test_using_a_node_that_was_stopped_is_a_state_error():
+    async def scenario():
+        async with Node() as node, node.publisher("t"):
+            await node.stop()
+            for use in USES:
+                with pytest.raises(NodeStateError, match="was stopped"):
+                    await use(node)
+            for use in (node.status, lambda: node.peers("t")):
+                with pytest.raises(NodeStateError, match="was stopped"):
+                    use()
+
+    asyncio.run(scenario())
+
+
+def test_a_node_is_started_once():
+    async def scenario():
+        async with Node() as node:
+            with pytest.raises(NodeStateError, match="was started before"):
+                await node.start()
+
+    asyncio.run(scenario())
+
+
+def test_a_validator_may_be_set_before_the_node_starts():
+    async def scenario():
+        one = Node(settings=QUICK)
+        one.validate("t", lambda message: message.payload != b"bad")
+        async with one, one.subscribe("t") as messages:
+            async with Node(seeds=[one.address], settings=QUICK) as other:
+                await other.publish("t", b"bad")
+                await other.publish("t", b"good")
+                return (await take(messages, 1))[0].payload
+
+    assert asyncio.run(scenario()) == b"good"
 
 
 def test_a_port_in_use_is_said_in_a_sentence():

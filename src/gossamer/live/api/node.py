@@ -41,7 +41,7 @@ from gossamer.live.security.security import Security
 from gossamer.live.transport.addresses import is_loopback, split_address
 from gossamer.live.transport.driver import LiveDriver, Tally
 from gossamer.live.transport.sockets import Sockets
-from gossamer.model.values.errors import InputError
+from gossamer.model.values.errors import InputError, NodeStateError
 from gossamer.model.values.ids import NodeId
 from gossamer.protocols.contract.actions import Deliver
 from gossamer.protocols.contract.events import (
@@ -119,6 +119,7 @@ class Node:
         self._waiters: list[tuple[LiveTopic, int, asyncio.Future[None]]] = []
         self._drops: Counter[str] = Counter()
         self._published = self._delivered = self._since_turn = 0
+        self._is_running = False
         self._driver: LiveDriver | None = None
         self._sockets: Sockets | None = None
         self._overlay: Any = None
@@ -137,7 +138,7 @@ class Node:
     async def start(self) -> None:
         """Listen, and join through the seeds; seeds that do not answer are tried again for as long as it takes."""
         if self._driver is not None:
-            raise InputError("this node has been started already; make a new one")
+            raise NodeStateError("this node was started before; make a new Node")
         seed = int.from_bytes(os.urandom(8), "big")
         stack = self._stack
         sockets = Sockets(self.id, stack.names + self._security.names, self._limits, self._security.tls)
@@ -169,14 +170,16 @@ class Node:
         )
         contacts = tuple(Peer(0, address.encode()) for address in self._seeds if address != self._address)
         self._driver.start(Started(contacts, joining=bool(contacts), address=self._address.encode()))
+        self._is_running = True
         if self._plan is not None:
             self._looking = asyncio.create_task(self._plan.look(sockets, self._on_planned))
         log.info("listening on %s", self._address, extra={"facts": {"address": self._address, "node": self.hex_id}})
 
     async def stop(self) -> None:
         """Leave in good order: neighbours are told, readers end."""
-        if self._driver is None or self._sockets is None:
+        if not self._is_running or self._driver is None or self._sockets is None:
             return
+        self._is_running = False
         for topic in list(self._topics.by_id.values()):
             for subscription in list(topic.subscriptions):
                 subscription.close()
@@ -252,6 +255,7 @@ class Node:
 
     async def ready(self, topic: str, peers: int = 1, timeout: float = 10.0) -> None:
         """Wait until at least so many neighbours hold the topic too; TimeoutError if that takes too long."""
+        self._running()
         state = self._topics.by_name.get(topic)
         if state is None or not state.is_held:
             raise InputError(f"{topic!r} is neither followed nor opened by this node; subscribe to it first")
@@ -273,6 +277,7 @@ class Node:
 
     def peers(self, topic: str) -> list[str]:
         """The neighbours that hold a topic."""
+        self._running()
         state = self._topics.by_name.get(topic)
         return [] if state is None else [f"{node:016x}" for node in self._overlay.neighbours_on(state.id)]
 
@@ -293,8 +298,9 @@ class Node:
         A topic that is neither followed nor opened is opened, and waited for. `slow="block"` waits for links that are
         slow; `slow="drop"` leaves them out, as the receipt says.
         """
-        if self._sockets is None:
-            raise InputError("start the node before you publish: async with gossamer.Node(...) as node")
+        sockets = self._sockets
+        if sockets is None or not self._is_running:
+            raise self._not_running()
         state = self._topics.by_name.get(topic) if type(topic) is str else None
         if state is not None and state.is_held:
             states: Sequence[LiveTopic] = (state,)
@@ -320,7 +326,7 @@ class Node:
             self._since_turn = 0
             await asyncio.sleep(0)
         sent = 0
-        if wait == "sent" or (patient and self._sockets.has_slow):
+        if wait == "sent" or (patient and sockets.has_slow):
             sent = await self._wait_for(tally, wait, patient)
         refused = tuple((f"{node:016x}", reason) for node, reason in tally.refused) if tally.refused else ()
         return Receipt(state.name, sequence, len(tally.queued), sent, refused)
@@ -376,6 +382,7 @@ class Node:
 
     def open_subscription(self, subscription: Subscription) -> None:
         """A reader begins."""
+        self._running()
         state = self._topics.hold(subscription.topic)
         was_followed = bool(state.subscriptions)
         state.subscriptions.append(subscription)
@@ -392,6 +399,7 @@ class Node:
 
     def open_publisher(self, topic: str) -> None:
         """A publisher begins."""
+        self._running()
         state = self._topics.hold(topic)
         state.publishers += 1
         if state.publishers == 1:
@@ -422,21 +430,18 @@ class Node:
 
     def status(self) -> NodeStatus:
         """Links, topics, coverage, queues and drops, as they are now."""
-        if self._sockets is None or self._driver is None:
-            raise InputError("the node has not been started")
+        sockets, driver = self._running()
         return NodeStatus(
             node=self.hex_id,
             address=self._address,
             stack=list(self._stack.names),
-            links=[link_status(link, kept) for link, kept in self._sockets.links()],
+            links=[link_status(link, kept) for link, kept in sockets.links()],
             topics=[
                 topic_status(topic, len(self._overlay.neighbours_on(topic.id))) for topic in self._topics.by_id.values()
             ],
             published=self._published,
             delivered=self._delivered,
-            counts=dict(
-                sorted((self._drops + self._judge.counts + self._sockets.counts + self._driver.counts).items())
-            ),
+            counts=dict(sorted((self._drops + self._judge.counts + sockets.counts + driver.counts).items())),
         )
 
     # Called by the driver.
@@ -485,11 +490,20 @@ class Node:
 
     # Within.
 
+    def _running(self) -> tuple[Sockets, LiveDriver]:
+        """The sockets and the driver of a node that runs; NodeStateError if it does not."""
+        if not self._is_running or self._sockets is None or self._driver is None:
+            raise self._not_running()
+        return self._sockets, self._driver
+
+    def _not_running(self) -> NodeStateError:
+        if self._driver is None:
+            return NodeStateError("this node was not started; use it inside `async with gossamer.Node(...) as node`")
+        return NodeStateError("this node was stopped; make a new Node")
+
     def _tell(self, state: LiveTopic, last: int = 0, last_us: int = 0) -> None:
         """Tell the machine what this node does with a topic now."""
         if self._driver is None:
-            if state.role:
-                raise InputError("start the node first: async with gossamer.Node(...) as node")
             return
         state.is_held = bool(state.role)
         if not state.is_held:

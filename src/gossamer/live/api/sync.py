@@ -19,7 +19,7 @@ from gossamer.live.api.messages import Gap, Message, Receipt
 from gossamer.live.api.node import Node
 from gossamer.live.api.subscription import Subscription
 from gossamer.live.operations.status import NodeStatus
-from gossamer.model.values.errors import InputError
+from gossamer.model.values.errors import NodeStateError
 
 # Chosen: messages that have left the loop's thread and wait for the reader's; behind these the subscription's own queue fills.
 HANDOVER_MESSAGES = 256
@@ -66,10 +66,10 @@ class SyncSubscription:
         return message
 
     def get(self, timeout: float | None = None) -> Message:
-        """The next message; TimeoutError if none comes in time, InputError once the subscription has ended."""
+        """The next message; TimeoutError if none comes in time, NodeStateError once the subscription has ended."""
         message = self._take(timeout)
         if message is None:
-            raise InputError(f"the subscription to {self.topic!r} has ended")
+            raise NodeStateError(f"the subscription to {self.topic!r} has ended")
         return message
 
     @property
@@ -129,7 +129,7 @@ class SyncNode:
     def __enter__(self) -> Self:
         """Start."""
         if self._thread is not None:
-            raise InputError("this node has been started already; make a new one")
+            raise NodeStateError("this node was started before; make a new SyncNode")
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._live, name=f"gossamer {self._node.hex_id}", daemon=True)
         self._thread.start()
@@ -151,7 +151,9 @@ class SyncNode:
             if loop is None or thread is None or not thread.is_alive():
                 return
             if threading.current_thread() is thread:
-                raise InputError("a node cannot be closed by its own validator or codec; close it from another thread")
+                raise NodeStateError(
+                    "a validator or codec cannot close its own node; close the node from another thread"
+                )
             try:
                 asyncio.run_coroutine_threadsafe(self._node.stop(), loop).result()
             finally:
@@ -189,12 +191,12 @@ class SyncNode:
         loop, thread = self._loop, self._thread
         if loop is None or thread is None or not thread.is_alive():
             work.close()
-            raise InputError("the node does not run: with gossamer.SyncNode(...) as node")
+            raise NodeStateError("this node is not running; use it inside `with gossamer.SyncNode(...) as node`")
         future = asyncio.run_coroutine_threadsafe(work, loop)
         try:
             return future.result()
         except CancelledError:
-            raise InputError("the node was closed meanwhile") from None
+            raise NodeStateError("this node was closed during the call") from None
         except BaseException:
             # Ctrl-C, above all: what nobody waits for any more should not go on.
             future.cancel()
