@@ -15,7 +15,7 @@ from tests.live.conftest import QUICK
 @pytest.fixture
 def pair():
     before = threading.active_count()
-    with SyncNode(settings=QUICK) as one, SyncNode(seeds=[one.address], settings=QUICK) as other:
+    with SyncNode(settings=QUICK) as one, SyncNode(join=[one.address], settings=QUICK) as other:
         yield one, other
     assert threading.active_count() == before
 
