@@ -78,7 +78,7 @@ def test_a_network_starts_with_the_links_of_its_plan_and_mends_them(tmp_path):
 @pytest.mark.parametrize(
     ("content", "options", "sentence"),
     [
-        (None, {}, "cannot read the `plan`"),
+        (None, {}, "cannot read the plan"),
         ("[]", {}, "is not a plan that"),
         (json.dumps(PLAN), {"name": "n9"}, "has no node 'n9'"),
         (json.dumps(PLAN), {"name": "n0"}, "'n1' has no address"),

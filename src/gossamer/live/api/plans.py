@@ -30,7 +30,7 @@ class PlannedPeers:
         try:
             entries = msgspec.json.decode(Path(path).read_bytes(), type=dict[str, _Entry])
         except OSError as error:
-            raise InputError(f"cannot read the `plan` {path}: {error.strerror}") from None
+            raise InputError(f"cannot read the plan {path}: {error.strerror}") from None
         except ValueError as error:
             raise InputError(f"{path} is not a plan that `gossamer plan` wrote: {error}") from None
         if name not in entries:
