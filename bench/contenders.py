@@ -134,7 +134,7 @@ async def gossamer_subscriber(settings: dict[str, Any]) -> None:
     from gossamer import Node
 
     reader = Reader(settings)
-    async with Node(seeds=[settings["address"]]) as node, node.subscribe(TOPIC) as messages:
+    async with Node(join=[settings["address"]]) as node, node.subscribe(TOPIC) as messages:
         await node.ready(TOPIC, timeout=30)
         say(ready=True)
         async for message in messages:

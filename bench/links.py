@@ -68,7 +68,7 @@ async def _live(interest: Interest) -> float:
     async with AsyncExitStack() as stack:
         nodes: list[Node] = []
         for index in range(interest.node_count):
-            node = await stack.enter_async_context(Node(seeds=[nodes[0].address] if nodes else []))
+            node = await stack.enter_async_context(Node(join=[nodes[0].address] if nodes else []))
             nodes.append(node)
             for topic in interest.topics_of(index).tolist():
                 await stack.enter_async_context(node.subscribe(f"topic/{topic}"))

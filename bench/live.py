@@ -94,7 +94,7 @@ async def _cost(topics: int) -> tuple[int, int, float]:
     names = [f"bench/{number}" for number in range(topics)]
     async with AsyncExitStack() as stack:
         one = await stack.enter_async_context(Node())
-        other = await stack.enter_async_context(Node(seeds=[one.address]))
+        other = await stack.enter_async_context(Node(join=[one.address]))
         for name in names:
             await stack.enter_async_context(one.publisher(name))
             await stack.enter_async_context(other.subscribe(name, queue=SHARED_COUNT))

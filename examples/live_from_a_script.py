@@ -2,7 +2,7 @@
 
 import gossamer
 
-with gossamer.SyncNode() as one, gossamer.SyncNode(seeds=[one.address]) as other:
+with gossamer.SyncNode() as one, gossamer.SyncNode(join=[one.address]) as other:
     with other.subscribe("prices/eur", codec="json") as messages:
         for price in (1.07, 1.08, 1.06):
             one.publish("prices/eur", price, codec="json")

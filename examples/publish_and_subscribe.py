@@ -7,7 +7,7 @@ import gossamer
 
 async def main() -> None:
     """Start, wait until they have found each other, publish, receive."""
-    async with gossamer.Node() as one, gossamer.Node(seeds=[one.address]) as other:
+    async with gossamer.Node() as one, gossamer.Node(join=[one.address]) as other:
         async with other.subscribe("prices/eur") as messages, one.publisher("prices/eur") as prices:
             await one.ready("prices/eur")
             await prices.publish(b"1.07")

@@ -7,12 +7,13 @@ package loads the standard library and nothing heavy; each job brings its own ex
 
 from typing import TYPE_CHECKING, Any
 
-from gossamer.model.values.errors import GossamerError, InputError
+from gossamer.model.values.errors import GossamerError, InputError, NodeStateError
 
 if TYPE_CHECKING:
     from gossamer.live.api.limits import Limits
     from gossamer.live.api.messages import Gap, Message, Receipt
     from gossamer.live.api.node import Node
+    from gossamer.live.api.options import PlanEntry, Security
     from gossamer.live.api.sync import SyncNode
     from gossamer.protocols.contract.events import Outcome
 
@@ -25,8 +26,11 @@ __all__ = [
     "Limits",
     "Message",
     "Node",
+    "NodeStateError",
     "Outcome",
+    "PlanEntry",
     "Receipt",
+    "Security",
     "SyncNode",
     "__version__",
 ]
@@ -38,7 +42,9 @@ _LATER = {
     "Message": "gossamer.live.api.messages",
     "Node": "gossamer.live.api.node",
     "Outcome": "gossamer.protocols.contract.events",
+    "PlanEntry": "gossamer.live.api.options",
     "Receipt": "gossamer.live.api.messages",
+    "Security": "gossamer.live.api.options",
     "SyncNode": "gossamer.live.api.sync",
 }
 

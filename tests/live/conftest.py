@@ -26,8 +26,8 @@ def network(tmp_path):
             for _ in range(count):
                 path = tmp_path / f"{len(records)}.record"
                 records.append((path, audited))
-                seeds = [nodes[0].address] if nodes else settings.get("seeds", [])
-                node = Node(**{"settings": QUICK, **settings, "seeds": seeds, "record": path})
+                join = [nodes[0].address] if nodes else settings.get("join", [])
+                node = Node(**{"settings": QUICK, **settings, "join": join, "record": path})
                 nodes.append(await stack.enter_async_context(node))
             yield nodes
 

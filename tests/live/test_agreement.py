@@ -28,7 +28,7 @@ async def live(interest, seed, folder):
         nodes, readers = [], []
         for index in range(NODES):
             seeds = [nodes[0].address] if nodes else []
-            nodes.append(await stack.enter_async_context(Node(seeds=seeds, record=folder / f"{index}.record")))
+            nodes.append(await stack.enter_async_context(Node(join=seeds, record=folder / f"{index}.record")))
             topics = interest.topics_of(index).tolist()
             readers.append([await stack.enter_async_context(nodes[-1].subscribe(f"t{topic}")) for topic in topics])
         place = {node.hex_id: index for index, node in enumerate(nodes)}

@@ -139,7 +139,7 @@ def recorded(tmp_path):
 
     async def live():
         async with Node(settings=QUICK, record=paths[0]) as one:
-            async with Node(seeds=[one.address], settings=QUICK, record=paths[1]) as other:
+            async with Node(join=[one.address], settings=QUICK, record=paths[1]) as other:
                 async with one.subscribe("t") as messages, other.subscribe("t"):
                     await other.ready("t")
                     for _ in range(5):

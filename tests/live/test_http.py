@@ -32,7 +32,7 @@ def served(scenario):
     """Run a scenario with two nodes that share a topic, one of which is served."""
 
     async def run():
-        async with Node(settings=QUICK) as one, Node(seeds=[one.address], settings=QUICK) as other:
+        async with Node(settings=QUICK) as one, Node(join=[one.address], settings=QUICK) as other:
             async with one.subscribe('quotes "x"') as messages, other.subscribe('quotes "x"'):
                 await other.ready('quotes "x"')
                 await other.publish('quotes "x"', b"1")

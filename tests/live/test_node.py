@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 import gossamer
-from gossamer import InputError, Limits, Node, Outcome
+from gossamer import InputError, Limits, Node, NodeStateError, Outcome, Security
 from tests.live.conftest import QUICK
 from tests.waiting import until
 
@@ -25,7 +25,7 @@ async def take(messages, count, seconds=10):
 
 def test_five_lines_are_enough_to_publish_and_receive():
     async def scenario():
-        async with Node() as one, Node(seeds=[one.address]) as other:
+        async with Node() as one, Node(join=[one.address]) as other:
             async with other.subscribe("prices/eur") as messages, one.publisher("prices/eur") as prices:
                 await one.ready("prices/eur")
                 receipt = await prices.publish(b"1.07")
@@ -95,7 +95,7 @@ def test_the_first_message_after_a_pause_leaves_at_once_and_those_behind_it_toge
         async with network(2) as (one, other), other.subscribe("t") as messages, one.publisher("t") as publisher:
             await one.ready("t")
             await other.ready("t")
-            link = one._sockets.link(other.id)
+            link = one._running.sockets.link(other.id)
             link.flush()
             link._flushed_at = 0.0
             frames = [link.frames_out]
@@ -295,7 +295,7 @@ def test_what_was_gathered_goes_before_the_goodbye(network):
             await take(messages, 1)
             for number in (1, 2, 3):
                 await one.publish("t", b"%d" % number)
-            one._sockets.link(other.id).close("for this test")
+            one._running.sockets.link(other.id).close("for this test")
             return [message.payload for message in await take(messages, 3)]
 
     assert asyncio.run(scenario()) == [b"1", b"2", b"3"]
@@ -415,18 +415,19 @@ def test_iteration_ends_when_the_node_stops(network):
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (lambda: Node("nowhere"), "HOST:PORT"),
+        (lambda: Node("nowhere"), "`listen` must be HOST:PORT"),
         (lambda: Node("127.0.0.1:99999"), "HOST:PORT"),
-        (lambda: Node(seeds=["x"]), "HOST:PORT"),
-        (lambda: Node("0.0.0.0:0"), "give keys"),
+        (lambda: Node(join=["x"]), "`join` must be HOST:PORT"),
+        (lambda: Node(advertise="x"), "`advertise` must be HOST:PORT"),
+        (lambda: Node("0.0.0.0:0"), "give `keys`"),
         (lambda: Node(system="feverfew"), "feverfew is not built yet"),
         (lambda: Node(system="spider"), "a live node runs one of"),
         (lambda: Node(dissemination="push-pull"), "push-pull is not built yet"),
         (lambda: Node(settings={"margin": "x"}), "margin is 'x'"),
-        (lambda: Node(signatures="maybe"), "signatures must be one of"),
-        (lambda: Node(signatures="strict"), "signatures need a key"),
-        (lambda: Node(rules="rules.toml"), "access rules name certificates"),
-        (lambda: Node().subscribe(""), "not empty"),
+        (lambda: Node(security=Security(signatures="maybe")), "signatures must be one of"),
+        (lambda: Node(security=Security(signatures="strict")), "signatures need a key"),
+        (lambda: Node(security=Security(rules="rules.toml")), "access rules name certificates"),
+        (lambda: Node().subscribe(""), "must be a non-empty string"),
         (lambda: Node().subscribe("x" * 256), "at most 255 bytes, this one has 256"),
         (lambda: Node().subscribe("x", slow="wait"), "'block' or 'drop'"),
         (lambda: Node().subscribe("x", codec="xml"), "there is no codec 'xml'"),
@@ -436,6 +437,68 @@ def test_iteration_ends_when_the_node_stops(network):
 def test_what_the_user_got_wrong_is_said_in_a_sentence(make, sentence):
     with pytest.raises(InputError, match=sentence):
         make()
+
+
+async def enter(entered):
+    async with entered:
+        pass
+
+
+USES = [
+    lambda node: node.publish("t", b"x"),
+    lambda node: enter(node.subscribe("t")),
+    lambda node: enter(node.publisher("t")),
+    lambda node: node.ready("t"),
+]
+
+
+def test_using_a_node_that_was_not_started_is_a_state_error():
+    async def scenario():
+        node = Node()
+        for use in USES:
+            with pytest.raises(NodeStateError, match="was not started"):
+                await use(node)
+        for use in (node.status, lambda: node.peers("t")):
+            with pytest.raises(NodeStateError, match="was not started"):
+                use()
+
+    asyncio.run(scenario())
+
+
+def test_using_a_node_that_was_stopped_is_a_state_error():
+    async def scenario():
+        async with Node() as node, node.publisher("t"):
+            await node.stop()
+            for use in USES:
+                with pytest.raises(NodeStateError, match="was stopped"):
+                    await use(node)
+            for use in (node.status, lambda: node.peers("t")):
+                with pytest.raises(NodeStateError, match="was stopped"):
+                    use()
+
+    asyncio.run(scenario())
+
+
+def test_a_node_is_started_once():
+    async def scenario():
+        async with Node() as node:
+            with pytest.raises(NodeStateError, match="was started before"):
+                await node.start()
+
+    asyncio.run(scenario())
+
+
+def test_a_validator_may_be_set_before_the_node_starts():
+    async def scenario():
+        one = Node(settings=QUICK)
+        one.validate("t", lambda message: message.payload != b"bad")
+        async with one, one.subscribe("t") as messages:
+            async with Node(join=[one.address], settings=QUICK) as other:
+                await other.publish("t", b"bad")
+                await other.publish("t", b"good")
+                return (await take(messages, 1))[0].payload
+
+    assert asyncio.run(scenario()) == b"good"
 
 
 def test_a_port_in_use_is_said_in_a_sentence():
@@ -472,7 +535,7 @@ def test_unreachable_seeds_are_tried_until_they_answer(tmp_path, caplog):
         async with Node() as scout:
             address = scout.address
         caplog.set_level("INFO")
-        async with Node(seeds=[address], settings={"heartbeat_us": 100_000}) as one, one.subscribe("t"):
+        async with Node(join=[address], settings={"heartbeat_us": 100_000}) as one, one.subscribe("t"):
             await until(lambda: one.status().counts.get("unreachable", 0) >= 2)
             async with Node(address) as other, other.subscribe("t"):
                 await one.ready("t")
@@ -515,8 +578,8 @@ def test_a_secret_topic_is_another_topic_to_those_without_the_secret(network):
     async def scenario():
         options = {"system": "stan", "settings": {"probe_us": 50_000, "period_us": 100_000}}
         async with (
-            network(2, secrets={"t": b"s"}, **options) as (one, other),
-            network(1, seeds=[one.address], **options) as (outsider,),
+            network(2, security=Security(secrets={"t": b"s"}), **options) as (one, other),
+            network(1, join=[one.address], **options) as (outsider,),
             other.subscribe("t") as inside,
             outsider.subscribe("t") as outside,
             one.publisher("t") as friend,
@@ -534,7 +597,7 @@ def test_a_full_disk_ends_the_record_and_not_the_node(caplog):
     async def scenario():
         async with (
             Node(record="/dev/full") as one,
-            Node(seeds=[one.address]) as other,
+            Node(join=[one.address]) as other,
             other.subscribe("t") as messages,
         ):
             for _ in range(100):

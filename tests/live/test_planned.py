@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from gossamer import InputError, Node
+from gossamer import InputError, Node, PlanEntry
 from tests.live.test_node import take
 from tests.waiting import until
 
@@ -34,10 +34,10 @@ def free_ports(count):
 
 
 async def start(stack, path, names, addresses):
-    """Nodes of a plan by name, each following its topics; the plan's first is everybody's seed."""
+    """Nodes of a plan by name, each following its topics; all join through the plan's first node."""
     nodes = {}
     for name in names:
-        node = Node(addresses[name], [addresses["n0"]], system="planned", plan=path, name=name, addresses=addresses)
+        node = Node(addresses[name], [addresses["n0"]], system="planned", plan=PlanEntry(path, name, addresses))
         nodes[name] = await stack.enter_async_context(node)
         for topic in PLAN[name]["topics"]:
             await stack.enter_async_context(node.subscribe(topic))
@@ -89,11 +89,11 @@ def test_what_is_wrong_with_a_plan_is_said_in_a_sentence(tmp_path, content, opti
     if content is not None:
         path.write_text(content)
     with pytest.raises(InputError, match=sentence):
-        Node(system="planned", plan=path, **options)
+        Node(system="planned", plan=PlanEntry(path, **options))
 
 
 def test_a_plan_and_the_system_that_takes_it_go_together(tmp_path):
     with pytest.raises(InputError, match="go together"):
         Node(system="planned")
     with pytest.raises(InputError, match="go together"):
-        Node(plan=tmp_path)
+        Node(plan=PlanEntry(tmp_path))

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from gossamer import InputError, Node
+from gossamer import InputError, Node, Security
 from gossamer.live.security.keys import issue, make_authority
 from gossamer.protocols.dissemination.tree import TreeBurst, TreeData
 from tests.live.conftest import RawPeer
@@ -29,9 +29,13 @@ def keys(tmp_path):
     return make
 
 
+def node(keys, join=(), **options):
+    return Node(join=join, security=Security(keys=keys, **options))
+
+
 def test_nodes_of_one_authority_talk_over_tls_and_know_each_others_names(keys):
     async def scenario():
-        async with Node(keys=keys("one")) as one, Node(keys=keys("other"), seeds=[one.address]) as other:
+        async with node(keys("one")) as one, node(keys("other"), [one.address]) as other:
             async with other.subscribe("t") as messages:
                 await one.publish("t", b"sealed")
                 (message,) = await take(messages, 1)
@@ -40,11 +44,11 @@ def test_nodes_of_one_authority_talk_over_tls_and_know_each_others_names(keys):
     assert asyncio.run(scenario()) == (b"sealed", True, ["one"])
 
 
-def refused(first, second):
+def refused(first=None, second=None):
     """What the second says of the first when it cannot join, and what the first counts."""
 
     async def scenario():
-        async with Node(**first) as one, Node(seeds=[one.address], **second) as other, other.subscribe("t"):
+        async with node(first) as one, node(second, [one.address]) as other, other.subscribe("t"):
             await until(lambda: "unreachable" in other.status().counts)
             assert not one.status().links
             assert not other.status().links
@@ -54,17 +58,17 @@ def refused(first, second):
 
 def test_a_node_of_another_authority_is_not_let_in(keys, caplog):
     caplog.set_level("INFO")
-    refused({"keys": keys("one")}, {"keys": keys("mallory", authority="other")})
+    refused(keys("one"), keys("mallory", authority="other"))
     assert "its certificate is of another authority" in caplog.text
 
 
 def test_a_node_without_tls_is_not_let_in(keys):
-    refused({"keys": keys("one")}, {})
+    refused(first=keys("one"))
 
 
 def test_a_node_with_tls_does_not_speak_without_it(keys, caplog):
     caplog.set_level("INFO")
-    refused({}, {"keys": keys("one")})
+    refused(second=keys("one"))
     assert "cannot reach" in caplog.text
 
 
@@ -72,12 +76,12 @@ def test_an_expired_certificate_is_said_in_a_sentence_before_anything_starts(key
     make_authority(tmp_path / "authority", now=datetime.now(UTC) - timedelta(days=400))
     folder = keys("one", days=30, now=datetime.now(UTC) - timedelta(days=100))
     with pytest.raises(InputError, match="the certificate expired on"):
-        Node(keys=folder)
+        node(folder)
 
 
 def test_an_address_that_others_can_reach_is_served_with_keys(keys):
     async def scenario():
-        async with Node("0.0.0.0:0", advertise="127.0.0.1:9", keys=keys("one")) as node:
+        async with Node("0.0.0.0:0", advertise="127.0.0.1:9", security=Security(keys=keys("one"))) as node:
             return node.address
 
     assert asyncio.run(scenario()) == "127.0.0.1:9"
@@ -85,9 +89,9 @@ def test_an_address_that_others_can_reach_is_served_with_keys(keys):
 
 def test_signed_messages_are_read_and_unsigned_ones_refused_where_that_is_strict(keys, tmp_path):
     async def scenario():
-        options = {"signatures": "strict"}
+        options = {"security": Security(signatures="strict")}
         async with Node(identity_file=tmp_path / "a", **options) as one:
-            async with Node(identity_file=tmp_path / "b", seeds=[one.address], **options) as other:
+            async with Node(identity_file=tmp_path / "b", join=[one.address], **options) as other:
                 async with other.subscribe("t") as messages:
                     await one.publish("t", b"signed")
                     (message,) = await take(messages, 1)
@@ -107,9 +111,9 @@ def test_signed_messages_are_read_and_unsigned_ones_refused_where_that_is_strict
 
 def test_a_relay_cannot_change_when_a_signed_message_was_published_or_slip_one_into_a_burst(tmp_path):
     async def scenario():
-        options = {"signatures": "strict"}
+        options = {"security": Security(signatures="strict")}
         async with Node(identity_file=tmp_path / "a", **options) as one:
-            async with Node(identity_file=tmp_path / "b", seeds=[one.address], **options) as other:
+            async with Node(identity_file=tmp_path / "b", join=[one.address], **options) as other:
                 async with other.subscribe("t") as messages:
                     before = time.time()
                     for number in range(3):
@@ -117,7 +121,7 @@ def test_a_relay_cannot_change_when_a_signed_message_was_published_or_slip_one_i
                     found = await take(messages, 3)
                     peer = await RawPeer.greet(other, stack=("spidercast", "tree", "signed"))
                     topic = other._topics.by_name["t"].id
-                    signer, at_us, number = one._security.signer, 1_000, found[-1].sequence + 1
+                    signer, at_us, number = one._parts.security.signer, 1_000, found[-1].sequence + 1
                     envelopes = [signer.seal((topic,), number + place, b"x", at_us) for place in (0, 1)]
                     peer.send(TreeData(topic, one.id, number, 0, at_us + 1, envelopes[0]))
                     peer.send(TreeBurst(topic, one.id, number, 0, ((at_us, envelopes[0]), (at_us + 1, envelopes[1]))))
@@ -137,9 +141,9 @@ def test_a_relay_cannot_change_when_a_signed_message_was_published_or_slip_one_i
 
 def test_a_message_on_several_topics_is_signed_for_all_of_them(tmp_path):
     async def scenario():
-        options = {"signatures": "strict"}
+        options = {"security": Security(signatures="strict")}
         async with Node(identity_file=tmp_path / "a", **options) as one:
-            async with Node(identity_file=tmp_path / "b", seeds=[one.address], **options) as other:
+            async with Node(identity_file=tmp_path / "b", join=[one.address], **options) as other:
                 async with other.subscribe("a") as first, other.subscribe("b") as second:
                     await one.publish(["a", "b"], b"both")
                     return (await take(first, 1))[0].payload, (await take(second, 1))[0].payload
@@ -168,10 +172,9 @@ def test_who_may_not_publish_is_refused_by_the_first_who_hears_it(keys, tmp_path
     (tmp_path / "rules.toml").write_text(RULES)
 
     async def scenario():
-        rules = {"rules": tmp_path / "rules.toml"}
-        async with Node(keys=keys("feed-1"), **rules) as feed:
+        async with node(keys("feed-1"), rules=tmp_path / "rules.toml") as feed:
             # It keeps no rules itself: others must.
-            async with Node(keys=keys("reader"), seeds=[feed.address]) as reader, reader.subscribe("prices/eur") as own:
+            async with node(keys("reader"), [feed.address]) as reader, reader.subscribe("prices/eur") as own:
                 async with feed.subscribe("prices/eur") as messages:
                     await feed.ready("prices/eur")
                     await reader.ready("prices/eur")
@@ -188,8 +191,8 @@ def test_who_may_not_subscribe_is_sent_nothing(keys, tmp_path):
     (tmp_path / "rules.toml").write_text(RULES)
 
     async def scenario():
-        async with Node(keys=keys("feed-1"), rules=tmp_path / "rules.toml") as feed, feed.publisher("prices/eur"):
-            async with Node(keys=keys("mallory"), seeds=[feed.address]) as mallory:
+        async with node(keys("feed-1"), rules=tmp_path / "rules.toml") as feed, feed.publisher("prices/eur"):
+            async with node(keys("mallory"), [feed.address]) as mallory:
                 async with mallory.subscribe("prices/eur") as messages:
                     await feed.ready("prices/eur")
                     receipt = await feed.publish("prices/eur", b"secret")

@@ -150,4 +150,4 @@ def test_a_secret_is_what_its_file_beside_the_settings_has_without_the_end_of_it
     made = {}
     monkeypatch.setattr("gossamer.live.operations.settings.Node", lambda *_, **options: made.update(options))
     settings(tmp_path, 'system = "stan"\n[secrets]\n"prices/eur" = "key"\n').node()
-    assert made["secrets"] == {"prices/eur": b" \x0bkey\t"}
+    assert made["security"].secrets == {"prices/eur": b" \x0bkey\t"}

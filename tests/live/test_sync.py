@@ -8,14 +8,14 @@ import threading
 
 import pytest
 
-from gossamer import InputError, SyncNode
+from gossamer import InputError, NodeStateError, SyncNode
 from tests.live.conftest import QUICK
 
 
 @pytest.fixture
 def pair():
     before = threading.active_count()
-    with SyncNode(settings=QUICK) as one, SyncNode(seeds=[one.address], settings=QUICK) as other:
+    with SyncNode(settings=QUICK) as one, SyncNode(join=[one.address], settings=QUICK) as other:
         yield one, other
     assert threading.active_count() == before
 
@@ -43,7 +43,7 @@ def test_a_reader_iterates_until_its_subscription_ends(pair):
             if len(found) == 1000:
                 messages.close()
     assert found == list(range(1000))
-    with pytest.raises(InputError, match="has ended"):
+    with pytest.raises(NodeStateError, match="has ended"):
         messages.get(timeout=5)
 
 
@@ -72,7 +72,7 @@ def test_closing_from_another_thread_ends_a_reader(pair):
         threading.Timer(0.05, one.close).start()
         assert list(messages) == []
     one.close()
-    with pytest.raises(InputError, match="does not run"):
+    with pytest.raises(NodeStateError, match="is not running"):
         one.publish("t", b"")
 
 
@@ -89,7 +89,7 @@ def test_a_node_that_cannot_start_leaves_no_thread():
     with SyncNode() as one, pytest.raises(InputError, match="in use"), SyncNode(one.address):
         pass
     assert threading.active_count() == before
-    with pytest.raises(InputError, match="does not run"):
+    with pytest.raises(NodeStateError, match="is not running"):
         SyncNode().status()
 
 

@@ -152,7 +152,7 @@ import asyncio, sys
 import gossamer
 
 async def main():
-    async with gossamer.Node() as one, gossamer.Node(seeds=[one.address]) as other, other.subscribe("t") as messages:
+    async with gossamer.Node() as one, gossamer.Node(join=[one.address]) as other, other.subscribe("t") as messages:
         await one.publish("t", b"x")
         await anext(messages)
 

@@ -1,6 +1,6 @@
-"""What a peer can make a node keep, and for how long: every bound of the live room, in one place.
+"""Every bound on what a peer can make a live node store or wait for.
 
-Bounds on what a protocol keeps (members, topics of a peer, names, history, requests) stand with the protocol.
+The bounds of a protocol (members, topics of a peer, names, history, requests) are parameters of the protocol.
 """
 
 from typing import Annotated
@@ -15,34 +15,34 @@ Seconds = Annotated[float, Meta(gt=0)]
 
 
 class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """No paper names any of these; each says what it was chosen for."""
+    """Bounds of a live node. No paper states values for these."""
 
-    # Chosen: a message of the largest payload and its header; a longer frame ends the link.
+    # Chosen: a frame has room for the largest payload and its header; a longer frame closes the link.
     payload_bytes: Positive = MIB
     frame_bytes: Positive = MIB + 64 * KIB
-    # Chosen: the first frame of a link must come within so long.
+    # Chosen: the first frame of a link must arrive within this time.
     handshake_seconds: Seconds = 5.0
-    # Chosen: a dial that has not got through by then has failed.
+    # Chosen: a dial fails after this time.
     dial_seconds: Seconds = 5.0
-    # Chosen: links that peers opened and nobody keeps; the one that was quiet for longest goes first.
+    # Chosen: links that peers opened and no overlay keeps; beyond, the one that was quiet for longest is closed.
     strangers: Positive = 512
-    # Chosen: short-lived links that this node opened for what goes to non-neighbours, and how long one stays idle.
+    # Chosen: short-lived links that this node opened to nodes that are no neighbours, and how long one may stay idle.
     pool: Positive = 64
     idle_seconds: Seconds = 10.0
-    # Chosen: dials under way, and what waits for one of them.
+    # Chosen: dials under way, and frames that wait for one dial.
     dials: Positive = 128
     dial_frames: Positive = 64
     # Chosen: bytes queued towards one peer before publishers wait, and before frames are refused.
     queue_bytes_slow: Positive = 128 * KIB
     queue_bytes: Positive = 8 * MIB
-    # Chosen: a slow peer must take at least so many bytes a second; after so long below that, nobody waits for it. One
-    # that says nothing at all is no neighbour sooner, by the protocol.
+    # Chosen: a slow peer must take at least so many bytes a second; after this time below that rate, publishers no longer
+    # wait for it. The protocol drops a silent neighbour sooner.
     drain_bytes_per_second: Positive = 64 * KIB
     patience_seconds: Seconds = 10.0
-    # Chosen: far above what a peer that behaves sends (200,000 messages a second are our own benchmark); reading pauses beyond. Each
-    # message of a burst counts like a frame.
+    # Chosen: far above the rate of a well-behaved peer (our own benchmark sends 200,000 messages a second); beyond, reading
+    # pauses. Each message of a burst counts as a frame.
     frames_per_second: Positive = 1_000_000
-    # Chosen: messages that wait for a reader of this process, before it is a slow one.
+    # Chosen: messages in the queue of a subscription before its reader counts as slow.
     reader_messages: Positive = 2_000
-    # Chosen: messages from peers that could not be read or were not allowed, before the link ends.
+    # Chosen: frames of a peer that cannot be decoded or are not allowed, before the link is closed.
     offences: Positive = 100

@@ -1,4 +1,4 @@
-"""What applications get back: messages, receipts, and how payloads become values."""
+"""Messages, receipts and gaps as applications see them, and codecs between payloads and values."""
 
 import json
 from collections.abc import Callable
@@ -11,33 +11,33 @@ from gossamer.model.values.errors import InputError
 
 
 class Message(Struct, frozen=True, gc=False):
-    """A message as a subscriber gets it."""
+    """A message, as a subscriber receives it."""
 
     topic: str
     payload: Any
-    # The publisher's id, as 16 hexadecimal digits; (publisher, sequence) names the message.
+    # The publisher's id, as 16 hexadecimal digits; (publisher, sequence) identifies the message.
     publisher: str
     sequence: int
-    # Links it crossed; 0: this node published it.
+    # The number of links that it crossed; 0: this node published it.
     hops: int
     # Seconds since 1970, by the publisher's clock.
     published_at: float
 
 
 class Receipt(Struct, frozen=True, gc=False):
-    """What became of a publication on its way out of this node."""
+    """The neighbours that a publication was queued for, sent to, or refused by."""
 
     topic: str
     sequence: int
-    # Neighbours that the message was queued for, and those whose copy has left this process.
+    # The number of neighbours that the message was queued for, and of those whose copy has left this process.
     queued: int
     sent: int
-    # Neighbours that it was not queued for, each with the reason.
+    # The neighbours that it was not queued for, each with the reason.
     refused: tuple[tuple[str, str], ...] = ()
 
 
 class Gap(Struct, frozen=True, gc=False):
-    """Messages of a publisher that did not come and will not: those with after < sequence < before."""
+    """Messages of a publisher that are lost: those with after < sequence < before."""
 
     topic: str
     publisher: str
@@ -46,7 +46,7 @@ class Gap(Struct, frozen=True, gc=False):
 
 
 class Codec(Protocol):
-    """Turns values into bytes and back; `decode` may raise ValueError."""
+    """Encodes values as bytes and decodes them; `decode` may raise ValueError."""
 
     def encode(self, value: Any) -> bytes:
         """The bytes of a value."""
@@ -77,9 +77,11 @@ CODECS: dict[str, Codec] = {
 
 
 def find_codec(codec: str | Codec) -> Codec:
-    """A codec by its name, or one of the application's own."""
+    """The codec of this name, or the application's own codec unchanged."""
     if not isinstance(codec, str):
         return codec
     if codec not in CODECS:
-        raise InputError(f"there is no codec {codec!r}; there are: {', '.join(CODECS)}; or give one of your own")
+        raise InputError(
+            f"there is no codec {codec!r}; there are: {', '.join(CODECS)}; or give an object with encode and decode"
+        )
     return CODECS[codec]

@@ -1,4 +1,4 @@
-"""A publisher's end of a topic."""
+"""Publishing on a topic without following it."""
 
 from typing import TYPE_CHECKING, Any, Self
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class Publisher:
-    """What `node.publisher` gives: while it is entered, the topic is part of the node's interest."""
+    """The result of `Node.publisher`: inside `async with`, the node is part of the topic's overlay."""
 
     def __init__(self, node: "Node", topic: str, codec: str | Codec) -> None:
         self._node = node
@@ -17,12 +17,12 @@ class Publisher:
         self._codec = codec
 
     async def __aenter__(self) -> Self:
-        """Join the topic's overlay without following it."""
+        """Join the topic's overlay."""
         self._node.open_publisher(self._topic)
         return self
 
     async def __aexit__(self, *exception: object) -> None:
-        """Leave it."""
+        """Leave the topic's overlay."""
         self._node.close_publisher(self._topic)
 
     async def publish(self, payload: Any, **options: Any) -> Receipt:

@@ -1,4 +1,4 @@
-"""A reader's end of a topic: a bounded queue that is iterated over."""
+"""A subscription: a bounded queue of messages that the application iterates over."""
 
 import asyncio
 from collections import deque
@@ -18,23 +18,23 @@ from gossamer.protocols.contract.actions import Deliver
 if TYPE_CHECKING:
     from gossamer.live.api.node import Node
 
-# Chosen: a reader that finds messages waiting lets the loop turn after so many, so that the node goes on meanwhile.
-TURN_EVERY = 256
-# What happens to a message for a reader whose queue is full.
+# Chosen: a reader that never waits yields to the event loop after so many messages, so that the node goes on.
+YIELD_EVERY = 256
+# What happens when the queue of a reader is full.
 Slow = Literal["block", "drop"]
 
 
 @lru_cache(maxsize=4096)
 def hex_id(node: NodeId) -> str:
-    """A node's id as applications see it."""
+    """A node's id as applications see it: 16 hexadecimal digits."""
     return f"{node:016x}"
 
 
 class Subscription:
-    """What `node.subscribe` gives: enter it, then iterate over it.
+    """The result of `Node.subscribe`: enter it with `async with`, then iterate over it.
 
-    `slow="block"`: while the queue is full this node reads from no link, so that publishers wait. `slow="drop"`: the
-    oldest message gives way, and `dropped` counts it.
+    `slow="block"`: while the queue is full, this node reads from no link, so that publishers wait. `slow="drop"`: a full
+    queue drops its oldest message, and `dropped` counts it.
     """
 
     def __init__(
@@ -50,10 +50,10 @@ class Subscription:
         last_seconds: float,
     ) -> None:
         self.topic = topic
-        # Messages that this reader was too slow for, and those that its codec could not read.
+        # Messages that were dropped because the reader was slow, and messages that the codec could not decode.
         self.dropped = 0
         self.unreadable = 0
-        # Gaps that could not be filled, newest last; bounded.
+        # The newest gaps that could not be filled, the newest last.
         self.gaps: deque[Gap] = deque(maxlen=1000)
         self.own = own
         self.last = last
@@ -61,15 +61,15 @@ class Subscription:
         self._node = node
         self._decode = codec.decode
         self._unseal = unseal
-        # Bytes that nobody sealed are what they are.
+        # Unsigned payloads of the codec "bytes" need no decoding.
         self._is_plain = unseal is None and codec is CODECS["bytes"]
         self._slow = slow
         self._most = queue
         self._queue: deque[Deliver] = deque()
         self._waiter: asyncio.Future[None] | None = None
         self._is_open = False
-        self._holds = False
-        self._since_turn = 0
+        self._is_pausing = False
+        self._since_yield = 0
         self._key = f"reader {id(self)}"
 
     async def __aenter__(self) -> Self:
@@ -79,24 +79,24 @@ class Subscription:
         return self
 
     async def __aexit__(self, *exception: object) -> None:
-        """Follow it no longer."""
+        """Unsubscribe."""
         self.close()
 
     def close(self) -> None:
-        """Follow the topic no longer; who iterates is done."""
+        """Unsubscribe; iteration ends after the messages that have arrived."""
         if not self._is_open:
             return
         self._is_open = False
-        self._let_read()
+        self._resume_reading()
         self._node.close_subscription(self)
         self._wake()
 
     def __aiter__(self) -> Self:
-        """Iterate over what comes."""
+        """Iterate over the messages."""
         return self
 
     async def __anext__(self) -> Message:
-        """The next message; ends when the subscription or the node does."""
+        """The next message; iteration ends with the subscription or the node."""
         queue = self._queue
         while True:
             while not queue:
@@ -104,13 +104,13 @@ class Subscription:
                     raise StopAsyncIteration
                 self._waiter = asyncio.get_running_loop().create_future()
                 await self._waiter
-            self._since_turn += 1
-            if self._since_turn >= TURN_EVERY:
-                self._since_turn = 0
+            self._since_yield += 1
+            if self._since_yield >= YIELD_EVERY:
+                self._since_yield = 0
                 await asyncio.sleep(0)
             action = queue.popleft()
-            if self._holds and len(queue) <= self._most // 2:
-                self._let_read()
+            if self._is_pausing and len(queue) <= self._most // 2:
+                self._resume_reading()
             payload: Any = action.payload
             if not self._is_plain:
                 try:
@@ -124,13 +124,13 @@ class Subscription:
 
     @property
     def waiting(self) -> int:
-        """Messages that have come and were not read."""
+        """The number of messages in the queue."""
         return len(self._queue)
 
     # Called by the node.
 
     def put(self, actions: Sequence[Deliver]) -> None:
-        """Messages for this reader."""
+        """Add messages to the queue."""
         queue = self._queue
         queue.extend(actions)
         if len(queue) > self._most:
@@ -139,20 +139,16 @@ class Subscription:
                     queue.popleft()
                     self.dropped += 1
                     self._node.count_drop("reader too slow")
-            elif not self._holds:
-                self._holds = True
-                self._node.hold(self._key)
-        waiter = self._waiter
-        if waiter is not None:
-            # As `_wake`, which is a call more for every message that is waited for.
-            self._waiter = None
-            if not waiter.done():
-                waiter.set_result(None)
+            elif not self._is_pausing:
+                self._is_pausing = True
+                self._node.pause_reading(self._key)
+        if self._waiter is not None:
+            self._wake()
 
-    def _let_read(self) -> None:
-        if self._holds:
-            self._holds = False
-            self._node.release(self._key)
+    def _resume_reading(self) -> None:
+        if self._is_pausing:
+            self._is_pausing = False
+            self._node.resume_reading(self._key)
 
     def _wake(self) -> None:
         waiter, self._waiter = self._waiter, None

@@ -1,11 +1,11 @@
 """A node for scripts and notebooks: the same as `Node`, without asyncio.
 
-with gossamer.SyncNode(seeds=["127.0.0.1:7400"]) as node:
+with gossamer.SyncNode(join=["127.0.0.1:7400"]) as node:
     with node.subscribe("prices/eur") as messages:
         node.publish("prices/eur", b"1.07")
         for message in messages: ...
 
-The node runs on a loop of its own in a thread of its own, so that a loop that runs elsewhere, as in a notebook, does not matter.
+The node has its own thread with its own event loop, so that it also works where another loop runs, as in a notebook.
 """
 
 import asyncio
@@ -19,16 +19,16 @@ from gossamer.live.api.messages import Gap, Message, Receipt
 from gossamer.live.api.node import Node
 from gossamer.live.api.subscription import Subscription
 from gossamer.live.operations.status import NodeStatus
-from gossamer.model.values.errors import InputError
+from gossamer.model.values.errors import NodeStateError
 
-# Chosen: messages that have left the loop's thread and wait for the reader's; behind these the subscription's own queue fills.
+# Chosen: messages on their way from the loop's thread to the reader's; when they are so many, the queue of the subscription fills.
 HANDOVER_MESSAGES = 256
 
 Answer = TypeVar("Answer")
 
 
 class SyncSubscription:
-    """What `SyncNode.subscribe` gives: enter it, then iterate over it, or `get` one message at a time."""
+    """The result of `SyncNode.subscribe`: enter it with `with`, then iterate over it or `get` one message at a time."""
 
     def __init__(self, node: "SyncNode", subscription: Subscription) -> None:
         self.topic = subscription.topic
@@ -37,7 +37,7 @@ class SyncSubscription:
         self._messages: deque[Message] = deque()
         self._changed = threading.Condition()
         self._is_over = False
-        # Set on the loop's thread where the reader has made room.
+        # Set on the loop's thread when the reader has made room.
         self._room = asyncio.Event()
         self._pump: asyncio.Task[None] | None = None
 
@@ -47,15 +47,15 @@ class SyncSubscription:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        """Follow it no longer."""
+        """Unsubscribe."""
         self.close()
 
     def close(self) -> None:
-        """Follow the topic no longer; who iterates is done. Any thread may call it, more than once."""
+        """Unsubscribe; iteration ends. Any thread may call it, more than once."""
         self._node.call(self._subscription.close)
 
     def __iter__(self) -> Iterator[Message]:
-        """Iterate over what comes; ends when the subscription or the node does."""
+        """Iterate over the messages; iteration ends with the subscription or the node."""
         return self
 
     def __next__(self) -> Message:
@@ -66,20 +66,20 @@ class SyncSubscription:
         return message
 
     def get(self, timeout: float | None = None) -> Message:
-        """The next message; TimeoutError if none comes in time, InputError once the subscription has ended."""
+        """The next message; TimeoutError if none comes in time, NodeStateError after the subscription has ended."""
         message = self._take(timeout)
         if message is None:
-            raise InputError(f"the subscription to {self.topic!r} has ended")
+            raise NodeStateError(f"the subscription to {self.topic!r} has ended")
         return message
 
     @property
     def dropped(self) -> int:
-        """Messages that this reader was too slow for."""
+        """The number of messages that were dropped because the reader was slow."""
         return self._subscription.dropped
 
     @property
     def gaps(self) -> list[Gap]:
-        """Gaps that could not be filled."""
+        """The newest gaps that could not be filled."""
         return list(self._subscription.gaps)
 
     def _take(self, timeout: float | None) -> Message | None:
@@ -118,7 +118,7 @@ class SyncSubscription:
 
 
 class SyncNode:
-    """A live node; the arguments are those of `Node`. Enter it to start it; leave it to stop it."""
+    """A live node without asyncio; the arguments are those of `Node`. `with` starts it and stops it."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         self._node = Node(*arguments, **options)
@@ -129,7 +129,7 @@ class SyncNode:
     def __enter__(self) -> Self:
         """Start."""
         if self._thread is not None:
-            raise InputError("this node has been started already; make a new one")
+            raise NodeStateError("this node was started before; make a new SyncNode")
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._live, name=f"gossamer {self._node.hex_id}", daemon=True)
         self._thread.start()
@@ -145,13 +145,15 @@ class SyncNode:
         self.close()
 
     def close(self) -> None:
-        """Leave in good order: neighbours are told, readers end. Any thread may call it, more than once."""
+        """Stop: subscriptions end, and neighbours are told. Any thread may call it, more than once."""
         with self._closing:
             loop, thread = self._loop, self._thread
             if loop is None or thread is None or not thread.is_alive():
                 return
             if threading.current_thread() is thread:
-                raise InputError("a node cannot be closed by its own validator or codec; close it from another thread")
+                raise NodeStateError(
+                    "a validator or codec cannot close its own node; close the node from another thread"
+                )
             try:
                 asyncio.run_coroutine_threadsafe(self._node.stop(), loop).result()
             finally:
@@ -159,7 +161,7 @@ class SyncNode:
                 thread.join()
 
     def subscribe(self, topic: str, **options: Any) -> SyncSubscription:
-        """Follow a topic: enter the answer, then iterate over it. The options are those of `Node.subscribe`."""
+        """Follow a topic: enter the result with `with`. The options are those of `Node.subscribe`."""
         return SyncSubscription(self, self._node.subscribe(topic, **options))
 
     def publish(self, topic: str | Sequence[str], payload: Any, **options: Any) -> Receipt:
@@ -176,32 +178,32 @@ class SyncNode:
 
     @property
     def address(self) -> str:
-        """HOST:PORT, which others can use as a seed."""
+        """HOST:PORT of this node, which other nodes can `join`."""
         return self._node.address
 
     @property
     def hex_id(self) -> str:
-        """This node's id as messages show it."""
+        """This node's id, as messages show it."""
         return self._node.hex_id
 
     def run(self, work: Coroutine[Any, Any, Answer]) -> Answer:
-        """Run a coroutine on the node's loop and wait for its answer."""
+        """Run a coroutine on the node's loop and wait for its result."""
         loop, thread = self._loop, self._thread
         if loop is None or thread is None or not thread.is_alive():
             work.close()
-            raise InputError("the node does not run: with gossamer.SyncNode(...) as node")
+            raise NodeStateError("this node is not running; use it inside `with gossamer.SyncNode(...) as node`")
         future = asyncio.run_coroutine_threadsafe(work, loop)
         try:
             return future.result()
         except CancelledError:
-            raise InputError("the node was closed meanwhile") from None
+            raise NodeStateError("this node was closed during the call") from None
         except BaseException:
-            # Ctrl-C, above all: what nobody waits for any more should not go on.
+            # Ctrl-C, above all: cancel the call, since nobody waits for its result.
             future.cancel()
             raise
 
     def call(self, function: Callable[[], object]) -> None:
-        """Call a function on the node's loop soon; nothing happens where the loop has ended."""
+        """Call a function on the node's loop soon; do nothing if the loop has ended."""
         loop, thread = self._loop, self._thread
         if loop is not None and thread is not None and thread.is_alive() and not loop.is_closed():
             loop.call_soon_threadsafe(function)

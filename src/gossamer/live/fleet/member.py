@@ -114,7 +114,7 @@ class Member:
         self._names = [topic_name(topic) for topic in task.topics]
         record = Path(task.folder) / f"member-{task.index:04d}.record" if task.record else None
         self._node = Node(
-            seeds=task.seeds,
+            join=task.seeds,
             system=task.system,
             settings=task.settings,
             dissemination=task.dissemination,

@@ -12,7 +12,7 @@ import msgspec
 from gossamer.live.api.node import Node
 from gossamer.live.operations.status import NodeStatus, prometheus
 from gossamer.live.transport.addresses import join_address, split_address, words_of
-from gossamer.model.values.errors import InputError, PeerError
+from gossamer.model.values.errors import InputError, NodeStateError, PeerError
 
 # Chosen: far above what scrapers send; a request that is longer or slower is refused.
 REQUEST_BYTES_MAX = 8 * 1024
@@ -106,7 +106,10 @@ class StatusServer:
         page = _PAGES.get(words[1].partition("?")[0])
         if page is None:
             return _refusal(HTTPStatus.NOT_FOUND)
-        return HTTPStatus.OK, *page(self._node)
+        try:
+            return HTTPStatus.OK, *page(self._node)
+        except NodeStateError:
+            return _refusal(HTTPStatus.SERVICE_UNAVAILABLE)
 
 
 async def serve_status(node: Node, address: str) -> StatusServer:

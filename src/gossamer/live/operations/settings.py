@@ -11,6 +11,7 @@ from msgspec import Struct, field
 
 from gossamer.live.api.limits import Limits
 from gossamer.live.api.node import Node
+from gossamer.live.api.options import PlanEntry, Security
 from gossamer.live.transport.addresses import words_of
 from gossamer.model.values.errors import InputError
 from gossamer.systems import DEFAULT_SYSTEM
@@ -60,16 +61,16 @@ class NodeSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             dissemination_settings=self.dissemination_settings,
             advertise=self.advertise,
             identity_file=self.identity_file,
-            keys=self.keys,
-            insecure=self.insecure,
-            signatures=self.signatures,
-            rules=self.rules,
+            security=Security(
+                keys=self.keys,
+                insecure=self.insecure,
+                signatures=self.signatures,
+                rules=self.rules,
+                secrets={topic: _read_secret(topic, Path(path)) for topic, path in self.secrets.items()},
+            ),
+            plan=None if self.plan is None else PlanEntry(self.plan, self.name, self.addresses or {}),
             limits=self.limits,
             record=self.record,
-            plan=self.plan,
-            name=self.name,
-            addresses=self.addresses,
-            secrets={topic: _read_secret(topic, Path(path)) for topic, path in self.secrets.items()},
         )
 
 

@@ -8,7 +8,7 @@ from msgspec import Struct, field
 from gossamer.protocols.contract.actions import Deliver
 
 if TYPE_CHECKING:
-    from gossamer.live.api.topics import Topic
+    from gossamer.live.api.topics import LiveTopic
     from gossamer.live.transport.links import Link
 
 # Chosen: powers of two of a microsecond, up to 17 s; quick to count, and fine enough to see a network by.
@@ -97,7 +97,7 @@ def link_status(link: "Link", kept: bool) -> LinkStatus:
     )
 
 
-def topic_status(topic: "Topic", peers: int) -> TopicStatus:
+def topic_status(topic: "LiveTopic", peers: int) -> TopicStatus:
     """A topic as it is now."""
     return TopicStatus(
         topic=topic.name,

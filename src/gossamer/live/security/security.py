@@ -8,7 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from gossamer.live.transport.sockets import Sockets, Tls
+from gossamer.live.transport.sockets import Sockets
+from gossamer.live.transport.tls import Tls
 from gossamer.model.values.errors import InputError
 from gossamer.model.values.ids import NodeId, TopicId, identity
 from gossamer.protocols.contract.actions import Deliver
@@ -17,7 +18,7 @@ from gossamer.protocols.contract.messages import Data
 POLICIES = ("off", "accept", "strict")
 
 
-class Security:
+class NodeSecurity:
     """Identity, TLS, signatures and rules of one node."""
 
     def __init__(
@@ -75,7 +76,7 @@ class Security:
         return () if self.signatures == "off" else ("signed",)
 
     @property
-    def guard(self) -> "Security | None":
+    def guard(self) -> "NodeSecurity | None":
         """Itself, where anything has to be looked at."""
         return self if self._rules is not None or self._policy is not None else None
 
@@ -89,7 +90,7 @@ class Security:
         self._sockets = sockets
 
     def admits(self, link_name: str, sender: NodeId, message: Any) -> str | None:
-        """See `driver.Guard`. Messages that answer for others hold several."""
+        """See `interface.MessageGuard`. Messages that answer for others hold several."""
         if isinstance(message, Data):
             return self._admits_data(link_name, sender, message)
         for data in getattr(message, "messages", ()):
@@ -99,7 +100,7 @@ class Security:
         return None
 
     def lets_out(self, node: NodeId, message: Any) -> bool:
-        """See `driver.Guard`."""
+        """See `interface.MessageGuard`."""
         if self._rules is None or self._sockets is None:
             return True
         link = self._sockets.link(node)

@@ -1,4 +1,4 @@
-"""Addresses as people write them: HOST:PORT, with brackets around an IPv6 host."""
+"""Addresses in the form HOST:PORT, with brackets around an IPv6 host."""
 
 import ipaddress
 import os
@@ -7,13 +7,13 @@ import socket
 from gossamer.model.values.errors import InputError
 
 
-def split_address(text: str) -> tuple[str, int]:
-    """The host and the port; an InputError says what is wrong."""
+def split_address(text: str, field: str = "an address") -> tuple[str, int]:
+    """The host and the port; an InputError names the field that has the wrong value."""
     host, colon, port = text.rpartition(":")
     if host.startswith("[") and host.endswith("]"):
         host = host[1:-1]
     if not colon or not host or not port.isascii() or not port.isdigit() or int(port) > 65_535 or len(text) > 256:
-        raise InputError(f"an address must be HOST:PORT, such as 127.0.0.1:7400, got {text!r}")
+        raise InputError(f"{field} must be HOST:PORT, such as 127.0.0.1:7400, got {text!r}")
     return host, int(port)
 
 
@@ -23,7 +23,7 @@ def join_address(host: str, port: int) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether nobody outside this machine can reach the host."""
+    """Whether the host cannot be reached from other machines."""
     if host == "localhost":
         return True
     try:
@@ -33,7 +33,7 @@ def is_loopback(host: str) -> bool:
 
 
 def words_of(error: Exception) -> str:
-    """What the system calls it; asyncio's own words name addresses again."""
+    """The system's description of an error. Asyncio's messages also contain addresses, which our messages name already."""
     if isinstance(error, TimeoutError):
         return "no answer in time"
     if isinstance(error, OSError) and error.errno is not None and not isinstance(error, socket.gaierror):

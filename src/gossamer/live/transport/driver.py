@@ -1,29 +1,29 @@
-"""The live driver: carries a machine's actions out on an asyncio loop, over any transport.
+"""The live driver: carries out a machine's actions on an asyncio loop, over any transport.
 
-The machine is told of one thing at a time, with the time in microseconds since 1970 (so that the numbers of a node that
-was away and is back go on growing). It never goes back: the clock is read once at the start, and from then on the monotonic one, which is also asyncio's.
-Nothing that a peer sends raises past here: what cannot be read is counted and dropped.
+The machine gets one event at a time. Time is in microseconds since 1970, so that the sequence numbers of a node that
+restarts go on growing. Time never goes back: the wall clock is read once at the start, and from then on the monotonic
+clock, which asyncio uses too. Nothing that a peer sends raises an exception beyond the driver: a frame that cannot be
+decoded is counted and dropped.
 
-Frames come as many as one read of a socket brings, and are handed over one after another at one time; what the machine
-sends to the same nodes meanwhile leaves together, and what it delivers is delivered together: a fifth less work for a relay
-than one at a time.
+All frames of one read of a socket become events of the same time. What the machine sends to the same nodes meanwhile
+leaves together, and what it delivers is delivered together: a relay does a fifth less work than with one at a time.
 
-What is published in the same turn of the loop as the message before it is gathered: those messages are handed to the
-machine as one (`PublishBurst`) when the turn ends, or before anything else happens. They go where the message before went,
-since nothing has happened meanwhile, so that their receipts are known at once.
+Messages that are published in one turn of the loop are gathered behind the first: the machine gets them as one event
+(`PublishBurst`) at the end of the turn, or before any other event. Nothing has changed since the first message, so they
+go to the same nodes, and their receipts are known at once.
 """
 
 import asyncio
-import logging
 from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import repeat
 from time import monotonic_ns, time_ns
-from typing import Any, BinaryIO, Protocol
-
-from msgspec import Struct
+from typing import Any, BinaryIO
 
 from gossamer.live.transport import wire
+from gossamer.live.transport.interface import MessageGuard, Transport
+from gossamer.live.transport.publications import OpenBurst, Tally
+from gossamer.live.transport.recording import RecordWriter
 from gossamer.model.values.errors import MachineMisuse
 from gossamer.model.values.ids import NodeId, TopicId
 from gossamer.protocols.contract.actions import (
@@ -51,91 +51,15 @@ from gossamer.protocols.contract.events import (
 from gossamer.protocols.contract.facts import Fact, PeerMisbehaved
 from gossamer.protocols.contract.messages import BURST_MAX, Burst, Data
 from gossamer.protocols.contract.node import NodeMachine
-from gossamer.protocols.contract.record import Header, encode_header, encode_step
+from gossamer.protocols.contract.record import Header
 
-log = logging.getLogger("gossamer.live")
-
-# Chosen: bytes that travel as one; more would wait for each other at every hop.
+# Chosen: the size of a burst. The messages of a larger one would wait for each other at every hop.
 BURST_BYTES = 64 * 1024
-# What a burst takes beside its messages, and each of them beside its payload, at most.
+# Upper bounds on what a burst needs beside its messages, and a message beside its payload.
 BURST_HEAD_BYTES = 64
 ITEM_BYTES = 16
 
 # Looked up once, not for every message.
-_encode = wire.encode
-_pack = wire.PREFIX.pack
-_Bye = wire.Bye
-
-
-class Transport(Protocol):
-    """Moves frames between nodes. It calls the driver's `receive`, `peer_up` and `peer_down`."""
-
-    def open(self, driver: "LiveDriver") -> None:
-        """Begin to take frames for the driver's address."""
-        ...
-
-    def close(self, driver: "LiveDriver") -> None:
-        """Take no more; kept connections break."""
-        ...
-
-    def send(
-        self, sender: NodeId, node: NodeId, address: bytes, frames: Sequence[bytes], patient: bool = True
-    ) -> str | None:
-        """Queue frames, all of them, or say why not. Without a link to the node the address is dialled.
-
-        Not patient: a slow link does not get it.
-        """
-        ...
-
-    def is_gathering(self, nodes: Sequence[NodeId]) -> bool:
-        """Whether every one of these links will send what it has at the end of this turn of the loop, and none is slow.
-
-        The driver is asked to `leave` before they do.
-        """
-        ...
-
-    def connect(self, driver: "LiveDriver", node: NodeId, address: bytes) -> None:
-        """Keep a connection; `peer_up` or `peer_down` follows."""
-        ...
-
-    def disconnect(self, driver: "LiveDriver", node: NodeId) -> None:
-        """Keep the connection no longer."""
-        ...
-
-
-class Guard(Protocol):
-    """What may come in and go out, beyond what the machine says: access rules and signatures."""
-
-    def admits(self, link_name: str, sender: NodeId, message: Any) -> str | None:
-        """None, or why a message must not be handed to the machine."""
-        ...
-
-    def lets_out(self, node: NodeId, message: Any) -> bool:
-        """Whether a message may go to this node."""
-        ...
-
-
-class Tally(Struct):
-    """What became of the frames of one publication."""
-
-    patient: bool
-    queued: list[NodeId] = []
-    refused: list[tuple[NodeId, str]] = []
-
-    def with_(self, other: "Tally") -> "Tally":
-        """Both publications as one."""
-        return Tally(self.patient, self.queued + other.queued, self.refused + other.refused)
-
-
-class OpenBurst(Struct):
-    """What was published on a topic behind a message that waits to leave, and goes where that one went."""
-
-    topic: TopicId
-    # The number of the first that is gathered.
-    first: int
-    tally: Tally
-    items: list[tuple[int, bytes]] = []
-    size_bytes: int = 0
 
 
 class LiveDriver:
@@ -151,7 +75,7 @@ class LiveDriver:
         record: tuple[BinaryIO, Header] | None = None,
         deliver: Callable[[Sequence[Deliver]], None] | None = None,
         validate: Callable[[Validate], None] | None = None,
-        guard: Guard | None = None,
+        guard: MessageGuard | None = None,
         burst_bytes: int = 0,
     ) -> None:
         self.node = node
@@ -164,10 +88,7 @@ class LiveDriver:
         self._transport = transport
         self._watch = watch
         self._guard = guard
-        self._record: BinaryIO | None = None
-        if record:
-            self._record = record[0]
-            self._write_record(encode_header(record[1]))
+        self._record = None if record is None else RecordWriter(*record, node, self.counts)
         self._running = False
         self._loop: asyncio.AbstractEventLoop | None = None
         # From the loop's clock to microseconds since 1970.
@@ -177,10 +98,10 @@ class LiveDriver:
         self._sequence = 0
         self._timers: set[asyncio.TimerHandle] = set()
         self._tally: Tally | None = None
-        # A guard looks at each message by itself.
+        # A guard checks each message alone, so that with a guard nothing is gathered.
         self._burst_bytes = min(burst_bytes, BURST_BYTES) - BURST_HEAD_BYTES if guard is None else 0
-        # Something was published in this turn of the loop, and more may leave as one with it (`publish_behind`).
-        self.burst: OpenBurst | None = None
+        # Set while a message that was published in this turn of the loop waits to leave, and others may join it.
+        self._burst: OpenBurst | None = None
         self._deliver = deliver or _ignore
         self._carry: dict[type, Callable[[Any], None]] = {
             SetTimer: self._set_timer,
@@ -191,7 +112,7 @@ class LiveDriver:
         }
 
     def start(self, started: Started) -> None:
-        """Begin on the running loop; `started` is the machine's first event."""
+        """Start on the running loop; `started` is the machine's first event."""
         self._loop = asyncio.get_running_loop()
         self._offset_us = time_ns() // 1000 - monotonic_ns() // 1000
         self._running = True
@@ -199,7 +120,7 @@ class LiveDriver:
         self.give(started)
 
     def stop(self) -> None:
-        """Leave: what the machine sends on Stopping is carried out, then timers and links end."""
+        """Stop: carry out the machine's answer to Stopping, then cancel timers and close links."""
         if not self._running:
             return
         self.give(Stopping())
@@ -208,30 +129,27 @@ class LiveDriver:
             timer.cancel()
         self._timers.clear()
         self._transport.close(self)
-        self._flush_record()
+        if self._record is not None:
+            self._record.flush()
 
     def give(self, event: Event, earliest_us: int = 0) -> None:
-        """Hand an event to the machine and carry out its answer."""
+        """Give the machine an event and carry out its actions."""
         self._give_all((event,), earliest_us)
 
     def _give_all(self, events: Sequence[Event], earliest_us: int = 0) -> None:
-        """Hand events to the machine, all at one time, and carry out its answers.
+        """Give the machine events of the same time and carry out its actions.
 
-        What goes to a node keeps its order, and its link outlives what was said before; what is delivered comes last.
+        Messages to a node keep their order and leave before its link is closed. Deliveries come last.
         """
         if not self._running:
             if self._loop is None:
                 raise MachineMisuse("a driver must be started before it is given events")
             return
-        if self.burst is not None:
-            self.leave()
-        now_us = monotonic_ns() // 1000 + self._offset_us
-        if now_us < self.now_us or now_us < earliest_us:
-            # Rare, and done for every message: a call of `max` costs more than the clock.
-            now_us = max(self.now_us, earliest_us)
-        self.now_us = now_us
+        if self._burst is not None:
+            self.flush()
+        self.now_us = now_us = max(self.clock_us(), self.now_us, earliest_us)
         handle, carry = self._machine.handle, self._carry
-        # A guard looks at each message that leaves.
+        # A guard checks each message that leaves alone.
         gathers = self._guard is None
         delivered: list[Deliver] = []
         to: tuple[NodeId, ...] = ()
@@ -240,13 +158,13 @@ class LiveDriver:
             for event in events:
                 actions = handle(event, now_us)
                 if self._record is not None:
-                    self._write_record(encode_step(now_us, self.node, event, actions))
+                    self._record.step(now_us, event, actions)
                 for action in actions:
                     if type(action) is Deliver:
                         delivered.append(action)
                     elif type(action) is not Send:
                         if messages and type(action) is Disconnect:
-                            # What was said before still goes over the link.
+                            # Messages that were sent before still leave over the link.
                             self._send(to, (), messages)
                             to, messages = (), []
                         carry[type(action)](action)
@@ -260,43 +178,51 @@ class LiveDriver:
                             self._send(to, action.addresses, messages)
                             to, messages = (), []
         finally:
-            # Whatever became of the last event: the machine has counted these as done.
+            # Also when the last event failed: the machine counts these messages as delivered and sent.
             if delivered:
                 self._deliver(delivered)
             if messages:
                 self._send(to, (), messages)
 
-    def publish(self, event: Publish, patient: bool = True) -> Tally:
-        """Hand a publication to the machine; answers what became of it. Not patient: slow links are left out."""
-        if self.burst is not None:
-            self.leave()
+    def publish(
+        self,
+        topic: TopicId,
+        payload: bytes,
+        also: tuple[TopicId, ...] = (),
+        sequence: int = 0,
+        published_us: int = 0,
+        patient: bool = True,
+    ) -> Tally:
+        """Publish a message; answers where it was queued. With patient=False, slow links are left out."""
+        burst = self._burst
+        if burst is not None and not also and self._gather(burst, topic, payload, sequence):
+            return burst.tally
+        self.flush()
         tally = self._tally = Tally(patient)
         try:
-            self._give_all((event,))
+            self._give_all((Publish(topic, payload, also, sequence, published_us),))
         finally:
             self._tally = None
-        if self._burst_bytes > 0 and tally.queued and not tally.refused and not event.also:
-            self.burst = OpenBurst(event.topic, event.sequence + 1, tally)
+        if self._burst_bytes > 0 and tally.queued and not tally.refused and not also:
+            self._burst = OpenBurst(topic, sequence + 1, tally)
         return tally
 
-    def publish_behind(self, topic: TopicId, sequence: int, payload: bytes) -> Tally | None:
-        """Publish a message that goes as one with those before it; None where it cannot, and has to go by itself."""
-        burst = self.burst
-        if burst is None or burst.topic != topic or burst.first + len(burst.items) != sequence:
-            return None
+    def _gather(self, burst: OpenBurst, topic: TopicId, payload: bytes, sequence: int) -> bool:
+        """Add a message to the open burst; False where it does not belong there or there is no room."""
+        if burst.topic != topic or burst.first + len(burst.items) != sequence:
+            return False
         burst.size_bytes += len(payload) + ITEM_BYTES
         if burst.size_bytes > self._burst_bytes or len(burst.items) >= BURST_MAX:
-            return None
+            return False
         if not self._transport.is_gathering(burst.tally.queued):
-            return None
-        now_us = monotonic_ns() // 1000 + self._offset_us
-        self.now_us = max(self.now_us, now_us)
-        burst.items.append((self.now_us, payload))
-        return burst.tally
+            return False
+        self.now_us = now_us = max(self.clock_us(), self.now_us)
+        burst.items.append((now_us, payload))
+        return True
 
-    def leave(self) -> None:
-        """Hand what was gathered to the machine; called before anything else is, and before links send what they have."""
-        burst, self.burst = self.burst, None
+    def flush(self) -> None:
+        """Give the machine the gathered messages; called before any other event, and before links flush their queues."""
+        burst, self._burst = self._burst, None
         if burst is not None and burst.items:
             self._give_all((PublishBurst(burst.topic, tuple(burst.items), burst.first),))
 
@@ -305,16 +231,17 @@ class LiveDriver:
         return monotonic_ns() // 1000 + self._offset_us
 
     def next_sequence(self) -> int:
-        """The number of the next publication, for its receipt and signature: see `interface.Publish`."""
+        """The sequence number of the next publication (`events.Publish`), for its receipt and its signature."""
         self._sequence = (self._sequence or self.clock_us()) + 1
         return self._sequence
 
     # Called by the transport.
 
     def receive(self, sender: NodeId, bodies: Sequence[bytes], link_name: str = "") -> tuple[Sequence[bytes], int]:
-        """Frames came over a link whose other end is `sender`.
+        """Take frames from the link to `sender`.
 
-        Answers those that could not be read or were not allowed, and how many messages came, where a burst is several.
+        Answers the frames that could not be decoded or were not allowed, and the number of messages, where a burst counts
+        each of its messages.
         """
         guard, decode = self._guard, self._decode
         events: list[Event] = []
@@ -323,13 +250,13 @@ class LiveDriver:
         for body in bodies:
             try:
                 message = decode(body)
-            except ValueError:  # msgspec's own errors, and UnicodeDecodeError where a tag is not text
+            except ValueError:  # msgspec's errors, and UnicodeDecodeError if a tag is not text
                 self.counts["unreadable frames"] += 1
                 bad.append(body)
                 continue
             if isinstance(message, Burst):
                 count += message.count - 1
-            if type(message) is _Bye:
+            if type(message) is wire.Bye:
                 bad.append(body)
             elif guard is not None and (reason := guard.admits(link_name, sender, message)) is not None:
                 self.counts[f"not allowed: {reason}"] += 1
@@ -340,22 +267,18 @@ class LiveDriver:
         return bad, count
 
     def peer_up(self, node: NodeId) -> None:
-        """A kept connection stands."""
+        """A kept connection is up."""
         self.give(PeerUp(node))
 
     def peer_down(self, node: NodeId, hung_up: bool = False) -> None:
-        """A kept connection ended, or a node could not be reached."""
+        """A kept connection broke, or a node could not be reached."""
         self.give(PeerDown(node, hung_up))
 
     # Carrying actions out.
 
     def _send(self, to: tuple[NodeId, ...], addresses: tuple[bytes, ...], messages: Sequence[Any]) -> None:
-        """Send messages to each of these nodes; with a guard, or with addresses, it is one."""
-        frames = []
-        for message in messages:
-            # As `wire.frame`, which is a call more for every message.
-            body = _encode(message)
-            frames.append(_pack(len(body)) + body)
+        """Send messages to each of these nodes. With a guard or with addresses there is only one message."""
+        frames = [wire.frame(message) for message in messages]
         self.sent_count += len(to) * len(frames)
         send, me, guard, tally = self._transport.send, self.node, self._guard, self._tally
         patient = tally is None or tally.patient
@@ -376,7 +299,7 @@ class LiveDriver:
                 if self._tally is not None:
                     self._tally.refused.append((node, reason))
                 if self._loop is not None:
-                    # Later: the machine is answering another event just now.
+                    # Later: the machine is still handling another event.
                     self._loop.call_soon(self.give, Refused(node, message))
 
     def _set_timer(self, action: SetTimer) -> None:
@@ -385,7 +308,7 @@ class LiveDriver:
 
         def fire() -> None:
             self._timers.discard(handles[0])
-            # A coarse clock may wake us a little early; to the machine a timer is never early.
+            # A coarse clock may fire a little early; the machine never sees a timer before its time.
             self.give(TimerFired(action.timer), action.at_us)
 
         handles.append(self._loop.call_at((action.at_us - self._offset_us) / 1_000_000, fire))
@@ -397,26 +320,6 @@ class LiveDriver:
         if self._watch is not None:
             self._watch(action.fact)
 
-    def _write_record(self, content: bytes) -> None:
-        assert self._record is not None
-        try:
-            self._record.write(content)
-        except OSError as error:
-            self._stop_recording(error)
-
-    def _flush_record(self) -> None:
-        try:
-            if self._record is not None:
-                self._record.flush()
-        except OSError as error:
-            self._stop_recording(error)
-
-    def _stop_recording(self, error: OSError) -> None:
-        # A record is for looking at later; the node matters more. It is whole up to the last frame that was written.
-        log.error("recording stopped: %s", error.strerror or error)
-        self.counts["recording stopped"] += 1
-        self._record = None
-
 
 def _ignore(action: Action | Sequence[Deliver]) -> None:
-    """Nobody of this driver's cares for this kind of action."""
+    """Ignore an action: this driver has no callback for it."""

@@ -1,7 +1,7 @@
-"""One link: a socket, a greeting, frames in and out.
+"""One link: a socket, a handshake, frames in and out.
 
-Frames that are written in one turn of the event loop leave together, but for the first after a pause, which leaves at
-once. A link counts what it could not read and ends when that is too much; it never raises because of its peer.
+Frames that are written in one turn of the event loop leave together. Only the first frame after a pause leaves at once. A
+link counts the frames that it cannot decode and closes after too many; it never raises an exception because of its peer.
 """
 
 import asyncio
@@ -17,28 +17,28 @@ from gossamer.model.values.ids import NodeId
 if TYPE_CHECKING:
     from gossamer.live.transport.sockets import Sockets
 
-# Chosen: what is written in one go; a system call for so many bytes costs little for each frame.
+# Chosen: bytes of one write; the system call then costs little for each frame.
 GATHER_BYTES = 64 * 1024
-# Chosen: a link over which nothing left for so long is idle, and what is written next leaves at once. Where the other end has
-# a processor of its own it comes 45 us sooner (200 to 250 us in all).
+# Chosen: after a link has sent nothing for so long, its next frame leaves at once. If the other end has a processor of its
+# own, the frame arrives 45 us sooner (of 200 to 250 us in all).
 IDLE_SECONDS = 0.001
-# Chosen: what the system keeps of a link, each way. Left to itself it keeps megabytes, and what a node says of itself then
-# comes seconds late to a neighbour that is behind.
+# Chosen: the system's buffers of a link, each way. Its own choice is megabytes, and heartbeats then reach a neighbour that
+# is behind seconds late.
 SOCKET_BYTES = 256 * 1024
 _PREFIX = wire.PREFIX_BYTES
 
 
 class Link(asyncio.BufferedProtocol):
-    """Both ends run this; `dialled` is whoever opened it."""
+    """One end of a link; `dialled` is True at the end that opened it."""
 
     __slots__ = (
         "_budget",
         "_budget_at",
         "_flushed_at",
         "_handshake",
-        "_holds",
         "_is_ending",
         "_loop",
+        "_pauses",
         "_pending",
         "_pending_bytes",
         "_rest",
@@ -66,18 +66,18 @@ class Link(asyncio.BufferedProtocol):
 
     def __init__(self, sockets: "Sockets", dialled: bool, expected: NodeId = 0) -> None:
         self.dialled = dialled
-        # Whom the dialler means to reach; 0: whoever answers.
+        # The node that the dialling end wants to reach; 0: any.
         self.expected = expected
         self.node: NodeId = 0
         # The name in the other end's certificate; empty without TLS.
         self.name = ""
         self.address = b""
         self.is_up = False
-        # More is queued than a publisher should add to; and nobody waits for it any more.
+        # Slow: the queue is so long that publishers wait. Stuck: it stayed long, and publishers wait no longer.
         self.is_slow = False
         self.is_stuck = False
         self.used_at = 0.0
-        # The other end said goodbye, and is still there.
+        # The other end closed this link and still runs.
         self.hung_up = False
         self.offences = 0
         self.frames_in = self.frames_out = self.bytes_in = 0
@@ -85,18 +85,18 @@ class Link(asyncio.BufferedProtocol):
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
         self._handshake: asyncio.TimerHandle | None = None
-        # Done when the other end has greeted, or never will.
+        # Done after the handshake, or when it has failed.
         self.greeted: asyncio.Future[None] = self._loop.create_future()
         self._rest = b""
         self._pending: list[bytes] = []
         self._pending_bytes = 0
         self._written_bytes = 0
         self._flushed_at = 0.0
-        # Whether what is queued waits for the end of the loop's turn.
+        # Whether the queue will be flushed at the end of this turn of the loop.
         self.flush_is_due = False
-        # The link is closing: what still comes is not read.
+        # The link is closing: frames that still come are dropped.
         self._is_ending = False
-        self._holds: set[str] = set()
+        self._pauses: set[str] = set()
         self._waiters: list[asyncio.Future[None]] = []
         self._budget = float(sockets.limits.frames_per_second)
         self._budget_at = monotonic()
@@ -104,7 +104,7 @@ class Link(asyncio.BufferedProtocol):
     # Called by asyncio.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """The socket stands (and TLS with it): greet."""
+        """The socket is open, and TLS is set up: send the greeting."""
         self._transport = cast(asyncio.Transport, transport)
         limits = self._sockets.limits
         self._transport.set_write_buffer_limits(high=limits.queue_bytes_slow)
@@ -112,17 +112,17 @@ class Link(asyncio.BufferedProtocol):
         for option in (SO_SNDBUF, SO_RCVBUF):
             socket.setsockopt(SOL_SOCKET, option, SOCKET_BYTES)
         self.used_at = monotonic()
-        self._sockets.made(self)
+        self._sockets.on_made(self)
         self._handshake = self._loop.call_later(limits.handshake_seconds, self._on_no_greeting)
         self._transport.write(wire.frame(self._sockets.hello))
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        """Where what comes is put: one place for all links, as each read is dealt with before the next."""
+        """The buffer to read into. All links share one: each read is handled before the next."""
         return self._sockets.buffer
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Cut what came into frames, and hand them to the machine; what it could not read is held against the peer."""
-        self.used_at = now = monotonic()
+        """Cut the received bytes into frames, and give them to the driver."""
+        self.used_at = monotonic()
         self.bytes_in += nbytes
         data = bytes(self._sockets.buffer[:nbytes])
         if self._rest:
@@ -147,24 +147,13 @@ class Link(asyncio.BufferedProtocol):
                 return
         self._rest = data[position:]
         if bodies:
-            self.frames_in += len(bodies)
-            bad, count = self._sockets.receive(self.node, bodies, self.name)
-            for body in bad:
-                self._sockets.on_offence(self, body)
-                if self._is_ending:
-                    return
-            # Frames, and each message of a burst, are paid for from a budget that refills with time.
-            rate = limits.frames_per_second
-            self._budget = min(self._budget + (now - self._budget_at) * rate, rate) - count
-            self._budget_at = now
-            if self._budget < 0:
-                self._hold_back(rate)
-        if too_long:
-            what = "frame too long" if self.is_up else "speaks another protocol: its first bytes are no frame"
-            self.close(what, offence=True)
+            self._receive(bodies)
+        if too_long and not self._is_ending:
+            reason = "frame too long" if self.is_up else "speaks another protocol: its first bytes are no frame"
+            self.close(reason, offence=True)
 
     def pause_writing(self) -> None:
-        """More is queued than a publisher should add to."""
+        """The queue has become long: publishers should wait."""
         self.is_slow = True
         self._sockets.on_slow(self)
 
@@ -182,7 +171,7 @@ class Link(asyncio.BufferedProtocol):
     # Called by the transport.
 
     def write(self, frames: Sequence[bytes]) -> None:
-        """Queue frames; they leave in this turn of the loop, and at once where none did for a while."""
+        """Queue frames. They leave in this turn of the loop, or at once if no frame left for a while."""
         self._pending += frames
         self._pending_bytes += sum(map(len, frames))
         if self._pending_bytes >= GATHER_BYTES:
@@ -194,9 +183,9 @@ class Link(asyncio.BufferedProtocol):
             self._loop.call_soon(self.flush)
 
     def flush(self) -> None:
-        """Hand all that is queued to the socket, and what the driver has gathered meanwhile."""
+        """Write the queue to the socket, and the messages that the driver has gathered."""
         try:
-            self._sockets.leave()
+            self._sockets.flush_driver()
         finally:
             self.flush_is_due = False
         if self._pending and self._transport is not None:
@@ -209,62 +198,62 @@ class Link(asyncio.BufferedProtocol):
 
     @property
     def queued_bytes(self) -> int:
-        """What has not yet left this process."""
+        """Bytes that have not left this process."""
         return self._pending_bytes + (self._transport.get_write_buffer_size() if self._transport else 0)
 
     @property
     def sent_bytes(self) -> int:
-        """What has left this process."""
+        """Bytes that have left this process."""
         return self._written_bytes + self._pending_bytes - self.queued_bytes
 
-    def hold(self, why: str) -> None:
-        """Read no further for a while; several may ask for it."""
-        if not self._holds and self._transport is not None:
+    def pause_reading(self, reason: str) -> None:
+        """Stop reading; there may be several reasons at a time."""
+        if not self._pauses and self._transport is not None:
             self._transport.pause_reading()
-        self._holds.add(why)
+        self._pauses.add(reason)
 
     @property
-    def is_held(self) -> bool:
-        """Whether it is not read from just now."""
-        return bool(self._holds)
+    def is_paused(self) -> bool:
+        """Whether reading is paused."""
+        return bool(self._pauses)
 
-    def release(self, why: str) -> None:
-        """Read on, unless somebody else still holds."""
-        if why in self._holds:
-            self._holds.discard(why)
-            if not self._holds and self._transport is not None and not self._transport.is_closing():
+    def resume_reading(self, reason: str) -> None:
+        """Drop one reason to pause; without any, reading resumes."""
+        if reason in self._pauses:
+            self._pauses.discard(reason)
+            if not self._pauses and self._transport is not None and not self._transport.is_closing():
                 self._transport.resume_reading()
 
     async def drained(self) -> None:
-        """Wait while the link is slow, as long as anybody should."""
+        """Wait while the link is slow and not stuck."""
         while self.is_slow and not self.is_stuck and self._transport is not None:
             waiter = self._loop.create_future()
             self._waiters.append(waiter)
             await waiter
 
     async def emptied(self) -> bool:
-        """Wait until all that is queued now has left this process; says whether it has."""
+        """Wait until the frames that are queued now have left this process; answers whether they have."""
         self.flush()
         mark = self._written_bytes
-        # Asyncio tells of a queue that gets short, not of one that is empty; a look a millisecond is enough.
+        # Asyncio reports a short queue, not an empty one; one check each millisecond is enough.
         while self._transport is not None and not self.is_stuck and self.sent_bytes < mark:
             await asyncio.sleep(0.001)
         return self.sent_bytes >= mark
 
     def give_up_waiting(self) -> None:
-        """It takes too long: from now on frames to it are refused until it has drained."""
+        """Mark the link as stuck: frames to it are refused until its queue has drained."""
         self.is_stuck = True
         self._release_waiters()
 
     def close(self, reason: str = "", offence: bool = False) -> None:
-        """End the link, saying why; what is queued still leaves."""
+        """Close the link, and tell the peer the reason; queued frames still leave."""
         if self._transport is None or self._is_ending:
             return
         self._is_ending = True
         if offence or (reason and not self.is_up):
             self._sockets.on_refused(self, reason)
-        # What was published before goes before the goodbye.
-        self._sockets.leave()
+        # Gathered messages leave before the goodbye.
+        self._sockets.flush_driver()
         if reason:
             self._pending.append(wire.frame(wire.Bye(reason[:500])))
             self._pending_bytes += len(self._pending[-1])
@@ -272,24 +261,40 @@ class Link(asyncio.BufferedProtocol):
         self._transport.close()
 
     def abort(self) -> None:
-        """End the link at once; what is queued is lost."""
+        """Close the link at once; queued frames are lost."""
         self._is_ending = True
         if self._transport is not None:
             self._transport.abort()
 
     # Within.
 
-    def _hold_back(self, rate: int) -> None:
-        """The peer is too fast: read on when its budget is no longer overdrawn."""
+    def _receive(self, bodies: list[bytes]) -> None:
+        """Give frames to the driver, and charge the peer for bad frames and for the number of messages."""
+        now = self.used_at
+        self.frames_in += len(bodies)
+        bad, count = self._sockets.receive(self.node, bodies, self.name)
+        for body in bad:
+            self._sockets.on_offence(self, body)
+            if self._is_ending:
+                return
+        # Each message costs one from a budget that refills with time; the messages of a burst count one by one.
+        rate = self._sockets.limits.frames_per_second
+        self._budget = min(self._budget + (now - self._budget_at) * rate, rate) - count
+        self._budget_at = now
+        if self._budget < 0:
+            self._slow_down(rate)
+
+    def _slow_down(self, rate: int) -> None:
+        """The peer is too fast: pause until its budget is no longer overdrawn."""
         self._sockets.on_too_fast(self)
-        self.hold("too fast")
-        self._loop.call_later(-self._budget / rate, self.release, "too fast")
+        self.pause_reading("too fast")
+        self._loop.call_later(-self._budget / rate, self.resume_reading, "too fast")
 
     def _on_first(self, body: bytes) -> None:
-        """The greeting: from here on the other end has an identity."""
+        """Read the greeting, which tells the identity of the other end."""
         try:
             greeting = wire.read_hello(body, self._sockets.hello)
-            node, name = self._sockets.identity_of(cast(asyncio.Transport, self._transport), greeting)
+            node, name = self._sockets.identify(cast(asyncio.Transport, self._transport), greeting)
         except PeerError as error:
             self.close(str(error))
             return

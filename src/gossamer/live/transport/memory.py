@@ -1,4 +1,4 @@
-"""A transport inside one process: for tests, and for trying a network without opening a port."""
+"""A transport inside one process: for tests and experiments without ports."""
 
 import asyncio
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from gossamer.model.values.ids import NodeId
 
 
 class MemoryTransport:
-    """Frames hop through the event loop, so that no machine is ever entered twice at once."""
+    """Passes frames through the event loop, so that no machine gets an event while it handles another."""
 
     def __init__(self) -> None:
         self.lost_count = 0
@@ -17,12 +17,12 @@ class MemoryTransport:
         self._kept: dict[NodeId, dict[NodeId, LiveDriver]] = {}
 
     def open(self, driver: LiveDriver) -> None:
-        """See `driver.Transport`."""
+        """See `interface.Transport`."""
         self._drivers[driver.address] = driver
         self._kept[driver.node] = {}
 
     def close(self, driver: LiveDriver) -> None:
-        """See `driver.Transport`."""
+        """See `interface.Transport`."""
         del self._drivers[driver.address]
         for node in list(self._kept.pop(driver.node)):
             self._break(driver.node, node)
@@ -30,7 +30,7 @@ class MemoryTransport:
     def send(
         self, sender: NodeId, node: NodeId, address: bytes, frames: Sequence[bytes], patient: bool = True
     ) -> str | None:
-        """See `driver.Transport`. A frame to nobody is lost, as on a network."""
+        """See `interface.Transport`. A frame to an unknown address is lost, as on a network."""
         driver = self._drivers.get(address) if address else self._kept.get(sender, {}).get(node)
         if driver is None:
             self.lost_count += len(frames)
@@ -39,11 +39,11 @@ class MemoryTransport:
         return None
 
     def is_gathering(self, nodes: Sequence[NodeId]) -> bool:
-        """See `driver.Transport`. Nothing waits here."""
+        """See `interface.Transport`. Frames never wait here."""
         return False
 
     def connect(self, driver: LiveDriver, node: NodeId, address: bytes) -> None:
-        """See `driver.Transport`."""
+        """See `interface.Transport`."""
         other = self._drivers.get(address)
         if other is None or other.node != node:
             asyncio.get_running_loop().call_soon(driver.peer_down, node)
@@ -54,12 +54,12 @@ class MemoryTransport:
             asyncio.get_running_loop().call_soon(other.peer_up, driver.node)
 
     def disconnect(self, driver: LiveDriver, node: NodeId) -> None:
-        """See `driver.Transport`."""
+        """See `interface.Transport`."""
         if self._kept[driver.node].pop(node, None) is not None:
             self._break(driver.node, node)
 
     def _break(self, gone: NodeId, node: NodeId) -> None:
-        """The other end of a kept connection notices."""
+        """Report a broken connection to its other end."""
         other = self._kept.get(node, {}).pop(gone, None)
         for driver in self._drivers.values():
             if other is not None and driver.node == node:

@@ -1,61 +1,41 @@
 """The socket transport: listens, dials, and keeps the links of one node.
 
-Kept links are those that the machine asked for. All others are short-lived: this node's own are a bounded pool, those
-that peers opened are bounded too. Where a queue towards a peer fills, this node stops reading from all others until it
-drains, so that pressure travels back to whoever publishes; a peer that takes next to nothing for a while is waited for no
-longer, and what goes to it is refused and counted.
+Kept links are those that the machine asked for. All other links are short-lived, and both kinds of them are bounded:
+the pool of links that this node opened, and the links that strangers opened.
 """
 
 import asyncio
 import logging
-import ssl
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from time import monotonic
 
 from gossamer.live.api.limits import Limits
 from gossamer.live.transport import wire
-from gossamer.live.transport.addresses import join_address, split_address, words_of
+from gossamer.live.transport.addresses import join_address, words_of
+from gossamer.live.transport.backpressure import Backpressure
+from gossamer.live.transport.dialling import Dialler
 from gossamer.live.transport.driver import LiveDriver
 from gossamer.live.transport.links import Link
-from gossamer.model.values.errors import InputError, PeerError
+from gossamer.live.transport.tls import Tls, identify_peer
+from gossamer.model.values.errors import InputError
 from gossamer.model.values.ids import NodeId
 
 log = logging.getLogger("gossamer.live")
 
-# Chosen: what is read at once, and so comes before any bound on a peer is looked at. Left to itself asyncio makes room for
-# 256 KiB anew for every read, at the price of two page faults a message where few come.
+# Chosen: the size of one read, which no bound on a peer can shorten. Asyncio alone would allocate 256 KiB for every read,
+# at the price of two page faults for each message when messages are few.
 READ_BYTES = 64 * 1024
-# Chosen: how often idle links, slow peers and the pool are looked at.
+# Chosen: how often idle links, slow peers and the pool are checked.
 TICK_SECONDS = 0.5
-# Chosen: a stuck peer keeps its link for so many times the patience that publishers have with it.
-STUCK_PATIENCE = 3
-# Chosen: how much longer than our own short-lived links those of others may stay idle.
+# Chosen: a short-lived link that a stranger opened may stay idle so many times as long as our own.
 STRANGER_PATIENCE = 6
-
-
-# What a node says that goes away, and not just from one link.
+# The goodbye of a node that leaves the network; any other goodbye ends one link only.
 LEAVING = "this node is leaving"
 
 
-class Tls:
-    """Both contexts, how to read who is at the other end of a link, and how to say why there is none."""
-
-    def __init__(
-        self,
-        server: ssl.SSLContext,
-        client: ssl.SSLContext,
-        peer_of: Callable[[bytes], tuple[NodeId, str]],
-        why_refused: Callable[[Exception], str],
-    ) -> None:
-        self.server = server
-        self.client = client
-        self.peer_of = peer_of
-        self.why_refused = why_refused
-
-
 class Sockets:
-    """See `driver.Transport`. One for each node."""
+    """See `interface.Transport`. Each node has its own."""
 
     def __init__(self, node: NodeId, stack: tuple[str, ...], limits: Limits, tls: Tls | None = None) -> None:
         self.node = node
@@ -66,28 +46,25 @@ class Sockets:
         self._stack = stack
         self._tls = tls
         self._driver: LiveDriver | None = None
-        # Where links read into.
+        # All links read into this buffer.
         self.buffer = memoryview(bytearray(READ_BYTES))
-        # What links hand frames to: see `LiveDriver.receive`.
-        self.receive: Callable[[NodeId, Sequence[bytes], str], tuple[Sequence[bytes], int]] = _nobody
-        # What links call before what is queued leaves.
-        self.leave: Callable[[], None] = _nothing
+        # Links give received frames to this function: see `LiveDriver.receive`.
+        self.receive: Callable[[NodeId, Sequence[bytes], str], tuple[Sequence[bytes], int]] = _drop_frames
+        # Links call this function before they flush: see `LiveDriver.flush`.
+        self.flush_driver: Callable[[], None] = _flush_nothing
         self._server: asyncio.Server | None = None
         self._tick: asyncio.TimerHandle | None = None
         self._by_node: dict[NodeId, Link] = {}
-        # Every socket there is, also those that have not greeted; the order is that of their making.
+        # Every socket in the order of creation, also those whose handshake is not done.
         self._links: dict[Link, None] = {}
         self._kept: dict[NodeId, None] = {}
-        self._dials: dict[tuple[NodeId, bytes], list[bytes]] = {}
-        self._tasks: set[asyncio.Task[Link]] = set()
-        # Slow links, and what had left over each at the last look, and since when it takes too little.
-        self._slow: dict[Link, tuple[int, float]] = {}
-        self._holds: set[str] = set()
+        self._dialler = Dialler(self, tls)
+        self._pressure = Backpressure(self._links, limits, self.counts)
 
     # Life.
 
     async def listen(self, host: str, port: int, advertised: str | None = None) -> str:
-        """Open the listening socket; answers the address that others can use."""
+        """Open the listening socket; answers the address that other nodes use."""
         loop = asyncio.get_running_loop()
         context = self._tls.server if self._tls else None
         try:
@@ -107,52 +84,50 @@ class Sockets:
         return address
 
     def open(self, driver: LiveDriver) -> None:
-        """See `driver.Transport`."""
+        """See `interface.Transport`."""
         self._driver = driver
         self.receive = driver.receive
-        self.leave = driver.leave
+        self.flush_driver = driver.flush
         self._tick = asyncio.get_running_loop().call_later(TICK_SECONDS, self._on_tick)
 
     def close(self, driver: LiveDriver) -> None:
-        """See `driver.Transport`. Queued frames still leave."""
+        """See `interface.Transport`. Queued frames still leave."""
         self._driver = None
-        self.receive = _nobody
-        self.leave = _nothing
+        self.receive = _drop_frames
+        self.flush_driver = _flush_nothing
         if self._tick is not None:
             self._tick.cancel()
         if self._server is not None:
             self._server.close()
-        for task in self._tasks:
-            task.cancel()
+        self._dialler.cancel()
         for link in list(self._links):
             link.close(LEAVING if link.is_up else "")
 
     async def closed(self, seconds: float = 1.0) -> None:
-        """Wait until all links are gone; those that do not go are cut."""
+        """Wait until all links have closed; abort those that take longer."""
         deadline = asyncio.get_running_loop().time() + seconds
         while self._links and asyncio.get_running_loop().time() < deadline:
             await asyncio.sleep(0.005)
         for link in list(self._links):
             link.abort()
-        if self._tasks:
-            await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._dialler.finished()
 
     # Called by the driver.
 
     def send(
         self, sender: NodeId, node: NodeId, address: bytes, frames: Sequence[bytes], patient: bool = True
     ) -> str | None:
-        """See `driver.Transport`."""
+        """See `interface.Transport`."""
         link = self._by_node.get(node)
         if link is None:
-            return self._dial(node, address, frames) if address else self._lose("no link", len(frames))
+            return self._dialler.dial(node, address, frames) if address else self.lose("no link", len(frames))
         if link.is_slow and (not patient or link.is_stuck or link.queued_bytes > self.limits.queue_bytes):
-            return self._lose("link is slow" if not patient else "peer does not read", len(frames))
+            return self.lose("link is slow" if not patient else "peer does not read", len(frames))
         link.write(frames)
         return None
 
     def is_gathering(self, nodes: Sequence[NodeId]) -> bool:
-        """See `driver.Transport`."""
+        """See `interface.Transport`."""
         for node in nodes:
             link = self._by_node.get(node)
             if link is None or link.is_slow or not link.flush_is_due:
@@ -160,76 +135,67 @@ class Sockets:
         return True
 
     def connect(self, driver: LiveDriver, node: NodeId, address: bytes) -> None:
-        """See `driver.Transport`."""
+        """See `interface.Transport`."""
         self._kept[node] = None
         if node in self._by_node:
             asyncio.get_running_loop().call_soon(driver.peer_up, node)
         elif address:
-            self._dial(node, address, ())
+            self._dialler.dial(node, address, ())
         else:
             self._kept.pop(node)
             asyncio.get_running_loop().call_soon(driver.peer_down, node)
 
     def disconnect(self, driver: LiveDriver, node: NodeId) -> None:
-        """See `driver.Transport`: the link stays for a while, for what is still said."""
+        """See `interface.Transport`. The link stays open for a while as a short-lived one."""
         self._kept.pop(node, None)
         link = self._by_node.get(node)
         if link is not None and link.is_slow:
             link.give_up_waiting()
 
-    # For the node.
+    # Called by the node.
 
     def link(self, node: NodeId) -> Link | None:
-        """The link to a node, if one stands."""
+        """The link to a node, if there is one."""
         return self._by_node.get(node)
 
     def links(self) -> Iterator[tuple[Link, bool]]:
-        """Every link that stands, and whether it is kept."""
+        """Every link that is up, and whether it is kept."""
         for node, link in self._by_node.items():
             yield link, node in self._kept
 
     @property
     def has_slow(self) -> bool:
-        """Whether any queue is long."""
-        return bool(self._slow)
+        """Whether the queue of any link is long."""
+        return self._pressure.has_slow
 
-    def hold(self, why: str) -> None:
-        """Read from nobody for a while: a reader of this node is slow."""
-        self._holds.add(why)
-        for link in self._links:
-            if link not in self._slow:
-                link.hold("pressure")
+    def pause_reading(self, reason: str) -> None:
+        """Read from no link: a reader of this node is slow."""
+        self._pressure.pause(reason)
 
-    def release(self, why: str) -> None:
-        """Read on, unless there is another reason not to."""
-        self._holds.discard(why)
-        self._let_read()
+    def resume_reading(self, reason: str) -> None:
+        """Read again, unless there is another reason not to."""
+        self._pressure.resume(reason)
 
-    # Called by links.
+    async def find(self, address: bytes) -> NodeId | None:
+        """The id of the node that listens at an address; None where no node of this network answers."""
+        return await self._dialler.find(address)
 
-    def made(self, link: Link) -> None:
-        """A socket stands."""
+    # Called by links and dials.
+
+    def on_made(self, link: Link) -> None:
+        """A socket is open."""
         self._links[link] = None
         if not link.dialled:
             self._bound(dialled=False, most=self.limits.strangers)
 
-    def identity_of(self, transport: asyncio.Transport, greeting: wire.Hello) -> tuple[NodeId, str]:
-        """Who is at the other end: what its certificate says, or without TLS what it says itself."""
-        if self._tls is None:
-            return greeting.node, ""
-        tls = transport.get_extra_info("ssl_object")
-        certificate = tls.getpeercert(binary_form=True) if tls is not None else None
-        if not certificate:
-            raise PeerError("showed no certificate")
-        node, name = self._tls.peer_of(certificate)
-        if node != greeting.node:
-            raise PeerError("claims an identity that is not its certificate's")
-        return node, name
+    def identify(self, transport: asyncio.Transport, greeting: wire.Hello) -> tuple[NodeId, str]:
+        """The id and the name of the other end; a PeerError says why it is not accepted."""
+        return identify_peer(self._tls, transport, greeting)
 
     def on_up(self, link: Link) -> None:
-        """The greeting is done."""
+        """The handshake of a link is done."""
         known = self._by_node.get(link.node)
-        # Where both ends dialled at once, both keep the link that the lower id opened.
+        # If both ends dialled at once, both keep the link that the lower id opened.
         if known is None or _opener(link, self.node) < _opener(known, self.node):
             self._by_node[link.node] = link
         if self._driver is None:
@@ -243,24 +209,24 @@ class Sockets:
         if link.dialled:
             self._bound(dialled=True, most=self.limits.pool)
 
+    def on_unreached(self, node: NodeId) -> None:
+        """A dial failed; node 0 stands for any node at the address."""
+        self._kept.pop(node, None)
+        if node and self._driver is not None:
+            self._driver.peer_down(node)
+
     def on_slow(self, link: Link) -> None:
-        """A queue is filling: read from others no further until it drains."""
-        if not self._slow and not self._holds:
-            for other in self._links:
-                other.hold("pressure")
-        self._slow[link] = (link.sent_bytes, monotonic())
-        # A peer that waits for us must not wait for itself.
-        link.release("pressure")
+        """The queue of a link has become long."""
+        self._pressure.on_slow(link, monotonic())
 
     def on_drained(self, link: Link) -> None:
-        """The queue is short again."""
-        self._slow.pop(link, None)
-        self._let_read()
+        """The queue of a link is short again."""
+        self._pressure.on_drained(link)
 
     def on_lost(self, link: Link) -> None:
-        """The link is gone."""
+        """A link is gone."""
         self._links.pop(link, None)
-        self.on_drained(link)
+        self._pressure.on_drained(link)
         if not link.is_up or self._by_node.get(link.node) is not link:
             return
         del self._by_node[link.node]
@@ -271,7 +237,7 @@ class Sockets:
             self._driver.peer_down(link.node, link.hung_up)
 
     def on_refused(self, link: Link, reason: str) -> None:
-        """A peer was turned away, or turned us away."""
+        """This node refused a peer, or a peer refused this node."""
         self.counts[f"link refused: {reason.partition(':')[0]}"] += 1
         log.warning(
             "link refused: %s",
@@ -280,73 +246,11 @@ class Sockets:
         )
 
     def on_too_fast(self, link: Link) -> None:
-        """A peer sends more frames than it may; it is read more slowly."""
+        """A peer sends more frames than it may; its link is read more slowly."""
         self.counts["too many frames"] += 1
 
-    # Within.
-
-    def _dial(self, node: NodeId, address: bytes, frames: Sequence[bytes]) -> str | None:
-        key = (node, address)
-        waiting = self._dials.get(key)
-        if waiting is None:
-            if len(self._dials) >= self.limits.dials:
-                return self._lose("too many dials", len(frames))
-            waiting = self._dials[key] = []
-            task = asyncio.get_running_loop().create_task(self._reach(node, address, waiting))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
-        if frames and len(waiting) >= self.limits.dial_frames:
-            return self._lose("too much waits for a dial", len(frames))
-        waiting.extend(frames)
-        return None
-
-    async def find(self, address: bytes) -> NodeId | None:
-        """Who listens at an address; None where nobody answers as a node of this network."""
-        self._dials.setdefault((0, address), [])
-        link = await self._reach(0, address, self._dials[0, address])
-        return link.node if link.is_up else None
-
-    async def _reach(self, node: NodeId, address: bytes, waiting: list[bytes]) -> Link:
-        loop = asyncio.get_running_loop()
-        link = Link(self, dialled=True, expected=node)
-        try:
-            host, port = split_address(address.decode())
-            async with asyncio.timeout(self.limits.dial_seconds):
-                await loop.create_connection(lambda: link, host, port, ssl=self._tls.client if self._tls else None)
-                await link.greeted
-            problem = None if link.is_up else "turned away"
-        except (OSError, TimeoutError, UnicodeError, InputError, ssl.SSLError) as error:
-            problem = self._words(error)
-        finally:
-            self._dials.pop((node, address), None)
-        if problem is None and node in (0, link.node):
-            link.write(waiting)
-        else:
-            self._on_unreached(node, address, problem, len(waiting))
-        return link
-
-    def _words(self, error: Exception) -> str:
-        if self._tls is not None and isinstance(error, ssl.SSLError | ConnectionResetError):
-            return self._tls.why_refused(error)
-        return words_of(error)
-
-    def _on_unreached(self, node: NodeId, address: bytes, problem: str | None, frames: int) -> None:
-        self.counts["frames lost: unreachable"] += frames
-        if problem is None:
-            return
-        self.counts["unreachable"] += 1
-        where = address.decode(errors="replace")
-        log.info("cannot reach %s: %s", where, problem, extra={"facts": {"address": where, "reason": problem}})
-        self._kept.pop(node, None)
-        if node and self._driver is not None:
-            self._driver.peer_down(node)
-
-    def _lose(self, reason: str, count: int) -> str:
-        self.counts[f"frames lost: {reason}"] += count
-        return reason
-
     def on_offence(self, link: Link, body: bytes) -> None:
-        """A frame could not be read, was not allowed, or was a goodbye."""
+        """A frame could not be decoded, was not allowed, or was a goodbye."""
         goodbye = wire.read_bye(body)
         if goodbye is not None:
             log.info("a peer ends its link: %s", goodbye, extra={"facts": {"peer": link.node, "reason": goodbye}})
@@ -358,13 +262,15 @@ class Sockets:
         if link.offences >= self.limits.offences:
             link.close("too many frames that cannot be read", offence=True)
 
-    def _let_read(self) -> None:
-        if not self._slow and not self._holds:
-            for link in self._links:
-                link.release("pressure")
+    def lose(self, reason: str, count: int) -> str:
+        """Count frames that are lost, and answer the reason."""
+        self.counts[f"frames lost: {reason}"] += count
+        return reason
+
+    # Within.
 
     def _bound(self, dialled: bool, most: int) -> None:
-        """Of the short-lived links on one side, end the one that was quiet for longest if there are too many."""
+        """If one side has opened too many short-lived links, close the one that has been quiet for longest."""
         short = [link for link in self._links if link.dialled == dialled and link.node not in self._kept]
         if len(short) > most:
             oldest = min(short, key=lambda link: link.used_at)
@@ -372,41 +278,30 @@ class Sockets:
             oldest.close("too many links")
 
     def _on_tick(self) -> None:
-        loop = asyncio.get_running_loop()
-        self._tick = loop.call_later(TICK_SECONDS, self._on_tick)
+        self._tick = asyncio.get_running_loop().call_later(TICK_SECONDS, self._on_tick)
         now = monotonic()
-        for link, (sent, since) in list(self._slow.items()):
-            enough = sent + self.limits.drain_bytes_per_second * TICK_SECONDS
-            if link.sent_bytes >= enough:
-                self._slow[link] = (link.sent_bytes, now)
-            elif now - since > self.limits.patience_seconds * STUCK_PATIENCE:
-                self.counts["links closed: peer does not read"] += 1
-                link.abort()
-            elif now - since > self.limits.patience_seconds and not link.is_stuck:
-                log.warning("a peer does not read", extra={"facts": {"peer": link.node}})
-                link.give_up_waiting()
-        if self._slow and all(link.is_stuck for link in self._slow) and not self._holds:
-            for other in self._links:
-                other.release("pressure")
+        self._pressure.check(now, TICK_SECONDS)
         if self._driver is not None:
-            for node in [node for node in self._kept if node in self._by_node and self._by_node[node].is_held]:
-                # Who is not listened to is not silent.
+            for node in [node for node in self._kept if node in self._by_node and self._by_node[node].is_paused]:
+                # Reading from this peer is paused; tell the machine not to suspect it.
                 self._driver.peer_up(node)
-        idle = self.limits.idle_seconds
+        self._close_idle(now)
+
+    def _close_idle(self, now: float) -> None:
         for link in list(self._links):
-            patience = idle if link.dialled else idle * STRANGER_PATIENCE
+            patience = self.limits.idle_seconds * (1 if link.dialled else STRANGER_PATIENCE)
             is_kept = link.node in self._kept and self._by_node.get(link.node) is link
             if link.is_up and not is_kept and now - link.used_at > patience:
                 link.close()
 
 
-def _nobody(node: NodeId, bodies: Sequence[bytes], name: str) -> tuple[Sequence[bytes], int]:
-    """Frames before a node has started, and after it has stopped."""
+def _drop_frames(node: NodeId, bodies: Sequence[bytes], name: str) -> tuple[Sequence[bytes], int]:
+    """Takes the frames that come before a node has started and after it has stopped."""
     return (), len(bodies)
 
 
-def _nothing() -> None:
-    """Nothing is gathered before a node has started, and after it has stopped."""
+def _flush_nothing() -> None:
+    """No messages are gathered before a node has started and after it has stopped."""
 
 
 def _opener(link: Link, me: NodeId) -> NodeId:

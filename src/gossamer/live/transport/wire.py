@@ -1,7 +1,7 @@
-"""The wire: length-prefixed msgpack frames, and the first frame of every link. `docs/wire.md` describes it with vectors.
+"""The wire format: length-prefixed msgpack frames. `docs/wire.md` specifies it, with test vectors.
 
-A frame is a 4-byte big-endian length and that many bytes. The first frame each end sends is a `Hello`; all others hold
-one protocol message, or a `Bye` that says why the link ends.
+A frame is a 4-byte big-endian length and that many bytes. The first frame of each end is a `Hello`. Every other frame is
+one protocol message, or a `Bye` with the reason why the link ends.
 """
 
 import struct
@@ -19,11 +19,11 @@ from gossamer.protocols.contract.parts import Part
 from gossamer.protocols.contract.record import union
 
 MAGIC = "gossamer"
-# Every version that this code speaks, the newest last.
+# Every version of the format that this code supports, the newest last.
 VERSIONS = (1,)
-# What may differ between builds of one version; a link uses what both ends name.
+# Optional features of a version; a link uses those that both ends list.
 FEATURES: tuple[str, ...] = ()
-# What stands before every frame: its length.
+# The length in front of every frame.
 PREFIX = struct.Struct(">I")
 PREFIX_BYTES = PREFIX.size
 
@@ -31,20 +31,20 @@ Name = Annotated[str, Meta(max_length=64)]
 
 
 class Hello(Struct, frozen=True, array_like=True, tag="hello"):
-    """Who speaks, and what: the first frame of each end."""
+    """The greeting: the first frame of each end."""
 
     magic: Name
     versions: Annotated[tuple[int, ...], Meta(min_length=1, max_length=16)]
     features: Annotated[tuple[Name, ...], Meta(max_length=32)]
     node: Annotated[int, Meta(ge=0)]
-    # Where the speaker listens.
+    # The address on which the sender listens.
     address: Address
-    # The stack that it runs; both ends must run the same.
+    # The names of the protocols that the sender runs; both ends must run the same.
     stack: Annotated[tuple[Name, ...], Meta(max_length=8)]
 
 
 class Bye(Struct, frozen=True, array_like=True, tag="bye"):
-    """The link ends, and why."""
+    """A goodbye: the sender closes the link for this reason."""
 
     reason: Annotated[str, Meta(max_length=512)]
 
@@ -70,18 +70,18 @@ def read_bye(body: bytes) -> str | None:
 
 
 def frame(message: object) -> bytes:
-    """A message as it goes over a link."""
+    """A message as a frame."""
     body = encode(message)
     return PREFIX.pack(len(body)) + body
 
 
 def hello(node: NodeId, address: bytes, stack: Sequence[str]) -> Hello:
-    """What this node says first."""
+    """This node's greeting."""
     return Hello(MAGIC, VERSIONS, FEATURES, node, address, tuple(stack))
 
 
 def read_hello(body: bytes, mine: Hello) -> Hello:
-    """The other end's first frame; a PeerError says what is wrong with it."""
+    """Decode and check the other end's first frame; a PeerError says what is wrong with it."""
     try:
         first = _hello_decoder.decode(body)
     except ValueError:

@@ -3,6 +3,7 @@
 GossamerError
 |-- InputError          the user's flag, file or value is wrong: one sentence, exit code 2
 |   `-- TableError      a table does not match its schema: lists missing and present columns
+|-- NodeStateError      a live node was used before it was started, after it was stopped, or was started twice
 |-- MissingExtra        the command needs an extra that is not installed: says which
 |-- MachineMisuse       a driver broke the machine contract: a bug in Gossamer
 |-- CheckFailed         a checker saw a simulation do what must never happen: a bug in a protocol
@@ -20,6 +21,10 @@ class InputError(GossamerError):
 
 class TableError(InputError):
     """A table does not match its schema."""
+
+
+class NodeStateError(GossamerError, RuntimeError):
+    """A live node, or a subscription of it, is not in the state that the call needs; the message says which."""
 
 
 class MissingExtra(GossamerError):

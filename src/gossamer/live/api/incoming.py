@@ -1,0 +1,58 @@
+"""The way in: from the driver's deliveries and facts to the subscriptions of a node."""
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import groupby
+from operator import attrgetter
+
+from gossamer.live.api.messages import Gap
+from gossamer.live.api.readiness import Readiness
+from gossamer.live.api.topics import LiveTopics
+from gossamer.live.transport.driver import LiveDriver
+from gossamer.protocols.contract.actions import Deliver
+from gossamer.protocols.contract.facts import Fact, Lost
+from gossamer.protocols.delivery.held import NotJudged
+
+# The topics of a delivery: its first, and all others.
+_TOPICS = attrgetter("topic", "also")
+
+
+class Incoming:
+    """Gives each subscription its messages and gaps, and counts deliveries and losses."""
+
+    def __init__(self, topics: LiveTopics, readiness: Readiness) -> None:
+        self.delivered = 0
+        # Messages that no subscriber got, by reason.
+        self.drops: Counter[str] = Counter()
+        # Set before the driver starts: its time is the time of every delivery.
+        self.driver: LiveDriver | None = None
+        self._topics = topics
+        self._readiness = readiness
+
+    def deliver(self, actions: Sequence[Deliver]) -> None:
+        """Hand messages to the subscriptions of their topics, and count their latencies."""
+        assert self.driver is not None
+        self.delivered += len(actions)
+        topics, now_us = self._topics.by_id, self.driver.now_us
+        for (topic, also), group in groupby(actions, _TOPICS):
+            several = list(group)
+            first = topics.get(topic)
+            if first is not None and first.latencies is not None:
+                first.latencies.add(several, now_us)
+            for each in (first, *map(topics.get, also)):
+                for subscription in () if each is None else each.subscriptions:
+                    subscription.put(several)
+
+    def on_fact(self, fact: Fact) -> None:
+        """Report a lost message to its subscriptions; any other fact may make a topic ready."""
+        if isinstance(fact, Lost):
+            self.drops["messages lost: gap not filled"] += 1
+            topic = self._topics.by_id.get(fact.topic)
+            if topic is not None:
+                gap = Gap(topic.name, f"{fact.publisher:016x}", fact.after, fact.before)
+                for subscription in topic.subscriptions:
+                    subscription.gaps.append(gap)
+        elif isinstance(fact, NotJudged):
+            self.drops["messages lost: too many for the validator"] += 1
+        else:
+            self._readiness.check()

@@ -1,0 +1,92 @@
+"""Validators: the application's functions that accept, reject or ignore messages before delivery and relaying."""
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Awaitable, Callable
+
+from gossamer.live.api.messages import Message
+from gossamer.live.api.topics import LiveTopics, Verdict
+from gossamer.protocols.contract.actions import Validate
+from gossamer.protocols.contract.events import Outcome
+
+log = logging.getLogger("gossamer.live")
+
+# Chosen: while so many messages wait for validators, the node reads no more; at half of it, reading resumes.
+WAITING_MAX = 1_024
+
+
+class Validation:
+    """Calls validators, functions and coroutine functions, and reports their outcomes."""
+
+    def __init__(
+        self,
+        topics: LiveTopics,
+        report: Callable[[int, Outcome], None],
+        pause_reading: Callable[[str], None],
+        resume_reading: Callable[[str], None],
+    ) -> None:
+        # Messages that were not accepted, by reason.
+        self.counts: Counter[str] = Counter()
+        self._topics = topics
+        self._report = report
+        self._pause_reading = pause_reading
+        self._resume_reading = resume_reading
+        self._waiting = 0
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def request(self, action: Validate) -> None:
+        """Validate a message in the next turn of the loop: the machine is still handling another event."""
+        self._waiting += 1
+        if self._waiting == WAITING_MAX:
+            self._pause_reading("validators")
+        asyncio.get_running_loop().call_soon(self._validate, action)
+
+    def stop(self) -> None:
+        """Cancel the validators that have not answered."""
+        for task in self._tasks:
+            task.cancel()
+
+    def _validate(self, action: Validate) -> None:
+        topic = self._topics.by_id.get(action.topic)
+        if topic is None or len(action.payload) > topic.payload_bytes:
+            self._settle(action.ticket, Outcome.REJECT)
+            return
+        if topic.validator is None:
+            self._settle(action.ticket, Outcome.ACCEPT)
+            return
+        publisher = f"{action.publisher:016x}"
+        message = Message(topic.name, action.payload, publisher, action.sequence, 0, action.published_us / 1e6)
+        try:
+            verdict = topic.validator(message)
+        except Exception:
+            log.exception("the validator of %s failed; the message is ignored", topic.name)
+            verdict = Outcome.IGNORE
+        if isinstance(verdict, Awaitable):
+            task = asyncio.ensure_future(self._await_verdict(action.ticket, topic.name, verdict))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        else:
+            self._settle(action.ticket, _outcome(verdict))
+
+    async def _await_verdict(self, ticket: int, topic: str, verdict: Awaitable[Verdict]) -> None:
+        try:
+            outcome = _outcome(await verdict)
+        except Exception:
+            log.exception("the validator of %s failed; the message is ignored", topic)
+            outcome = Outcome.IGNORE
+        self._settle(ticket, outcome)
+
+    def _settle(self, ticket: int, outcome: Outcome) -> None:
+        self._waiting -= 1
+        if self._waiting == WAITING_MAX // 2:
+            self._resume_reading("validators")
+        if outcome is not Outcome.ACCEPT:
+            self.counts[f"validator: {outcome.name.lower()}"] += 1
+        self._report(ticket, outcome)
+
+
+def _outcome(verdict: Verdict) -> Outcome:
+    if verdict is None or verdict is True:
+        return Outcome.ACCEPT
+    return Outcome.REJECT if verdict is False else Outcome(verdict)

@@ -1,0 +1,92 @@
+"""Dialling: opens links to addresses, with bounds on the dials under way and on the frames that wait for them."""
+
+import asyncio
+import logging
+import ssl
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from gossamer.live.transport.addresses import split_address, words_of
+from gossamer.live.transport.links import Link
+from gossamer.live.transport.tls import Tls
+from gossamer.model.values.errors import InputError
+from gossamer.model.values.ids import NodeId
+
+if TYPE_CHECKING:
+    from gossamer.live.transport.sockets import Sockets
+
+log = logging.getLogger("gossamer.live")
+
+
+class Dialler:
+    """The dials of one node. A dial is known by the node that it wants to reach (0: any) and the address."""
+
+    def __init__(self, sockets: "Sockets", tls: Tls | None) -> None:
+        self._sockets = sockets
+        self._tls = tls
+        # The frames that wait for each dial.
+        self._dials: dict[tuple[NodeId, bytes], list[bytes]] = {}
+        self._tasks: set[asyncio.Task[Link]] = set()
+
+    def dial(self, node: NodeId, address: bytes, frames: Sequence[bytes]) -> str | None:
+        """Queue frames for a node that has no link, and dial it; answers the reason if there is no room."""
+        limits = self._sockets.limits
+        waiting = self._dials.get((node, address))
+        if waiting is None:
+            if len(self._dials) >= limits.dials:
+                return self._sockets.lose("too many dials", len(frames))
+            waiting = self._dials[node, address] = []
+            task = asyncio.get_running_loop().create_task(self._reach(node, address, waiting))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        if frames and len(waiting) >= limits.dial_frames:
+            return self._sockets.lose("too much waits for a dial", len(frames))
+        waiting.extend(frames)
+        return None
+
+    async def find(self, address: bytes) -> NodeId | None:
+        """The id of the node that listens at an address; None where no node of this network answers."""
+        link = await self._reach(0, address, self._dials.setdefault((0, address), []))
+        return link.node if link.is_up else None
+
+    def cancel(self) -> None:
+        """Give up all dials."""
+        for task in self._tasks:
+            task.cancel()
+
+    async def finished(self) -> None:
+        """Wait until all dials have ended."""
+        if self._tasks:
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _reach(self, node: NodeId, address: bytes, waiting: list[bytes]) -> Link:
+        link = Link(self._sockets, dialled=True, expected=node)
+        context = self._tls.client if self._tls else None
+        try:
+            host, port = split_address(address.decode())
+            async with asyncio.timeout(self._sockets.limits.dial_seconds):
+                await asyncio.get_running_loop().create_connection(lambda: link, host, port, ssl=context)
+                await link.greeted
+            problem = None if link.is_up else "turned away"
+        except (OSError, TimeoutError, UnicodeError, InputError, ssl.SSLError) as error:
+            problem = self._describe(error)
+        finally:
+            self._dials.pop((node, address), None)
+        if problem is None and node in (0, link.node):
+            link.write(waiting)
+            return link
+        self._sockets.counts["frames lost: unreachable"] += len(waiting)
+        if problem is not None:
+            self._on_unreached(node, address, problem)
+        return link
+
+    def _on_unreached(self, node: NodeId, address: bytes, problem: str) -> None:
+        self._sockets.counts["unreachable"] += 1
+        where = address.decode(errors="replace")
+        log.info("cannot reach %s: %s", where, problem, extra={"facts": {"address": where, "reason": problem}})
+        self._sockets.on_unreached(node)
+
+    def _describe(self, error: Exception) -> str:
+        if self._tls is not None and isinstance(error, ssl.SSLError | ConnectionResetError):
+            return self._tls.why_refused(error)
+        return words_of(error)

@@ -1,0 +1,57 @@
+"""What the live driver needs from its transport and from its message guard."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from gossamer.model.values.ids import NodeId
+
+if TYPE_CHECKING:
+    from gossamer.live.transport.driver import LiveDriver
+
+
+class Transport(Protocol):
+    """Moves frames between nodes. It calls the driver's `receive`, `peer_up` and `peer_down`."""
+
+    def open(self, driver: "LiveDriver") -> None:
+        """Start to accept frames for the driver's address."""
+        ...
+
+    def close(self, driver: "LiveDriver") -> None:
+        """Accept no more frames, and break the kept connections."""
+        ...
+
+    def send(
+        self, sender: NodeId, node: NodeId, address: bytes, frames: Sequence[bytes], patient: bool = True
+    ) -> str | None:
+        """Queue all of these frames, or return the reason why none was queued. Without a link, dial the address.
+
+        With patient=False, a slow link refuses the frames.
+        """
+        ...
+
+    def is_gathering(self, nodes: Sequence[NodeId]) -> bool:
+        """Whether each of these links flushes its queue at the end of this turn of the loop, and none of them is slow.
+
+        Before they flush, the transport calls the driver's `flush`.
+        """
+        ...
+
+    def connect(self, driver: "LiveDriver", node: NodeId, address: bytes) -> None:
+        """Keep a connection to a node; `peer_up` or `peer_down` follows."""
+        ...
+
+    def disconnect(self, driver: "LiveDriver", node: NodeId) -> None:
+        """Stop keeping the connection."""
+        ...
+
+
+class MessageGuard(Protocol):
+    """Checks messages that arrive and messages that leave: access rules and signatures."""
+
+    def admits(self, link_name: str, sender: NodeId, message: Any) -> str | None:
+        """The reason why a received message must not reach the machine, or None."""
+        ...
+
+    def lets_out(self, node: NodeId, message: Any) -> bool:
+        """Whether a message may be sent to this node."""
+        ...
