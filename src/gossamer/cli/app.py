@@ -32,6 +32,8 @@ from gossamer.cli import (
     up,
     workload,
 )
+from gossamer.cli.console import print_sentence
+from gossamer.cli.renamed import replace_old_flags
 from gossamer.model.values.errors import CheckFailed, GossamerError, InputError, MissingExtra
 
 app = typer.Typer(
@@ -102,8 +104,11 @@ _USERS_MISTAKE = {
 
 def main() -> None:
     """Run a command; every expected error is one sentence on standard error."""
+    arguments, warnings = replace_old_flags(sys.argv[1:])
+    for warning in warnings:
+        print_sentence(warning)
     try:
-        code = app(standalone_mode=True)
+        code = app(args=arguments, standalone_mode=True)
     except InputError as error:
         code = _say(str(error), 2)
     except MissingExtra as error:

@@ -1,4 +1,4 @@
-"""`gossamer systems`: what can be built and run."""
+"""`gossamer systems`: list the systems and their parameters."""
 
 from typing import Any
 
@@ -16,7 +16,9 @@ from gossamer.systems import (
 
 
 def systems(json: Json = False) -> None:
-    """List every system with its parameters, their defaults, and where each default comes from.
+    """List the systems and their parameters.
+
+    For each parameter: its default, and the paper's page or the reason for the default.
 
     Example: gossamer systems --json
     """
@@ -28,15 +30,15 @@ def systems(json: Json = False) -> None:
             [parameter["name"], str(parameter["default"]), parameter["origin"]]
             for parameter in _describe(system)["parameters"]
         ]
-        print_table(f"{system.name}: {system.summary}", ["parameter", "default", "where it comes from"], rows)
+        print_table(f"{system.name}: {system.summary}", ["parameter", "default", "origin of the default"], rows)
         typer.echo(f"Source: {system.paper}\n")
-    tables = {f"dissemination {name} (--with)": row.parameters for name, row in DISSEMINATIONS.items()}
-    for title, parameters in {**tables, "recovery (--recovery-with)": RECOVERY.parameters}.items():
+    tables = {f"Dissemination {name} (--set {name}.NAME=VALUE)": row.parameters for name, row in DISSEMINATIONS.items()}
+    for title, parameters in {**tables, "Recovery (--set recovery.NAME=VALUE)": RECOVERY.parameters}.items():
         rows = [
             [parameter["name"], str(parameter["default"]), parameter["origin"]] for parameter in _parameters(parameters)
         ]
         if rows:
-            print_table(title, ["parameter", "default", "where it comes from"], rows)
+            print_table(title, ["parameter", "default", "origin of the default"], rows)
 
 
 def _parameters(parameters: type[msgspec.Struct]) -> list[dict[str, Any]]:
