@@ -24,14 +24,18 @@ from gossamer.cli.theory_options import (
 )
 from gossamer.model.values.errors import InputError
 
-app = typer.Typer(
-    help="Predict gossip by formulas: reach, thresholds, settings.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 
 CHECK_WITHOUT_LOSS = "--check simulates without loss; leave out --loss"
+
+
+@app.callback()
+def theory() -> None:
+    """Predict gossip by formulas: reach, thresholds, settings.
+
+    Example: gossamer theory reach --degree poisson:5 --subscribers 0.1 --gossip 0.3
+    """
 
 
 @app.command("reach")

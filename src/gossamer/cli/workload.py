@@ -13,9 +13,7 @@ from gossamer.model.values.errors import InputError
 if TYPE_CHECKING:
     from gossamer.model.arrays.interest import Interest
 
-app = typer.Typer(
-    help="Make and describe workloads: which node follows which topics.", no_args_is_help=True, rich_markup_mode=None
-)
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 # With more nodes, comparing the interests of all pairs takes minutes.
 PAIRS_NODES_MAX = 20_000
@@ -29,6 +27,14 @@ class WorkloadKind(StrEnum):
     douban = "douban"
     friends = "friends"
     followers = "followers"
+
+
+@app.callback()
+def workload() -> None:
+    """Make and describe workloads: which node follows which topics.
+
+    Example: gossamer workload show out/w
+    """
 
 
 @app.command("make")
