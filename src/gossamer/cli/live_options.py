@@ -27,10 +27,23 @@ Advertise = Annotated[
 ]
 SystemName = Annotated[
     str | None,
-    typer.Option("--system", help="spidercast (default), planned, stan or gossip; the same on every node."),
+    typer.Option(
+        "--system", metavar="NAME", help="spidercast (default), planned, stan or gossip; the same on every node."
+    ),
+]
+LiveSettings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="NAME: a parameter of the system; gossip.NAME: of the dissemination gossip. Repeatable.",
+    ),
 ]
 DisseminationName = Annotated[
-    str | None, typer.Option(help="How messages travel: tree, flood or gossip; the same on every node.")
+    str | None,
+    typer.Option(
+        "--dissemination", metavar="NAME", help="How messages travel: tree, flood or gossip; the same on every node."
+    ),
 ]
 KeysFolder = Annotated[
     str | None,
@@ -42,7 +55,10 @@ Insecure = Annotated[
 ]
 Signatures = Annotated[
     str | None,
-    typer.Option(help="off; accept: sign, and take unsigned messages; strict: sign, and reject unsigned messages."),
+    typer.Option(
+        metavar="MODE",
+        help="off; accept: sign, and take unsigned messages; strict: sign, and reject unsigned messages.",
+    ),
 ]
 RulesFile = Annotated[
     str | None, typer.Option("--rules", metavar="FILE", help="Which nodes may publish or follow which topics (TOML).")

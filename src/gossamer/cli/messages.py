@@ -22,6 +22,7 @@ from gossamer.cli.live_options import (
     Join,
     KeysFolder,
     Listen,
+    LiveSettings,
     RulesFile,
     Secrets,
     Signatures,
@@ -29,7 +30,7 @@ from gossamer.cli.live_options import (
     Timeout,
     settings_of,
 )
-from gossamer.cli.options import Json, Settings
+from gossamer.cli.options import Json
 from gossamer.model.values.errors import GossamerError, InputError
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ def pub(
     listen: Listen = None,
     advertise: Advertise = None,
     system: SystemName = None,
-    settings: Settings = None,
+    settings: LiveSettings = None,
     dissemination: DisseminationName = None,
     keys: KeysFolder = None,
     insecure: Insecure = False,
@@ -161,7 +162,7 @@ def sub(
     listen: Listen = None,
     advertise: Advertise = None,
     system: SystemName = None,
-    settings: Settings = None,
+    settings: LiveSettings = None,
     dissemination: DisseminationName = None,
     keys: KeysFolder = None,
     insecure: Insecure = False,

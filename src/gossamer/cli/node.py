@@ -19,13 +19,13 @@ from gossamer.cli.live_options import (
     Join,
     KeysFolder,
     Listen,
+    LiveSettings,
     RulesFile,
     Secrets,
     Signatures,
     SystemName,
     settings_of,
 )
-from gossamer.cli.options import Settings
 
 if TYPE_CHECKING:
     from gossamer.live.api.subscription import Subscription
@@ -54,7 +54,7 @@ def node(
         typer.Option(metavar="TOPIC", help="Publish on a topic and relay it without following it; repeatable."),
     ] = None,
     system: SystemName = None,
-    settings: Settings = None,
+    settings: LiveSettings = None,
     dissemination: DisseminationName = None,
     keys: KeysFolder = None,
     insecure: Insecure = False,
@@ -68,7 +68,7 @@ def node(
     plan: Annotated[
         str | None, typer.Option(metavar="FILE", help="With --system planned: the peers.json of `gossamer plan`.")
     ] = None,
-    name: Annotated[str | None, typer.Option(help="This node's name in the plan.")] = None,
+    name: Annotated[str | None, typer.Option(metavar="NAME", help="This node's name in the plan.")] = None,
     metrics: Annotated[
         str | None, typer.Option(metavar="HOST:PORT", help="Serve /metrics, /status and /healthz at this address.")
     ] = None,

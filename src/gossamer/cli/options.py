@@ -19,12 +19,17 @@ RECOVERY = "recovery"
 SEED_MAX = 2**64 - 1
 
 Seed = Annotated[
-    int, typer.Option("--seed", min=0, max=SEED_MAX, help="Seed of all randomness; same seed, same result.")
+    int,
+    typer.Option("--seed", metavar="N", min=0, max=SEED_MAX, help="Seed of all randomness; same seed, same result."),
 ]
 OptionalSeed = Annotated[
     int | None,
     typer.Option(
-        "--seed", min=0, max=SEED_MAX, help="Seed of all randomness; required unless the system draws nothing."
+        "--seed",
+        metavar="N",
+        min=0,
+        max=SEED_MAX,
+        help="Seed of all randomness; required unless the system draws nothing.",
     ),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Replace OUT if Gossamer made it.")]
@@ -34,8 +39,8 @@ Settings = Annotated[
     typer.Option(
         "--set",
         metavar="NAME=VALUE",
-        help="NAME: a parameter of the system; gossip.NAME, tree.NAME: of that dissemination; recovery.NAME: of "
-        "recovery. Repeatable.",
+        help="NAME: a parameter of the system; gossip.NAME: of the dissemination gossip; recovery.NAME: of recovery. "
+        "Repeatable.",
     ),
 ]
 Bounds = Annotated[

@@ -41,7 +41,10 @@ def simulate(
     seed: Seed,
     settings: Settings = None,
     dissemination: Annotated[
-        str | None, typer.Option(help="How messages travel over the overlay; `gossamer systems` lists the choices.")
+        str | None,
+        typer.Option(
+            metavar="NAME", help="How messages travel over the overlay; `gossamer systems` lists the choices."
+        ),
     ] = None,
     recovery: Annotated[
         bool,

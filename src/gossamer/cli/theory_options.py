@@ -38,7 +38,7 @@ Nodes = Annotated[
 ]
 Check = Annotated[bool, typer.Option("--check", help="Also simulate: 20 networks, 400 events each.")]
 CheckSeed = Annotated[
-    int, typer.Option("--seed", min=0, max=2**63, help="With --check: the seed of the first network.")
+    int, typer.Option("--seed", metavar="N", min=0, max=2**63, help="With --check: the seed of the first network.")
 ]
 
 ASSUMPTIONS = (

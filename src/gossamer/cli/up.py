@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gossamer.cli.console import PLAIN_SECONDS, print_facts, print_json
-from gossamer.cli.live_options import DisseminationName, SystemName, live_parameters
-from gossamer.cli.options import Json, Seed, Settings
+from gossamer.cli.live_options import DisseminationName, LiveSettings, SystemName, live_parameters
+from gossamer.cli.options import SEED_MAX, Json
 from gossamer.model.values.draw import Purpose, draw
 from gossamer.model.values.errors import InputError
 
@@ -55,7 +55,10 @@ def up(
     rate: Annotated[float, typer.Option(min=0, max=1_000_000, help="Messages per second over all topics.")] = 100.0,
     payload: Annotated[int, typer.Option(min=8, max=1_000_000, metavar="BYTES", help="The size of a message.")] = 100,
     seconds: Annotated[float, typer.Option(min=0, help="How long to publish.")] = 30.0,
-    seed: Seed = 1,
+    seed: Annotated[
+        int,
+        typer.Option(metavar="N", min=0, max=SEED_MAX, help="Seed of interests, publications and the nodes to kill."),
+    ] = 1,
     kill: Annotated[
         float, typer.Option(min=0, max=0.9, metavar="SHARE", help="Kill this share of the nodes half-way (SIGKILL).")
     ] = 0.0,
@@ -70,7 +73,7 @@ def up(
         bool, typer.Option("--record", help="Record every node for `gossamer replay`; needs --out.")
     ] = False,
     system: SystemName = None,
-    settings: Settings = None,
+    settings: LiveSettings = None,
     dissemination: DisseminationName = None,
     json: Json = False,
 ) -> None:
