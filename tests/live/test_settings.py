@@ -27,10 +27,10 @@ def settings(tmp_path, text):
 def test_a_file_says_all_that_a_node_can_be_told(tmp_path):
     found = settings(
         tmp_path,
-        'listen = "127.0.0.1:7400"\nseeds = ["a:1"]\nfollow = ["t"]\nkeys = "k"\n'
+        'listen = "127.0.0.1:7400"\njoin = ["a:1"]\nfollow = ["t"]\nkeys = "k"\n'
         "[settings]\ngreedy_coverage = 2\n[limits]\nframe_bytes = 99\n",
     )
-    assert (found.listen, found.seeds, found.follow) == ("127.0.0.1:7400", ("a:1",), ("t",))
+    assert (found.listen, found.join, found.follow) == ("127.0.0.1:7400", ("a:1",), ("t",))
     assert found.keys == str(tmp_path / "k")
     assert found.limits == Limits(frame_bytes=99)
     assert found.settings == {"greedy_coverage": 2}

@@ -355,7 +355,7 @@ def test_an_issued_folder_trusts_all_that_the_authoritys_folder_names(cluster, t
 
 def test_the_commands_make_keys_that_load_and_show(gossamer, tmp_path):
     assert gossamer("keys", "init", "authority")[0] == 0
-    code, out, _ = gossamer("keys", "issue", "feed-1", "--authority", "authority", "--out", "keys/feed-1", "--json")
+    code, out, _ = gossamer("keys", "issue", "feed-1", "keys/feed-1", "--authority", "authority", "--json")
     assert code == 0
     made = json.loads(out)
     keys = Keys.load(tmp_path / "keys" / "feed-1")
@@ -376,10 +376,10 @@ def test_show_says_what_is_wrong_with_keys(gossamer, cluster):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("issue", "a", "--authority", "nowhere", "--out", "out"), "there is no file nowhere/authority.key"),
-        (("issue", "a b", "--authority", "authority", "--out", "out"), "a node's name must be"),
-        (("issue", "a", "--authority", "authority", "--out", "out", "--days", "0"), "days must lie between"),
-        (("issue", "a", "--authority", "authority", "--out", "file"), "file is not a folder"),
+        (("issue", "a", "out", "--authority", "nowhere"), "there is no file nowhere/authority.key"),
+        (("issue", "a b", "out", "--authority", "authority"), "a node's name must be"),
+        (("issue", "a", "out", "--authority", "authority", "--days", "0"), "days must lie between"),
+        (("issue", "a", "file", "--authority", "authority"), "file is not a folder"),
         (("init", "authority"), "exists; choose another folder"),
         (("init", "new", "--days", "999999"), "days must lie between"),
         (("show", "nowhere"), "there is no folder nowhere"),

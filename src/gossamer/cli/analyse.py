@@ -1,4 +1,4 @@
-"""`gossamer analyse`: what `gossamer check` measures, and a simulation's traffic, on Spark."""
+"""`gossamer analyse`: measure an overlay and a simulation's traffic on Spark."""
 
 import time
 from enum import StrEnum
@@ -9,10 +9,10 @@ import typer
 
 from gossamer.cli.console import working
 from gossamer.cli.options import Force, Json, Master, Out, Remote, WorkloadFolder, manifest
-from gossamer.cli.results import show_metrics
+from gossamer.cli.results import connected_sentence, show_metrics
 
 
-class Way(StrEnum):
+class AnalysisMethod(StrEnum):
     """How the measures are computed; the results are the same."""
 
     auto = "auto"
@@ -27,25 +27,28 @@ def analyse(
     workload: WorkloadFolder,
     out: Out,
     way: Annotated[
-        Way,
+        AnalysisMethod,
         typer.Option(
-            help="shuffle: rows alone; files: arrays that every worker reads; auto: files where a probe says so."
+            help="shuffle: pass rows between workers; files: arrays that every worker reads; auto: files if all workers "
+            "can read OUT."
         ),
-    ] = Way.auto,
+    ] = AnalysisMethod.auto,
     components_only: Annotated[
-        bool, typer.Option("--components-only", help="Neither diameters nor clustering, which cost most.")
+        bool, typer.Option("--components-only", help="Leave out diameters and clustering, the slowest measures.")
     ] = False,
-    window: Annotated[str, typer.Option(help="A simulation's traffic is counted by windows of this length.")] = "10s",
+    window: Annotated[
+        str, typer.Option(metavar="TIME", help="Count a simulation's traffic in windows of this length.")
+    ] = "10s",
     master: Master = None,
     remote: Remote = None,
     force: Force = False,
     json: Json = False,
 ) -> None:
-    """Measure an overlay on Spark: what `gossamer check` says, topic by topic. For sizes past one machine.
+    """Measure an overlay on Spark, topic by topic.
 
-    Writes OUT/topics.parquet, degrees.parquet, metrics.json and manifest.json; for a simulation also
+    The same measures as `gossamer check`, for sizes beyond one machine. Writes OUT/topics.parquet, degrees.parquet, metrics.json and manifest.json; for a simulation also
     delivery_windows.parquet (share delivered and latency quantiles by topic and window) and control_windows.parquet.
-    Diameters of topics of over 20,000 nodes are bounds.
+    For topics of more than 20,000 nodes the diameter is a bound.
 
     Example: gossamer analyse out/spidercast out/w out/analysis
     """
@@ -60,7 +63,7 @@ def analyse(
     started = time.monotonic()
     window_us = duration_us(window, "--window")
     if window_us < 1:
-        raise InputError("--window must be longer than nothing")
+        raise InputError(f"--window must be longer than 0, got {window}")
     check_output(out, force, [overlay, workload])
     with (
         spark_session(master, remote) as spark,
@@ -79,6 +82,5 @@ def analyse(
         }
         write_manifest(folder, manifest("analyse", None, started, inputs, rows))
     show_metrics(f"{overlay} on {workload}", found, json)
-    parted = found["partitioned_topics"]
     if not json:
-        typer.echo("Every topic is connected." if not parted else f"{parted} of {found['topics']} topics are parted.")
+        typer.echo(connected_sentence(found))

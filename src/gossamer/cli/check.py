@@ -1,4 +1,4 @@
-"""`gossamer check`: measure any overlay against any workload."""
+"""`gossamer check`: measure an overlay for a workload."""
 
 from pathlib import Path
 from typing import Annotated
@@ -7,15 +7,16 @@ import typer
 
 from gossamer.cli.console import print_facts, print_json, progress_bar
 from gossamer.cli.options import Bounds, Json, WorkloadFolder
+from gossamer.cli.results import connected_sentence
 
 
 def check(
-    overlay: Annotated[Path, typer.Argument(metavar="OVERLAY", help="An overlay.parquet, or the folder it is in.")],
+    overlay: Annotated[Path, typer.Argument(metavar="OVERLAY", help="An overlay.parquet, or its folder.")],
     workload: WorkloadFolder,
     bounds: Bounds = False,
     json: Json = False,
 ) -> None:
-    """Measure an overlay: is every topic connected, at what degree, over what distance?
+    """Measure an overlay: connectivity, degrees, diameters.
 
     Example: gossamer check out/cyclon out/w --json
     """
@@ -31,5 +32,4 @@ def check(
         print_json(summary)
         return
     print_facts(f"{overlay} on {workload}", summary)
-    parted = summary["partitioned_topics"]
-    typer.echo("Every topic is connected." if not parted else f"{parted} of {summary['topics']} topics are parted.")
+    typer.echo(connected_sentence(summary))

@@ -1,4 +1,4 @@
-"""`gossamer churn`: tables of who comes and goes."""
+"""`gossamer churn`: make churn tables, the times at which nodes join and leave."""
 
 import time
 from pathlib import Path
@@ -14,12 +14,12 @@ from gossamer.model.values.time import duration_us
 if TYPE_CHECKING:
     from gossamer.model.arrays.churn import Churn
 
-app = typer.Typer(help="Who comes and goes: make churn tables.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 
 @app.callback()
 def churn() -> None:
-    """Who comes and goes: make churn tables.
+    """Make churn tables: when nodes join and leave.
 
     Example: gossamer churn make out/churn --nodes 1000 --on exp:300s --off exp:75s --until 1000s --seed 1
     """
@@ -29,16 +29,22 @@ def churn() -> None:
 def make(
     out: Out,
     seed: Seed,
-    on: Annotated[str, typer.Option(metavar="LAW", help="Time up: exp:300s, fixed:10s or uniform:5s-50s.")],
-    off: Annotated[str, typer.Option(metavar="LAW", help="Time away, likewise.")],
-    until: Annotated[str, typer.Option(metavar="T", help="How long the table lasts.")] = "1000s",
-    nodes: Annotated[int | None, typer.Option(help="How many nodes, with ids 0 to N-1.")] = None,
-    workload: Annotated[Path | None, typer.Option(help="Take the nodes of this workload instead.")] = None,
-    crashes: Annotated[float, typer.Option(metavar="SHARE", help="The share of departures without a word.")] = 0.0,
+    on: Annotated[str, typer.Option(metavar="LAW", help="Time online: exp:300s, fixed:10s or uniform:5s-50s.")],
+    off: Annotated[str, typer.Option(metavar="LAW", help="Time offline, in the same form.")],
+    until: Annotated[str, typer.Option(metavar="TIME", help="The time at which the table ends.")] = "1000s",
+    nodes: Annotated[int | None, typer.Option(metavar="N", help="The number of nodes; their ids are 0 to N-1.")] = None,
+    workload: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Use the nodes of this workload instead.")
+    ] = None,
+    crashes: Annotated[
+        float, typer.Option(metavar="SHARE", help="The share of departures that are crashes, without a goodbye.")
+    ] = 0.0,
     force: Force = False,
     json: Json = False,
 ) -> None:
-    """Make a churn table: OUT/churn.parquet (at_us, node, event) and OUT/manifest.json.
+    """Make a churn table from laws of online and offline times.
+
+    Writes OUT/churn.parquet (at_us, node, event) and OUT/manifest.json.
 
     Example: gossamer churn make out/churn --workload out/w --on exp:300s --off exp:75s --crashes 0.2 --seed 1
     """
@@ -53,7 +59,7 @@ def make(
     started = time.monotonic()
     check_output(out, force, [] if workload is None else [workload])
     if (nodes is None) == (workload is None):
-        raise InputError("give the nodes either as --nodes N or as --workload DIR")
+        raise InputError("give either --nodes or --workload")
     if nodes is not None:
         check_sizes(nodes, 1)
     ids = read_workload(workload).node_ids if workload is not None else np.arange(nodes or 0)
@@ -70,20 +76,22 @@ def make(
 @app.command("from-events")
 def from_events(
     machines: Annotated[
-        Path, typer.Argument(metavar="MACHINES", help="A folder that `gossamer ingest machine-events` wrote.")
+        Path, typer.Argument(metavar="MACHINES", help="The output of `gossamer ingest machine-events`.")
     ],
     out: Out,
-    workload: Annotated[Path, typer.Option(help="The workload whose nodes come and go.")],
+    workload: Annotated[Path, typer.Option(metavar="FOLDER", help="The workload whose nodes join and leave.")],
     seed: Seed,
     until: Annotated[
-        str, typer.Option(metavar="T", help="How long the table lasts; the trace is squeezed to it.")
+        str, typer.Option(metavar="TIME", help="The time at which the table ends; the trace is compressed to it.")
     ] = "600s",
     master: Master = None,
     remote: Remote = None,
     force: Force = False,
     json: Json = False,
 ) -> None:
-    """Make a churn table of a trace of machines, one random machine for each node of a workload; nobody says goodbye.
+    """Make a churn table from a trace of machines.
+
+    Each node of the workload gets the times of one random machine. Every departure is a crash.
 
     Example: gossamer churn from-events out/machines out/churn --workload out/w --until 600s --seed 1
     """

@@ -1,6 +1,6 @@
-"""What commands print: progress on standard error, tables or JSON on standard output.
+"""The output of commands: progress on standard error, tables or JSON on standard output.
 
-Rich is loaded where something is drawn: a running node draws nothing.
+Rich is imported only by the functions that draw: a running node draws nothing and does not load it.
 """
 
 import sys
@@ -15,7 +15,7 @@ import typer
 if TYPE_CHECKING:
     from rich.table import Table
 
-# Where there is no terminal, a line this often is enough.
+# Chosen: without a terminal, progress is one line in this time.
 PLAIN_SECONDS = 2.0
 
 Report = Callable[[str, int, int], None]
@@ -23,22 +23,23 @@ Report = Callable[[str, int, int], None]
 
 @contextmanager
 def progress_bar() -> Iterator[Report]:
-    """A function to call with (what, done, total): a bar on a terminal, plain lines elsewhere."""
+    """A function to call with (label, done, total); it draws a bar on a terminal and prints lines elsewhere."""
     if sys.stderr.isatty():
         with _bars() as draw_bar:
             yield draw_bar
     else:
         last = time.monotonic()
-        # When each thing was first heard of, and how much of it was done then: what was kept from before is not speed.
+        # The time of each label's first report and the work that was done by then. A resumed command starts above 0, and
+        # that work must not count towards the speed.
         began: dict[str, tuple[float, int]] = {}
 
-        def print_line(what: str, done: int, total: int) -> None:
+        def print_line(label: str, done: int, total: int) -> None:
             nonlocal last
             now = time.monotonic()
-            began.setdefault(what, (now, done))
+            began.setdefault(label, (now, done))
             if now - last >= PLAIN_SECONDS:
                 last = now
-                typer.echo(f"{what}: {done} of {total}{_pace(now, *began[what], done, total)}", err=True)
+                typer.echo(f"{label}: {done} of {total}{_pace(now, *began[label], done, total)}", err=True)
 
         yield print_line
 
@@ -59,10 +60,10 @@ def _bars() -> Iterator[Report]:
     from rich.text import Text
 
     class Rate(ProgressColumn):
-        """How many a second."""
+        """Units of work per second."""
 
         def render(self, task: Task) -> Text:
-            """See rich."""
+            """Called by Rich."""
             return Text("" if task.speed is None else f"{task.speed:,.3g}/s")
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), Rate())
@@ -71,16 +72,16 @@ def _bars() -> Iterator[Report]:
     ) as bars:
         tasks: dict[str, Any] = {}
 
-        def draw_bar(what: str, done: int, total: int) -> None:
-            if what not in tasks:
-                tasks[what] = bars.add_task(what, total=total)
-            bars.update(tasks[what], completed=done, total=total)
+        def draw_bar(label: str, done: int, total: int) -> None:
+            if label not in tasks:
+                tasks[label] = bars.add_task(label, total=total)
+            bars.update(tasks[label], completed=done, total=total)
 
         yield draw_bar
 
 
 def _pace(now: float, began: float, done_then: int, done: int, total: int) -> str:
-    """How fast it goes, and how long it will take still."""
+    """The speed since the first report, and the time left at that speed."""
     if done == done_then or now == began:
         return ""
     rate = (done - done_then) / (now - began)
@@ -88,16 +89,21 @@ def _pace(now: float, began: float, done_then: int, done: int, total: int) -> st
 
 
 @contextmanager
-def working(what: str) -> Iterator[None]:
-    """A line that shows that something goes on, where there is nothing to count; plain elsewhere."""
+def working(label: str) -> Iterator[None]:
+    """For work that cannot be counted: a spinner with the label on a terminal, one line elsewhere."""
     if sys.stderr.isatty():
         from rich.console import Console
 
-        with Console(stderr=True).status(what):
+        with Console(stderr=True).status(label):
             yield
     else:
-        typer.echo(f"{what} ...", err=True)
+        typer.echo(f"{label} ...", err=True)
         yield
+
+
+def print_sentence(sentence: str) -> None:
+    """An error or a warning on standard error."""
+    typer.echo(f"gossamer: {sentence}", err=True)
 
 
 def print_json(content: Any) -> None:
@@ -106,7 +112,7 @@ def print_json(content: Any) -> None:
 
 
 def print_facts(title: str, facts: Mapping[str, Any]) -> None:
-    """Names and values, one a line."""
+    """A table of names and values."""
     from rich.table import Table
     from rich.text import Text
 
@@ -119,7 +125,7 @@ def print_facts(title: str, facts: Mapping[str, Any]) -> None:
 
 
 def print_table(title: str, columns: list[str], rows: list[list[str]]) -> None:
-    """A plain table."""
+    """A table with a header row."""
     from rich.table import Table
     from rich.text import Text
 
@@ -132,8 +138,8 @@ def print_table(title: str, columns: list[str], rows: list[list[str]]) -> None:
 def _print_titled(title: str, table: "Table") -> None:
     from rich.console import Console
 
-    # A pipe has no width; lines must not break in the middle of a value there. A table's own title would be
-    # broken to the table's width.
+    # A pipe has no width, and lines in it must not break inside a value. The title is printed apart because Rich would
+    # wrap a table's own title to the table's width.
     console = Console() if sys.stdout.isatty() else Console(width=160)
     console.print(title, style="bold", markup=False, highlight=False)
     console.print(table)

@@ -1,4 +1,4 @@
-"""`gossamer ingest` and `gossamer sample`: raw data into tables, and a part of it into a workload, on Spark."""
+"""`gossamer ingest` and `gossamer sample`: turn raw data into tables, and a sample into a workload, on Spark."""
 
 import time
 from enum import StrEnum
@@ -12,8 +12,8 @@ from gossamer.cli.options import Force, Json, Master, Out, Remote, Seed, manifes
 from gossamer.cli.results import show_metrics
 
 
-class Kind(StrEnum):
-    """What the lines of a file say."""
+class InputKind(StrEnum):
+    """The kind of raw data."""
 
     edges = "edges"
     memberships = "memberships"
@@ -21,8 +21,8 @@ class Kind(StrEnum):
     latency = "latency"
 
 
-class Graph(StrEnum):
-    """Who subscribes to what."""
+class SampleKind(StrEnum):
+    """How edges or memberships become subscriptions."""
 
     friends = "friends"
     followers = "followers"
@@ -30,25 +30,28 @@ class Graph(StrEnum):
 
 
 def ingest(
-    kind: Annotated[Kind, typer.Argument(metavar="KIND", help="edges, memberships, machine-events or latency.")],
+    kind: Annotated[InputKind, typer.Argument(metavar="KIND", help="edges, memberships, machine-events or latency.")],
     source: Annotated[
-        str, typer.Argument(metavar="INPUT", help="A file, a folder, or a glob in quotes; plain or gzip.")
+        str, typer.Argument(metavar="INPUT", help="A file, a folder, or a glob in quotes; plain text or gzip.")
     ],
     out: Out,
-    directed: Annotated[bool, typer.Option("--directed", help="edges: source follows target, not friendship.")] = False,
+    directed: Annotated[
+        bool, typer.Option("--directed", help="For edges: the source follows the target; without it, both are friends.")
+    ] = False,
     max_bad: Annotated[
-        float, typer.Option(min=0, max=1, help="Refuse the input when more than this share of its lines is wrong.")
+        float, typer.Option(min=0, max=1, metavar="SHARE", help="Refuse an input with a larger share of bad lines.")
     ] = 0.25,
     master: Master = None,
     remote: Remote = None,
     force: Force = False,
     json: Json = False,
 ) -> None:
-    """Turn raw text into tables; what cannot be read goes to OUT/quarantine.parquet with its line and reason.
+    """Turn raw text into tables.
 
-    edges: OUT/edges.parquet (source, target); memberships: OUT/interests.parquet (node, topic); machine-events:
-    OUT/machine_events.parquet (at_us, node, event); latency: OUT/latency.parquet (matrix, source, target, rtt_us), one file a
-    matrix of round trips in milliseconds. Names are in OUT/names.parquet (id, name).
+    Bad lines go to OUT/quarantine.parquet with their line number and the reason. edges: OUT/edges.parquet (source,
+    target). memberships: OUT/interests.parquet (node, topic). machine-events: OUT/machine_events.parquet (at_us, node,
+    event). latency: OUT/latency.parquet (matrix, source, target, rtt_us); each input file is a matrix of round trips in
+    milliseconds. Names are in OUT/names.parquet (id, name).
 
     Example: gossamer ingest edges friends.txt.gz out/graph
     """
@@ -66,11 +69,11 @@ def ingest(
         working(f"reading {len(files)} files"),
         output_folder(out, force, files) as folder,
     ):
-        if kind is Kind.edges:
+        if kind is InputKind.edges:
             found = ingest_edges(spark, files, folder, directed, max_bad)
-        elif kind is Kind.memberships:
+        elif kind is InputKind.memberships:
             found = ingest_memberships(spark, files, folder, max_bad)
-        elif kind is Kind.latency:
+        elif kind is InputKind.latency:
             found = ingest_latency(spark, files, folder, max_bad)
         else:
             found = ingest_machine_events(spark, files, folder, max_bad)
@@ -90,25 +93,27 @@ def _balance(facts: dict[str, Any]) -> str:
 
 
 def sample(
-    graph: Annotated[Path, typer.Argument(metavar="GRAPH", help="A folder that `gossamer ingest` wrote.")],
+    graph: Annotated[Path, typer.Argument(metavar="GRAPH", help="The output of `gossamer ingest`.")],
     out: Out,
-    nodes: Annotated[int, typer.Option(help="How many nodes.")],
+    nodes: Annotated[int, typer.Option(help="The number of nodes to sample.")],
     seed: Seed,
-    seeds: Annotated[int, typer.Option(help="How many random nodes the search begins at.")] = 3,
+    starts: Annotated[int, typer.Option(help="The number of random nodes at which the search starts.")] = 3,
     kind: Annotated[
-        Graph,
+        SampleKind,
         typer.Option(
-            help="friends: both ends subscribe to each other; followers: the source to the target; memberships: users to "
-            "their groups."
+            help="friends: both ends of an edge subscribe to each other; followers: the source to the target; "
+            "memberships: users to their groups."
         ),
-    ] = Graph.friends,
+    ] = SampleKind.friends,
     master: Master = None,
     remote: Remote = None,
     force: Force = False,
     json: Json = False,
 ) -> None:
-    """Sample breadth-first and make a workload. Of a graph all edges among the sampled stay, and every user is a topic; of
-    memberships the sampled users keep all their groups.
+    """Sample a graph breadth-first and make a workload.
+
+    From a graph, all edges between sampled users are kept, and every user is a topic. From memberships, the sampled users
+    keep all their groups.
 
     Example: gossamer sample out/graph out/w --nodes 2000 --seed 1
     """
@@ -119,8 +124,8 @@ def sample(
     started = time.monotonic()
     check_output(out, force, [graph])
     with spark_session(master, remote) as spark, working("sampling"), output_folder(out, force, [graph]) as folder:
-        rows = write_sample(spark, graph, folder, nodes, seeds, seed, kind.value)
-        table = "interests" if kind is Graph.memberships else "edges"
+        rows = write_sample(spark, graph, folder, nodes, starts, seed, kind.value)
+        table = "interests" if kind is SampleKind.memberships else "edges"
         inputs = {table: {"sha256": file_sha256(graph / f"{table}.parquet")}}
-        write_manifest(folder, manifest("sample", seed, started, inputs, rows, kind=kind.value, seeds=seeds))
+        write_manifest(folder, manifest("sample", seed, started, inputs, rows, kind=kind.value, seeds=starts))
     show_metrics(f"sample of {graph}", rows, json)

@@ -1,4 +1,4 @@
-"""`gossamer keys`: the certificates of a cluster."""
+"""`gossamer keys`: make and show the certificates of a cluster."""
 
 from pathlib import Path
 from typing import Annotated
@@ -8,17 +8,17 @@ import typer
 from gossamer.cli.console import print_facts, print_json
 from gossamer.cli.options import Json
 
-app = typer.Typer(help="Certificates for the nodes of a cluster.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
-Folder = Annotated[Path, typer.Argument(metavar="FOLDER")]
+KeysOut = Annotated[Path, typer.Argument(metavar="OUT", help="The folder to write.")]
 Replace = Annotated[
-    bool, typer.Option("--force", help="Replace keys that are there; who holds the old ones is shut out.")
+    bool, typer.Option("--force", help="Replace existing keys; nodes with the old keys can no longer connect.")
 ]
 
 
 @app.callback()
 def keys() -> None:
-    """Certificates for the nodes of a cluster: TLS, names for access rules, signatures.
+    """Make certificates for TLS, access rules and signatures.
 
     Example: gossamer keys init authority
     """
@@ -26,33 +26,37 @@ def keys() -> None:
 
 @app.command("init")
 def init(
-    folder: Folder,
-    days: Annotated[int, typer.Option(help="How long the authority lasts.")] = 3650,
+    out: KeysOut,
+    days: Annotated[int, typer.Option(help="How long the authority is valid.")] = 3650,
     force: Replace = False,
     json: Json = False,
 ) -> None:
-    """Make a cluster's authority. Whoever holds FOLDER/authority.key decides who is in: keep it off the nodes.
+    """Make a cluster's certificate authority.
+
+    With OUT/authority.key anybody can add nodes to the cluster: keep it off the nodes.
 
     Example: gossamer keys init authority
     """
     from gossamer.live.security.keys import make_authority
 
-    make_authority(folder, days, force)
-    _show(folder, f"made {folder}", json)
+    make_authority(out, days, force)
+    _show(out, f"made {out}", json)
 
 
 @app.command("issue")
 def issue(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The node's name, of which access rules speak.")],
-    authority: Annotated[Path, typer.Option(metavar="FOLDER", help="The folder of `gossamer keys init`.")],
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where to write what the node needs.")],
-    days: Annotated[int, typer.Option(help="How long the certificate lasts.")] = 365,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The node's name in access rules.")],
+    out: KeysOut,
+    authority: Annotated[Path, typer.Option(metavar="FOLDER", help="The output of `gossamer keys init`.")],
+    days: Annotated[int, typer.Option(help="How long the certificate is valid.")] = 365,
     force: Replace = False,
     json: Json = False,
 ) -> None:
-    """Make a node's key and certificate: OUT is all that the node needs, and nobody else should have it.
+    """Make a node's key and certificate.
 
-    Example: gossamer keys issue feed-1 --authority authority --out keys/feed-1
+    The node needs OUT and nothing else. Keep OUT secret.
+
+    Example: gossamer keys issue feed-1 keys/feed-1 --authority authority
     """
     from gossamer.live.security.keys import issue as issue_keys
 
@@ -61,8 +65,11 @@ def issue(
 
 
 @app.command("show")
-def show(folder: Folder, json: Json = False) -> None:
-    """Say what a folder of keys holds: name, id, when it expires, and what is wrong with it if anything is.
+def show(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="The output of `keys init` or `keys issue`.")],
+    json: Json = False,
+) -> None:
+    """Show the name, id, expiry and any fault of a folder of keys.
 
     Example: gossamer keys show keys/feed-1
     """

@@ -6,78 +6,130 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gossamer.cli.options import read_settings
+from gossamer.cli.console import print_sentence
+from gossamer.cli.options import read_set_flags
+from gossamer.cli.renamed import replace_old_settings
 from gossamer.model.values.errors import InputError
 
 if TYPE_CHECKING:
     from gossamer.live.operations.settings import NodeSettings
 
 Listen = Annotated[
-    str | None, typer.Option(metavar="HOST:PORT", help="Where to listen; by default any free port of 127.0.0.1.")
+    str | None, typer.Option(metavar="HOST:PORT", help="The address to listen on; by default a free port of 127.0.0.1.")
 ]
-Seeds = Annotated[
-    list[str] | None, typer.Option("--seed", metavar="HOST:PORT", help="A node to join through; repeatable.")
+Join = Annotated[
+    list[str] | None,
+    typer.Option("--join", metavar="HOST:PORT", help="The address of a node through which to join; repeatable."),
 ]
 Advertise = Annotated[
-    str | None, typer.Option(metavar="HOST:PORT", help="The address that others are told, if it is another one.")
+    str | None,
+    typer.Option(metavar="HOST:PORT", help="The address that other nodes connect to, if it differs from --listen."),
 ]
 SystemName = Annotated[
-    str | None, typer.Option("--system", help="spidercast, planned, stan or gossip; the same on every node.")
+    str | None,
+    typer.Option(
+        "--system",
+        metavar="NAME",
+        help="A system that live nodes run; the same on every node. `gossamer systems` lists them.",
+    ),
 ]
-Dissemination = Annotated[str | None, typer.Option(help="How messages travel: tree, flood or gossip.")]
-Carried = Annotated[
+LiveSettings = Annotated[
     list[str] | None,
-    typer.Option("--with", metavar="NAME=VALUE", help="A parameter of the dissemination; repeatable."),
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="NAME: a parameter of the system; DISSEMINATION.NAME: of the dissemination. Repeatable.",
+    ),
+]
+DisseminationName = Annotated[
+    str | None,
+    typer.Option(
+        "--dissemination",
+        metavar="NAME",
+        help="How messages travel; the same on every node. `gossamer systems` lists them.",
+    ),
 ]
 KeysFolder = Annotated[
-    str | None, typer.Option("--keys", metavar="FOLDER", help="The node's certificate and key: TLS (`gossamer keys`).")
+    str | None,
+    typer.Option("--keys", metavar="FOLDER", help="The node's certificate and key for TLS; see `gossamer keys`."),
 ]
 Insecure = Annotated[
-    bool, typer.Option("--insecure", help="Listen on other than loopback without TLS: the network is trusted.")
+    bool,
+    typer.Option("--insecure", help="Listen beyond 127.0.0.1 without TLS. Only for networks that you trust."),
 ]
 Signatures = Annotated[
-    str | None, typer.Option(help="off, accept or strict: whether messages are signed, and unsigned ones refused.")
+    str | None,
+    typer.Option(
+        metavar="MODE",
+        help="off; accept: sign, and take unsigned messages; strict: sign, and reject unsigned messages.",
+    ),
 ]
-Rules = Annotated[str | None, typer.Option(metavar="FILE", help="Who may publish or follow what (TOML).")]
+RulesFile = Annotated[
+    str | None, typer.Option("--rules", metavar="FILE", help="Which nodes may publish or follow which topics (TOML).")
+]
 IdentityFile = Annotated[
-    str | None, typer.Option("--identity-file", metavar="FILE", help="Keeps the node's identity; made if absent.")
+    str | None,
+    typer.Option(
+        "--identity-file", metavar="FILE", help="The file that stores the node's identity; created if absent."
+    ),
 ]
 Secrets = Annotated[
     list[str] | None,
     typer.Option(
-        "--secret", metavar="TOPIC=FILE", help="With --system stan: the secret of a topic, in a file; repeatable."
+        "--secret", metavar="TOPIC=FILE", help="With --system stan: the file with a topic's secret; repeatable."
     ),
 ]
-Timeout = Annotated[float, typer.Option("--timeout", metavar="SECONDS", help="How long to wait for a first neighbour.")]
+Timeout = Annotated[
+    float, typer.Option("--timeout", metavar="SECONDS", help="How long to wait for the first neighbour.")
+]
 
 
 def settings_of(
     config: Path | None,
-    settings: list[str] | None,
-    carried: list[str] | None,
+    set_flags: list[str] | None,
     secrets: list[str] | None,
     **flags: Any,
 ) -> "NodeSettings":
-    """The settings file, where there is one, and over it the flags that were given."""
+    """The settings of the file, if there is one, overridden by the flags that were given."""
+    from msgspec.structs import replace
+
     from gossamer.live.operations.settings import node_settings, read_settings_file
 
-    content: dict[str, Any] = {} if config is None else read_settings_file(config)
-    where = "the command" if config is None else str(config)
+    content: dict[str, Any] = {}
+    if config is not None:
+        content, warnings = replace_old_settings(read_settings_file(config), str(config))
+        for warning in warnings:
+            print_sentence(warning)
     content |= {name: value for name, value in flags.items() if value not in (None, False, [])}
-    for name, texts, flag in (("settings", settings, "--set"), ("dissemination_settings", carried, "--with")):
-        given = read_settings(texts, flag)
-        kept = content.get(name, {})
-        if given and isinstance(kept, Mapping):
-            content[name] = {**kept, **given}
-    kept = content.get("secrets", {})
-    if secrets and isinstance(kept, Mapping):
-        content["secrets"] = {**kept, **dict(map(_split_secret, secrets))}
-    return node_settings(content, where)
+    in_file = content.get("secrets", {})
+    if secrets and isinstance(in_file, Mapping):
+        content["secrets"] = {**in_file, **dict(map(_split_secret, secrets))}
+    found = node_settings(content, "the command" if config is None else str(config))
+    system, dissemination = live_parameters(set_flags, found.system, found.dissemination)
+    return replace(
+        found,
+        settings={**found.settings, **system},
+        dissemination_settings={**found.dissemination_settings, **dissemination},
+    )
+
+
+def live_parameters(
+    set_flags: list[str] | None, system: str, dissemination: str | None
+) -> tuple[dict[str, str], dict[str, str]]:
+    """`--set` flags of a live node: parameters of its system, and of the dissemination that it runs."""
+    if not set_flags:
+        return {}, {}
+    from gossamer.live.api.stacks import find_stack
+
+    given = read_set_flags(set_flags, find_stack(system, dissemination=dissemination).dissemination)
+    for name in given.recovery:
+        raise InputError(f"live nodes run recovery with its default parameters; leave out --set recovery.{name}")
+    return given.system, given.dissemination
 
 
 def _split_secret(text: str) -> tuple[str, str]:
-    # The first sign: paths have them more often than topics, and a settings file takes any topic.
+    # At the first equals sign: it is commoner in paths than in topics. A settings file takes any topic.
     topic, separator, path = text.partition("=")
     if not separator or not topic or not path:
-        raise InputError(f"--secret takes TOPIC=FILE, got {text!r}")
+        raise InputError(f"--secret must be TOPIC=FILE, got {text!r}")
     return topic, path

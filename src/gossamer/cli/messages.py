@@ -1,4 +1,4 @@
-"""`gossamer pub` and `gossamer sub`: topics from a shell."""
+"""`gossamer pub` and `gossamer sub`: publish and subscribe from a shell."""
 
 import asyncio
 import base64
@@ -13,23 +13,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 import typer
 
+from gossamer.cli.console import print_sentence
 from gossamer.cli.live_options import (
     Advertise,
-    Carried,
-    Dissemination,
+    DisseminationName,
     IdentityFile,
     Insecure,
+    Join,
     KeysFolder,
     Listen,
-    Rules,
+    LiveSettings,
+    RulesFile,
     Secrets,
-    Seeds,
     Signatures,
     SystemName,
     Timeout,
     settings_of,
 )
-from gossamer.cli.options import Json, Settings
+from gossamer.cli.options import Json
 from gossamer.model.values.errors import GossamerError, InputError
 
 if TYPE_CHECKING:
@@ -37,12 +38,12 @@ if TYPE_CHECKING:
     from gossamer.live.api.subscription import Subscription
     from gossamer.live.operations.settings import NodeSettings
 
-# Chosen: messages that are written in one go where many wait.
+# Chosen: the most messages that one write prints.
 BATCH_MESSAGES = 1_000
 
 
 def as_json(message: "Message") -> bytes:
-    """A message as a line of JSON; a payload that is no text stands as base64."""
+    """A message as a line of JSON; a payload that is not UTF-8 is encoded as base64."""
     fields: dict[str, Any] = {"topic": message.topic}
     try:
         fields["payload"] = message.payload.decode()
@@ -58,7 +59,7 @@ def as_json(message: "Message") -> bytes:
 
 
 class Printer:
-    """Writes messages to standard output, a line each, without making the node wait for whoever reads them."""
+    """Writes messages to standard output, one per line, in a thread: a slow reader does not block the node."""
 
     def __init__(self, line: Callable[["Message"], bytes], count: int | None = None) -> None:
         self._line = line
@@ -66,7 +67,7 @@ class Printer:
         self._turn = asyncio.Lock()
 
     async def pass_on(self, subscription: "Subscription") -> None:
-        """Until the subscription ends, enough have come, or nobody reads."""
+        """Print until the subscription ends, `count` messages were printed, or the reader closed the pipe."""
         async for first in subscription:
             batch = [first]
             while subscription.waiting and len(batch) < BATCH_MESSAGES:
@@ -81,12 +82,12 @@ class Printer:
 
 
 def _write(content: bytes) -> bool:
-    """Whether somebody still reads."""
+    """Whether the reader still has the pipe open."""
     try:
         sys.stdout.buffer.write(content)
         sys.stdout.buffer.flush()
     except BrokenPipeError:
-        # Python would complain once more when it ends.
+        # Otherwise Python reports the closed pipe again when it exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return False
     return True
@@ -95,43 +96,43 @@ def _write(content: bytes) -> bool:
 def pub(
     topic: Annotated[str, typer.Argument(metavar="TOPIC", help="The topic to publish on.")],
     payload: Annotated[
-        str | None, typer.Argument(metavar="[PAYLOAD]", help="What to publish; without it, each line of stdin.")
+        str | None, typer.Argument(metavar="[PAYLOAD]", help="The message; without it, each line of standard input.")
     ] = None,
-    seeds: Seeds = None,
-    rate: Annotated[float | None, typer.Option(metavar="R", help="At most this many messages a second.")] = None,
+    join: Join = None,
+    rate: Annotated[float | None, typer.Option(metavar="R", help="Publish at most R messages per second.")] = None,
     count: Annotated[
-        int | None, typer.Option(min=1, help="Publish PAYLOAD so often, or at most so many lines.")
+        int | None, typer.Option(min=1, metavar="N", help="Publish PAYLOAD N times, or at most N lines.")
     ] = None,
     timeout: Timeout = 10.0,
     json: Json = False,
     listen: Listen = None,
     advertise: Advertise = None,
     system: SystemName = None,
-    settings: Settings = None,
-    dissemination: Dissemination = None,
-    carried: Carried = None,
+    settings: LiveSettings = None,
+    dissemination: DisseminationName = None,
     keys: KeysFolder = None,
     insecure: Insecure = False,
     signatures: Signatures = None,
-    rules: Rules = None,
+    rules: RulesFile = None,
     secrets: Secrets = None,
     identity_file: IdentityFile = None,
 ) -> None:
-    """Publish on a topic; exit code 1 if nobody was reached or a neighbour could not take a message.
+    """Publish messages on a topic.
 
-    Example: gossamer pub prices/eur 1.07 --seed 127.0.0.1:7400
+    Exit code 1 if no neighbour on the topic was found, or a neighbour could not take a message.
+
+    Example: gossamer pub prices/eur 1.07 --join 127.0.0.1:7400
     """
-    _need_seeds(seeds)
+    _check_join(join)
     if rate is not None and not 0 < rate <= 1_000_000:
-        raise InputError(f"--rate must lie above 0 and be at most 1,000,000 messages a second, got {rate:g}")
+        raise InputError(f"--rate must be above 0 and at most 1,000,000 messages per second, got {rate:g}")
     _check_timeout(timeout)
     found = settings_of(
         None,
         settings,
-        carried,
         secrets,
         listen=listen,
-        seeds=seeds,
+        join=join,
         advertise=advertise,
         system=system,
         dissemination=dissemination,
@@ -150,38 +151,40 @@ def pub(
 
 def sub(
     topics: Annotated[list[str], typer.Argument(metavar="TOPIC...", help="The topics to follow.")],
-    seeds: Seeds = None,
-    last: Annotated[int, typer.Option(min=0, help="Begin with the last so many messages.")] = 0,
+    join: Join = None,
+    last: Annotated[int, typer.Option(min=0, metavar="N", help="Start with the last N messages of each topic.")] = 0,
     last_seconds: Annotated[
-        float, typer.Option("--last-seconds", min=0, help="Begin with what was published in the last so many seconds.")
+        float,
+        typer.Option("--last-seconds", min=0, metavar="S", help="Start with the messages of the last S seconds."),
     ] = 0.0,
-    count: Annotated[int | None, typer.Option(min=1, help="End after so many messages.")] = None,
+    count: Annotated[int | None, typer.Option(min=1, metavar="N", help="Exit after N messages.")] = None,
     json: Json = False,
     listen: Listen = None,
     advertise: Advertise = None,
     system: SystemName = None,
-    settings: Settings = None,
-    dissemination: Dissemination = None,
-    carried: Carried = None,
+    settings: LiveSettings = None,
+    dissemination: DisseminationName = None,
     keys: KeysFolder = None,
     insecure: Insecure = False,
     signatures: Signatures = None,
-    rules: Rules = None,
+    rules: RulesFile = None,
     secrets: Secrets = None,
     identity_file: IdentityFile = None,
 ) -> None:
-    """Print what is published: payloads as lines (after topic and tab where there are several topics), or JSON.
+    """Subscribe to topics and print their messages.
 
-    Example: gossamer sub prices/eur prices/usd --seed 127.0.0.1:7400 --json
+    Each message is a line with its payload, after the topic and a tab if there are several topics; with --json a line
+    of JSON.
+
+    Example: gossamer sub prices/eur prices/usd --join 127.0.0.1:7400 --json
     """
-    _need_seeds(seeds)
+    _check_join(join)
     found = settings_of(
         None,
         settings,
-        carried,
         secrets,
         listen=listen,
-        seeds=seeds,
+        join=join,
         advertise=advertise,
         system=system,
         dissemination=dissemination,
@@ -198,7 +201,7 @@ def sub(
 
 @contextmanager
 def _warnings() -> Iterator[None]:
-    """What goes wrong on the network is said on standard error; what goes well is not."""
+    """Print the node's warnings and errors on standard error, not its other log lines."""
     from gossamer.live.operations.logs import log_to
 
     logger = logging.getLogger("gossamer.live")
@@ -209,13 +212,13 @@ def _warnings() -> Iterator[None]:
         logger.removeHandler(handler)
 
 
-def _need_seeds(seeds: Sequence[str] | None) -> None:
-    if not seeds:
-        raise InputError("give the address of a node to join through, such as --seed 127.0.0.1:7400")
+def _check_join(addresses: Sequence[str] | None) -> None:
+    if not addresses:
+        raise InputError("give the address of a node through which to join, such as --join 127.0.0.1:7400")
 
 
 def _check_secrets(settings: "NodeSettings", topics: Sequence[str]) -> None:
-    """A mistyped topic must not leave the real one without its secret."""
+    """Refuse a secret for another topic: with a mistyped name, the real topic would have no secret."""
     for topic in settings.secrets:
         if topic not in topics:
             raise InputError(f"--secret names {topic!r}, which this command does not use; it uses {', '.join(topics)}")
@@ -223,7 +226,7 @@ def _check_secrets(settings: "NodeSettings", topics: Sequence[str]) -> None:
 
 def _check_timeout(timeout: float) -> None:
     if not 0 < timeout <= 86_400:
-        raise InputError(f"--timeout must lie above 0 and be at most a day of seconds, got {timeout:g}")
+        raise InputError(f"--timeout must be above 0 and at most 86,400 seconds (a day), got {timeout:g}")
 
 
 async def _publish(
@@ -235,13 +238,13 @@ async def _publish(
     timeout: float,
     json: bool,
 ) -> int:
-    """How many messages some neighbour did not get."""
+    """The number of messages that at least one neighbour did not take."""
     refused = 0
     async with settings.node() as node, node.publisher(topic) as publisher:
         try:
             await node.ready(topic, timeout=timeout)
         except TimeoutError:
-            raise GossamerError(_nobody(node.status().links, topic, settings.seeds, timeout)) from None
+            raise GossamerError(_no_neighbour(node.status().links, topic, settings.join, timeout)) from None
         began = time.monotonic()
         number = 0
         async for content in _lines(payload, count):
@@ -251,17 +254,17 @@ async def _publish(
             receipt = await publisher.publish(content, wait="sent", timeout=timeout)
             if receipt.refused or not receipt.queued:
                 refused += 1
-                why = "; ".join(sorted({reason for _, reason in receipt.refused})) or "no neighbour holds the topic"
-                typer.echo(f"gossamer: message {number} was not taken by all neighbours: {why}", err=True)
+                reasons = sorted({reason for _, reason in receipt.refused}) or ["no neighbour has the topic"]
+                print_sentence(f"message {number} was not taken by all neighbours: {'; '.join(reasons)}")
             if json:
                 typer.echo(msgspec.json.encode(receipt).decode())
     return refused
 
 
-def _nobody(links: Sequence[object], topic: str, seeds: Sequence[str], timeout: float) -> str:
+def _no_neighbour(links: Sequence[object], topic: str, addresses: Sequence[str], timeout: float) -> str:
     if not links:
-        return f"no seed of {', '.join(seeds)} answered within {timeout:g} s; nothing was published"
-    return f"nobody was found who holds {topic!r} within {timeout:g} s; nothing was published"
+        return f"no answer from {', '.join(addresses)} within {timeout:g} s; nothing was published"
+    return f"no node with the topic {topic!r} was found within {timeout:g} s; nothing was published"
 
 
 async def _lines(payload: str | None, count: int | None) -> AsyncIterator[bytes]:
@@ -292,7 +295,7 @@ async def _follow(
     printer = Printer(as_json if json else line, count)
     with asked_to_stop() as asked:
         async with settings.node() as node, AsyncExitStack() as open_things:
-            works: list[Coroutine[Any, Any, object]] = [asked.wait(), complain_while_alone(node, settings.seeds)]
+            works: list[Coroutine[Any, Any, object]] = [asked.wait(), complain_while_alone(node, settings.join)]
             for topic in topics:
                 subscription = node.subscribe(topic, last=last, last_seconds=last_seconds)
                 await open_things.enter_async_context(subscription)

@@ -1,4 +1,4 @@
-"""`gossamer node`: a long-running node."""
+"""`gossamer node`: run one node."""
 
 import asyncio
 import logging
@@ -13,20 +13,19 @@ import typer
 
 from gossamer.cli.live_options import (
     Advertise,
-    Carried,
-    Dissemination,
+    DisseminationName,
     IdentityFile,
     Insecure,
+    Join,
     KeysFolder,
     Listen,
-    Rules,
+    LiveSettings,
+    RulesFile,
     Secrets,
-    Seeds,
     Signatures,
     SystemName,
     settings_of,
 )
-from gossamer.cli.options import Settings
 
 if TYPE_CHECKING:
     from gossamer.live.api.subscription import Subscription
@@ -36,7 +35,7 @@ log = logging.getLogger("gossamer.live")
 
 
 class LogFormat(StrEnum):
-    """What a line of the log looks like."""
+    """The format of log lines."""
 
     JSON = "json"
     TEXT = "text"
@@ -44,41 +43,46 @@ class LogFormat(StrEnum):
 
 def node(
     config: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Settings in TOML, as in deploy/node.toml; flags go over it.")
+        Path | None, typer.Option(metavar="FILE", help="Settings in TOML, as in deploy/node.toml; flags override them.")
     ] = None,
     listen: Listen = None,
-    seeds: Seeds = None,
+    join: Join = None,
     advertise: Advertise = None,
     follow: Annotated[list[str] | None, typer.Option(metavar="TOPIC", help="Follow a topic; repeatable.")] = None,
     publish: Annotated[
-        list[str] | None, typer.Option(metavar="TOPIC", help="Be part of a topic without following it; repeatable.")
+        list[str] | None,
+        typer.Option(metavar="TOPIC", help="Publish on a topic and relay it without following it; repeatable."),
     ] = None,
     system: SystemName = None,
-    settings: Settings = None,
-    dissemination: Dissemination = None,
-    carried: Carried = None,
+    settings: LiveSettings = None,
+    dissemination: DisseminationName = None,
     keys: KeysFolder = None,
     insecure: Insecure = False,
     signatures: Signatures = None,
-    rules: Rules = None,
+    rules: RulesFile = None,
     secrets: Secrets = None,
     identity_file: IdentityFile = None,
     record: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Keep every event and action for `gossamer replay`.")
+        str | None, typer.Option(metavar="FILE", help="Record every event and action for `gossamer replay`.")
     ] = None,
     plan: Annotated[
         str | None, typer.Option(metavar="FILE", help="With --system planned: the peers.json of `gossamer plan`.")
     ] = None,
-    name: Annotated[str | None, typer.Option(help="This node's name in the plan.")] = None,
+    name: Annotated[str | None, typer.Option(metavar="NAME", help="This node's name in the plan.")] = None,
     metrics: Annotated[
-        str | None, typer.Option(metavar="HOST:PORT", help="Serve /metrics, /status and /healthz there.")
+        str | None, typer.Option(metavar="HOST:PORT", help="Serve /metrics, /status and /healthz at this address.")
     ] = None,
     prints: Annotated[
-        bool, typer.Option("--print", help="Print what comes on followed topics, as JSON lines.")
+        bool, typer.Option("--print", help="Print the messages of followed topics as JSON lines.")
     ] = False,
-    shape: Annotated[LogFormat, typer.Option("--log", help="The log on standard error.")] = LogFormat.TEXT,
+    log_format: Annotated[
+        LogFormat, typer.Option("--log", help="The format of the log on standard error.")
+    ] = LogFormat.TEXT,
 ) -> None:
-    """Run a node until SIGTERM or Ctrl-C; it then leaves in good order. A second signal ends it at once.
+    """Run a node until SIGTERM or Ctrl-C.
+
+    On the first signal the node tells its neighbours, sends its queued messages and exits. A second signal ends it at
+    once.
 
     Example: gossamer node --listen 127.0.0.1:7400 --follow prices/eur --metrics 127.0.0.1:9400
     """
@@ -87,10 +91,9 @@ def node(
     found = settings_of(
         config,
         settings,
-        carried,
         secrets,
         listen=listen,
-        seeds=seeds,
+        join=join,
         advertise=advertise,
         follow=follow,
         publish=publish,
@@ -106,7 +109,7 @@ def node(
         name=name,
         metrics=metrics,
     )
-    handler = log_to(sys.stderr, shape.value)
+    handler = log_to(sys.stderr, log_format.value)
     try:
         asyncio.run(_run(found, prints))
     finally:
@@ -122,7 +125,7 @@ async def _run(settings: "NodeSettings", prints: bool) -> None:
 
     with asked_to_stop() as asked:
         node = settings.node()
-        # Wrong names are refused before anybody can hear of this node.
+        # Check topic names and addresses before the node listens and joins.
         publishers = [node.publisher(topic) for topic in settings.publish]
         subscriptions = [node.subscribe(topic) for topic in settings.follow]
         if settings.metrics is not None:
@@ -136,7 +139,7 @@ async def _run(settings: "NodeSettings", prints: bool) -> None:
             for publisher in publishers:
                 await open_things.enter_async_context(publisher)
             printer = Printer(as_json)
-            works: list[Coroutine[Any, Any, object]] = [asked.wait(), complain_while_alone(node, settings.seeds)]
+            works: list[Coroutine[Any, Any, object]] = [asked.wait(), complain_while_alone(node, settings.join)]
             for subscription in subscriptions:
                 await open_things.enter_async_context(subscription)
                 works.append(printer.pass_on(subscription) if prints else _discard(subscription))
@@ -146,6 +149,6 @@ async def _run(settings: "NodeSettings", prints: bool) -> None:
 
 
 async def _discard(subscription: "Subscription") -> None:
-    """Read and forget: the node follows the topic to relay it."""
+    """Read the messages and drop them: the node follows the topic only to relay it."""
     async for _ in subscription:
         pass

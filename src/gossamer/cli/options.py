@@ -1,8 +1,9 @@
-"""Flags that several commands share, and the manifest they all write."""
+"""Flags that several commands share, how `--set` is read, and the manifest that every output folder has."""
 
 import platform
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,18 +11,42 @@ from typing import Annotated, Any
 import typer
 
 from gossamer import __version__
+from gossamer.cli.renamed import DISSEMINATION
 from gossamer.model.values.errors import InputError
 
-Seed = Annotated[int, typer.Option("--seed", min=0, max=2**64 - 1, help="One seed decides the whole run.")]
+RECOVERY = "recovery"
+
+SEED_MAX = 2**64 - 1
+
+Seed = Annotated[
+    int,
+    typer.Option("--seed", metavar="N", min=0, max=SEED_MAX, help="Seed of all randomness; same seed, same result."),
+]
+OptionalSeed = Annotated[
+    int | None,
+    typer.Option(
+        "--seed",
+        metavar="N",
+        min=0,
+        max=SEED_MAX,
+        help="Seed of all randomness; required unless the system draws nothing.",
+    ),
+]
 Force = Annotated[bool, typer.Option("--force", help="Replace OUT if Gossamer made it.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for a script to read.")]
 Settings = Annotated[
-    list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the system; repeatable.")
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="NAME: a parameter of the system; gossip.NAME: of the dissemination gossip; recovery.NAME: of recovery. "
+        "Repeatable.",
+    ),
 ]
 Bounds = Annotated[
     bool, typer.Option("--bounds", help="Bound topic diameters instead of computing them: faster on large topics.")
 ]
-WorkloadFolder = Annotated[Path, typer.Argument(metavar="WORKLOAD", help="A folder that holds interests.parquet.")]
+WorkloadFolder = Annotated[Path, typer.Argument(metavar="WORKLOAD", help="A folder with interests.parquet.")]
 Master = Annotated[
     str | None, typer.Option("--master", metavar="URL", help="A Spark cluster; by default Spark runs in this process.")
 ]
@@ -29,15 +54,62 @@ Remote = Annotated[str | None, typer.Option("--remote", metavar="sc://...", help
 Out = Annotated[Path, typer.Argument(metavar="OUT", help="The folder to write; it must not exist.")]
 
 
-def read_settings(texts: list[str] | None, flag: str = "--set") -> dict[str, str]:
-    """`--set name=value` flags as a dictionary."""
-    settings: dict[str, str] = {}
+def complete_system(incomplete: str) -> list[str]:
+    """Names of systems for the shell's completion."""
+    from gossamer.systems import all_systems
+
+    return [name for name in sorted(all_systems()) if name.startswith(incomplete)]
+
+
+SystemArgument = Annotated[
+    str,
+    typer.Argument(metavar="SYSTEM", help="`gossamer systems` lists them.", autocompletion=complete_system),
+]
+
+
+@dataclass(frozen=True)
+class SetFlags:
+    """The values of all `--set` flags, by the layer whose parameters they are."""
+
+    system: dict[str, str] = field(default_factory=dict)
+    dissemination: dict[str, str] = field(default_factory=dict)
+    recovery: dict[str, str] = field(default_factory=dict)
+
+
+def read_set_flags(texts: list[str] | None, dissemination: str | None = None) -> SetFlags:
+    """`--set` flags of a command that runs this dissemination (None: no dissemination)."""
+    from gossamer.systems import all_disseminations
+
+    found = SetFlags()
     for text in texts or []:
-        name, equals, value = text.partition("=")
-        if not equals or not name:
-            raise InputError(f"{flag} must be NAME=VALUE, got {text!r}")
-        settings[name.strip()] = value.strip()
-    return settings
+        name, equals, value = (part.strip() for part in text.partition("="))
+        prefix, dot, parameter = name.rpartition(".")
+        if not equals or not parameter:
+            raise InputError(f"--set must be NAME=VALUE, got {text!r}")
+        if not dot:
+            found.system[parameter] = value
+        elif prefix == RECOVERY:
+            found.recovery[parameter] = value
+        elif prefix not in (DISSEMINATION, *all_disseminations()):
+            raise InputError(
+                f"--set {text} has the unknown prefix {prefix!r}; the prefixes are: "
+                f"{', '.join(all_disseminations())}, {RECOVERY}; a parameter of the system has no prefix"
+            )
+        elif dissemination is None:
+            raise InputError(f"--set {text} sets a parameter of a dissemination; give --dissemination too")
+        elif prefix not in (DISSEMINATION, dissemination):
+            raise InputError(f"--set {text} sets a parameter of {prefix}, but the dissemination is {dissemination}")
+        else:
+            found.dissemination[parameter] = value
+    return found
+
+
+def read_system_settings(texts: list[str] | None) -> dict[str, str]:
+    """`--set` flags of a command that runs neither a dissemination nor recovery."""
+    for text in texts or []:
+        if "." in text.partition("=")[0]:
+            raise InputError(f"--set {text} has a prefix, but this command takes parameters of the system only")
+    return read_set_flags(texts).system
 
 
 def manifest(
@@ -48,7 +120,7 @@ def manifest(
     outputs: Mapping[str, int],
     **more: Any,
 ) -> dict[str, Any]:
-    """What a folder was made from, by what, and what came out; `started` is time.monotonic() then."""
+    """The manifest of an output folder; `started` is time.monotonic() at the command's start."""
     return {
         "gossamer": __version__,
         "command": command,

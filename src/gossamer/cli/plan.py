@@ -1,4 +1,4 @@
-"""`gossamer plan`: a central overlay as wanted, how far it can be from the best, and a file of peers for live nodes."""
+"""`gossamer plan`: plan an overlay centrally, with its distance from the optimum and a file of peers for live nodes."""
 
 import resource
 import time
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Objective(StrEnum):
-    """What the greedy weighs."""
+    """What the greedy algorithm minimises."""
 
     average = "average"
     maximum = "maximum"
@@ -34,36 +34,39 @@ def plan(
     objective: Annotated[
         Objective,
         typer.Option(
-            help="average: fewest links (GM); maximum: smallest maximum degree (MinMaxODA); balanced: LowODA."
+            help="average: fewest links (GM); maximum: smallest maximum degree (MinMaxODA); balanced: both (LowODA)."
         ),
     ] = Objective.balanced,
     rho: Annotated[
-        float, typer.Option(help="For balanced: how many times better a link must be to raise the maximum degree.")
+        float, typer.Option(help="For balanced: a link may raise the maximum degree if it is RHO times better.")
     ] = 3.0,
     redundancy: Annotated[
-        int, typer.Option(help="Every topic survives the loss of any REDUNDANCY - 1 nodes; any objective.")
+        int, typer.Option(metavar="N", help="Every topic stays connected without any N - 1 of its nodes.")
     ] = 1,
     degree_budget: Annotated[
-        int | None, typer.Option(help="No node gets more links; topics left in parts are listed; any objective.")
+        int | None,
+        typer.Option(metavar="LINKS", help="The most links that a node may have; lists topics that do not fit."),
     ] = None,
-    diameter: Annotated[int | None, typer.Option(help="No topic's overlay is longer, in hops.")] = None,
+    diameter: Annotated[
+        int | None, typer.Option(metavar="HOPS", help="The largest diameter that a topic's overlay may have.")
+    ] = None,
     improve: Annotated[
-        bool, typer.Option("--improve", help="Local search after the greedy: slower, fewer links.")
+        bool, typer.Option("--improve", help="Improve the plan by local search: slower, fewer links.")
     ] = False,
-    parts: Annotated[int, typer.Option(help="Plan the nodes in so many parts and join them.")] = 1,
+    parts: Annotated[int, typer.Option(metavar="N", help="Plan the nodes in N parts and connect the parts.")] = 1,
     spark: Annotated[bool, typer.Option("--spark", help="Plan the parts as Spark tasks; --master implies it.")] = False,
     master: Master = None,
     remote: Remote = None,
     keep: Annotated[
-        Path | None, typer.Option(metavar="OVERLAY", help="Existing links to keep: an overlay.parquet or its folder.")
+        Path | None, typer.Option(metavar="OVERLAY", help="Links to keep: an overlay.parquet or its folder.")
     ] = None,
     bounds: Bounds = False,
     force: Force = False,
     json: Json = False,
 ) -> None:
-    """Plan a topic-connected overlay centrally, and say how far from the best it can be.
+    """Plan a topic-connected overlay centrally.
 
-    Writes OUT/overlay.parquet (u, v with u < v), peers.json (each node's topics and peers), topics.parquet,
+    Also prints lower bounds on links and maximum degree, which no plan can beat. Writes OUT/overlay.parquet (u, v with u < v), peers.json (each node's topics and peers), topics.parquet,
     degrees.parquet, metrics.json, manifest.json.
 
     Example: gossamer plan out/w out/plan --objective balanced --diameter 8
@@ -96,7 +99,9 @@ def plan(
         "peak_memory_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
     }
     if metrics["partitioned_topics"] != len(planned.parted):
-        raise CheckFailed(f"{metrics['partitioned_topics']} topics are parted where {len(planned.parted)} may be")
+        raise CheckFailed(
+            f"{metrics['partitioned_topics']} topics are disconnected, but the planner reported {len(planned.parted)}"
+        )
     if degree_budget is not None:
         metrics["topics_given_up"] = found.topic_ids[planned.parted].tolist()
     if redundancy > 1:
@@ -123,12 +128,12 @@ def plan(
 
 @contextmanager
 def _parts_run(spark: bool, master: str | None, remote: str | None, parts: int) -> "Iterator[RunParts]":
-    """Here, one after another, or on Spark."""
+    """A function that plans the parts: in this process one after another, or on Spark."""
     if not (spark or master or remote):
         yield map
         return
     if parts < 2:
-        raise InputError("--spark, --master and --remote plan parts; say how many with --parts")
+        raise InputError("--spark, --master and --remote need --parts of at least 2")
     from gossamer.pipeline.parts import parts_on_spark
     from gossamer.pipeline.session import spark_session
 
@@ -137,20 +142,20 @@ def _parts_run(spark: bool, master: str | None, remote: str | None, parts: int) 
 
 
 def _ending(metrics: dict[str, Any]) -> str:
-    """What a planner wants to know first."""
-    gap = f"no plan has fewer than {metrics['links_at_least']} links or a maximum degree under {metrics['max_degree_at_least']}"
+    """Whether every topic is connected, and the lower bounds."""
+    gap = f"no plan has fewer than {metrics['links_at_least']} links or a maximum degree below {metrics['max_degree_at_least']}"
     given_up = metrics.get("topics_given_up", [])
     if given_up:
         return f"{len(given_up)} topics do not fit in the budget ({_some(given_up)}); for the others {gap}."
     too_small = metrics.get("topics_too_small_for_redundancy", [])
     if too_small:
         return (
-            f"Every topic is connected; {len(too_small)} with too few holders for that redundancy are complete graphs "
+            f"Every topic is connected; {len(too_small)} topics with too few nodes for this redundancy are complete graphs "
             f"({_some(too_small)}); {gap}."
         )
     return f"Every topic is connected; {gap}."
 
 
 def _some(topics: list[int]) -> str:
-    """The first of them; metrics.json has all."""
+    """The first ten topics; metrics.json has all of them."""
     return ", ".join(map(str, topics[:10])) + (", ..." if len(topics) > 10 else "")

@@ -1,4 +1,4 @@
-"""`gossamer profile`: what a graph or workload is like, and whether a sample of it still is."""
+"""`gossamer profile`: statistics of a graph or workload, and of a sample beside it."""
 
 import time
 from pathlib import Path
@@ -16,23 +16,22 @@ if TYPE_CHECKING:
 
 def profile(
     data: Annotated[
-        Path, typer.Argument(metavar="DATA", help="A folder of `gossamer ingest`, `sample` or `workload`.")
+        Path, typer.Argument(metavar="DATA", help="The output of `gossamer ingest`, `sample` or `workload`.")
     ],
     out: Out,
-    sample: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="A sample of DATA, to be drawn and listed beside it.")
-    ] = None,
+    sample: Annotated[Path | None, typer.Option(metavar="FOLDER", help="A sample of DATA, to compare with it.")] = None,
     master: Master = None,
     remote: Remote = None,
     force: Force = False,
     json: Json = False,
 ) -> None:
-    """Sizes, popularity, who has how many, the power law of the tail with its error, and how alike interests are.
+    """Describe a graph or workload, and compare a sample with it.
 
-    Writes OUT/profile.json, spreads.parquet (data, spread, value, count, share of at least the value), profile.svg and
-    profile.png. Likeness compares all pairs and is left out over 20,000 nodes.
+    Sizes, popularity, degree distributions, the power law of the tail with its error, and how similar interests are
+    (up to 20,000 nodes, because it compares all pairs). Writes OUT/profile.json, spreads.parquet (data, spread, value,
+    count, share of at least the value), profile.svg and profile.png.
 
-    Example: gossamer profile out/graph out/profile --sample out/w2
+    Example: gossamer profile out/graph out/profile --sample out/friends
     """
     from gossamer.analysis.profile import draw_profile
     from gossamer.model.tables.folders import check_output, file_sha256, output_folder, write_json, write_manifest
@@ -69,7 +68,7 @@ def profile(
 
 
 def _curves(found: "dict[str, Profile]", figures: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """By spread, then by data set; of a sample only what the data has, too."""
+    """The curves to draw, by distribution and then by data set."""
     curves: dict[str, dict[str, Any]] = {}
     for data, each in found.items():
         for name, spread in each.spreads.items():

@@ -1,4 +1,4 @@
-"""`gossamer replay`: feed records to fresh machines, compare every action, and audit where data went."""
+"""`gossamer replay`: feed records to new machines, compare every action, and audit where data was sent."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -12,20 +12,21 @@ from gossamer.cli.console import Report, print_facts, print_json, progress_bar
 from gossamer.cli.options import Json
 from gossamer.model.values.errors import InputError
 
-# Chosen: steps between two looks at how far the replay is.
+# Chosen: steps between two progress reports.
 SAY_EVERY = 4_096
 
 
 def replay(
     records: Annotated[
-        list[Path], typer.Argument(metavar="RECORD...", help="Files that a simulation or nodes recorded.")
+        list[Path], typer.Argument(metavar="RECORD...", help="Records of a simulation or of nodes (--record).")
     ],
     json: Json = False,
 ) -> None:
-    """Replay records of a simulation or of live nodes; exit code 1 if any action differs or data went where it must not.
+    """Replay records, compare every action, and audit deliveries.
 
-    The audit: data is sent only to neighbours and on topics that both ends hold (gossip may relay without), nothing is
-    delivered twice, to whom does not follow it, or out of its publisher's order.
+    Exit code 1 if an action differs or the audit finds a breach. The audit checks that data is sent only to neighbours
+    and only on topics that both ends have (gossip may relay other topics), and that no message is delivered twice, to a
+    node that does not follow its topic, or out of its publisher's order.
 
     Example: gossamer replay out/sim/record.bin
     """
@@ -44,7 +45,7 @@ def replay(
             done += path.stat().st_size
     differs = [result for result in results if result["difference"] is not None]
     if json:
-        # One record alone answers as a value of its own, several as a list.
+        # One record is one JSON object; several are a list.
         shown = results[0] if len(results) == 1 else {"records": results}
         print_json({**shown, "audit": audit.findings})
     else:
@@ -58,7 +59,7 @@ def _say(progress: Report, done_bytes: int, total_bytes: int, more_bytes: int) -
 
 
 def _told(steps: Iterable[Any], source: BinaryIO, say: Callable[[int], None]) -> Iterator[Any]:
-    """The steps; every so many, how far in the file they are."""
+    """The steps; reports the position in the file every SAY_EVERY steps."""
     for number, step in enumerate(steps):
         if number % SAY_EVERY == 0:
             say(source.tell())
@@ -71,11 +72,10 @@ def _replay_one(path: Path, audit: Any, say: Callable[[int], None]) -> dict[str,
 
     with path.open("rb") as source:
         header, steps = records.read_record(source)
-        machine = partial(machine_of, header)
         whole = records.WholeSteps(steps)
         audited = audit.read(header, _told(whole, source, say))
-        count, difference = records.replay(audited, machine, decoder_of(header))
-        # A replay ends where it differs; the audit reads on.
+        count, difference = records.replay(audited, partial(machine_of, header), decoder_of(header))
+        # The replay stops at the first difference; the audit reads the rest of the record.
         deque(audited, maxlen=0)
     return {
         "record": str(path),
@@ -96,15 +96,13 @@ def _show(results: list[dict[str, Any]], findings: Any) -> None:
                 f"given {difference.event}\n  recorded: {difference.recorded}\n  replayed: {difference.replayed}"
             )
         if result["cut_off"]:
-            typer.echo(
-                f"{result['record']} ends in the middle of a step, as the record of a node that was killed does."
-            )
+            typer.echo(f"{result['record']} ends in the middle of a step, which happens when a node is killed.")
     steps = sum(result["equal_steps"] for result in results)
     systems = ", ".join(sorted({result["system"] for result in results}))
     if not any(result["difference"] for result in results):
         typer.echo(f"{steps:,} steps of {systems} replayed; every action is the same.")
     if findings.data_sent or findings.deliveries:
         facts = {name: getattr(findings, name) for name in ("nodes", "data_sent", "data_received", "deliveries")}
-        print_facts("Where data went", {**facts, "breaches": findings.breach_count})
+        print_facts("Audit", {**facts, "breaches": findings.breach_count})
     for breach in findings.breaches:
         typer.echo(breach)

@@ -1,4 +1,4 @@
-"""`gossamer reproduce`: the papers' tables and figures again, with the published values beside ours."""
+"""`gossamer reproduce`: the papers' tables and figures, measured again and compared with the published values."""
 
 import os
 import time
@@ -18,19 +18,22 @@ if TYPE_CHECKING:
 
 
 def reproduce(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="An exhibit, a paper, `all`, or `list`.")],
-    out: Annotated[Path, typer.Option(help="Where results go; runs already done there are not done again.")] = Path(
-        "out/reproduce"
-    ),
-    quick: Annotated[bool, typer.Option("--quick", help="A smaller version; says what it leaves out.")] = False,
+    name: Annotated[
+        str, typer.Argument(metavar="[NAME]", help="An exhibit, a paper or `all`; without it, list the exhibits.")
+    ] = "list",
+    out: Annotated[
+        Path, typer.Option(metavar="FOLDER", help="The folder for results; runs that it already has are not repeated.")
+    ] = Path("out/reproduce"),
+    quick: Annotated[bool, typer.Option("--quick", help="A smaller version; prints what it leaves out.")] = False,
     data: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Real data sets, for the exhibits that need them; see ARCHITECTURE."),
+        Path | None, typer.Option(metavar="FOLDER", help="Real data sets, for the exhibits that need them.")
     ] = None,
-    jobs: Annotated[int | None, typer.Option(min=1, help="Processes at once; by default one a core.")] = None,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Parallel processes; by default one per core.")] = None,
     json: Json = False,
 ) -> None:
-    """Regenerate published exhibits: a table (Parquet, CSV), a picture (SVG, PNG) and a verdict for each.
+    """Reproduce the papers' figures and tables, or list them.
+
+    Writes a table (Parquet, CSV), a picture (SVG, PNG) and a verdict for each exhibit.
 
     Example: gossamer reproduce spidercast/fig12 --quick
     """
@@ -41,7 +44,7 @@ def reproduce(
             print_json([{"name": exhibit.name, "title": exhibit.title} for exhibit in all_exhibits().values()])
         else:
             rows = [[exhibit.name, exhibit.title] for exhibit in all_exhibits().values()]
-            print_table("Exhibits", ["name", "what it shows"], rows)
+            print_table("Exhibits", ["name", "title"], rows)
         return
 
     from gossamer.analysis.exhibits.harness import judge, measured_at
@@ -53,9 +56,9 @@ def reproduce(
     missing = {name: files for name, group in points.items() if (files := _missing(group))}
     if missing and (len(missing) == len(exhibits) or data is not None):
         names = ", ".join(sorted({file for group in missing.values() for file in group}))
-        raise InputError(f"{next(iter(missing))} needs {names}; say with --data where the real data sets are")
+        raise InputError(f"{next(iter(missing))} needs {names}; give the folder of the real data sets with --data")
     for skipped in missing:
-        typer.echo(f"{skipped}: skipped, it needs real data (--data DIR)", err=True)
+        typer.echo(f"{skipped}: skipped, because it needs real data (--data FOLDER)", err=True)
     exhibits = [exhibit for exhibit in exhibits if exhibit.name not in missing]
     points = {exhibit.name: points[exhibit.name] for exhibit in exhibits}
     runs = [point.run for group in points.values() for point in group]
@@ -76,7 +79,7 @@ def reproduce(
 
 
 def _located(point: "Point", data: Path | None) -> "Point":
-    """The point with its data file found in the folder of real data."""
+    """The point with its data file looked up in the folder of real data."""
     from dataclasses import replace
 
     from msgspec.structs import replace as changed
@@ -90,7 +93,7 @@ def _located(point: "Point", data: Path | None) -> "Point":
 
 
 def _missing(points: "Sequence[Point]") -> set[str]:
-    """Data files that are not there."""
+    """Data files that do not exist."""
     from gossamer.model.values.run import FRIENDS
 
     files = {str(point.run.workload) for point in points if isinstance(point.run.workload, str)}

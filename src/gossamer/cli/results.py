@@ -1,4 +1,4 @@
-"""What `build` and `simulate` write and print: one shape for every run."""
+"""The output of `build` and `simulate`: the same tables and metrics for every run."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def write_result(folder: Path, result: "Result", run: "Run", command: str, started: float) -> None:
-    """Tables, metrics and manifest of a run."""
+    """Write the tables, metrics and manifest of a run."""
     from gossamer.model.tables.folders import write_json, write_manifest
     from gossamer.model.tables.schemas import write_table
     from gossamer.model.tables.workload import write_overlay
@@ -27,7 +27,7 @@ def write_result(folder: Path, result: "Result", run: "Run", command: str, start
 
 
 def run_inputs(run: "Run") -> dict[str, dict[str, Any]]:
-    """Every file that a run reads, with its hash."""
+    """The hash of every file that a run reads."""
     from gossamer.model.tables.folders import file_sha256
     from gossamer.model.tables.workload import CHURN, INTERESTS
 
@@ -40,8 +40,16 @@ def run_inputs(run: "Run") -> dict[str, dict[str, Any]]:
     return {name: {"sha256": file_sha256(path)} for name, path in files.items()}
 
 
+def connected_sentence(metrics: dict[str, Any]) -> str:
+    """Whether every topic is connected."""
+    disconnected = metrics["partitioned_topics"]
+    if not disconnected:
+        return "Every topic is connected."
+    return f"{disconnected} of {metrics['topics']} topics are disconnected."
+
+
 def show_metrics(title: str, metrics: dict[str, Any], json: bool) -> None:
-    """All of it for a script; for a person, nested values one a line."""
+    """Metrics as JSON, or as a table with one line for each nested value."""
     if json:
         print_json(metrics)
         return

@@ -1,4 +1,4 @@
-"""`gossamer simulate`: a system in virtual time, under churn, latency and loss."""
+"""`gossamer simulate`: run a system in virtual time, with churn, latency and loss."""
 
 import time
 from contextlib import nullcontext
@@ -9,7 +9,17 @@ from typing import Annotated
 import typer
 
 from gossamer.cli.console import progress_bar
-from gossamer.cli.options import Bounds, Force, Json, Out, Seed, Settings, WorkloadFolder, read_settings
+from gossamer.cli.options import (
+    Bounds,
+    Force,
+    Json,
+    Out,
+    Seed,
+    Settings,
+    SystemArgument,
+    WorkloadFolder,
+    read_set_flags,
+)
 from gossamer.cli.results import show_metrics, write_result
 from gossamer.model.values.errors import InputError
 from gossamer.model.values.time import SECOND_US, duration_us
@@ -21,68 +31,68 @@ RATE_MAX = 1_000_000
 
 
 def simulate(
-    system: Annotated[str, typer.Argument(metavar="SYSTEM", help="`gossamer systems` lists them.")],
+    system: SystemArgument,
     workload: WorkloadFolder,
     out: Out,
     seed: Seed,
     settings: Settings = None,
-    dissemination: Annotated[str | None, typer.Option(help="How messages travel over the overlay.")] = None,
-    carried: Annotated[
-        list[str] | None,
-        typer.Option("--with", metavar="NAME=VALUE", help="A parameter of the dissemination; repeatable."),
+    dissemination: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="How messages travel over the overlay; `gossamer systems` lists the choices."
+        ),
     ] = None,
     recovery: Annotated[
-        bool, typer.Option("--recovery", help="Deliver in each publisher's order, ask for gaps, keep history.")
+        bool,
+        typer.Option("--recovery", help="Deliver in each publisher's order, request missing messages, keep history."),
     ] = False,
-    recovered: Annotated[
-        list[str] | None,
-        typer.Option("--recovery-with", metavar="NAME=VALUE", help="A parameter of recovery; repeatable."),
+    events: Annotated[int | None, typer.Option(min=1, help="Publish this many messages in total.")] = None,
+    rate: Annotated[float | None, typer.Option(metavar="R", help="Publish R messages per second.")] = None,
+    churn: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="A churn table, as `gossamer churn make` writes it.")
     ] = None,
-    events: Annotated[int | None, typer.Option(min=1, help="Publish this many messages in all.")] = None,
-    rate: Annotated[float | None, typer.Option(help="Publish this many messages a second.")] = None,
-    churn: Annotated[Path | None, typer.Option(help="A churn table, as `gossamer churn make` writes.")] = None,
     latency: Annotated[
         str,
-        typer.Option(
-            metavar="LAW", help="20ms, uniform:5-50ms or matrix:FILE (round trips in ms, as text or ingested)."
-        ),
+        typer.Option(metavar="LAW", help="20ms, uniform:5-50ms, or matrix:FILE (round trips in ms: text or ingested)."),
     ] = "20ms",
-    loss: Annotated[float, typer.Option(metavar="P", help="The share of messages that are lost.")] = 0.0,
+    loss: Annotated[float, typer.Option(metavar="SHARE", help="The share of messages that are lost.")] = 0.0,
     partition: Annotated[
         list[str] | None,
-        typer.Option(metavar="FROM-UNTIL:SHARE", help="Cut a random share of nodes off for a while; repeatable."),
+        typer.Option(metavar="FROM-UNTIL:SHARE", help="Cut off a random share of the nodes; repeatable."),
     ] = None,
-    until: Annotated[str, typer.Option(metavar="T", help="Virtual time to run for.")] = "600s",
+    until: Annotated[str, typer.Option(metavar="TIME", help="The virtual time at which the simulation ends.")] = "600s",
     record: Annotated[
-        bool, typer.Option("--record", help="Keep every event and action for `gossamer replay`.")
+        bool, typer.Option("--record", help="Record every event and action for `gossamer replay`.")
     ] = False,
     bounds: Bounds = False,
     force: Force = False,
     json: Json = False,
 ) -> None:
-    """Simulate a system on the event engine, with every safety checker watching.
+    """Simulate a system on the event engine.
 
-    Writes publications, deliveries, links, control, topics, degrees and the last overlay as tables in OUT.
+    Safety checkers watch every simulation. Writes the tables publications, deliveries, links, control, topics, degrees
+    and the final overlay to OUT.
 
     Example: gossamer simulate cyclon out/w out/sim --seed 1 --latency uniform:5-50ms --loss 0.01 --until 300s
     """
     found = find_system(system)
-    read_parameters(found, read_settings(settings))
+    given = read_set_flags(settings, dissemination)
+    read_parameters(found, given.system)
     if dissemination is not None:
-        check_dissemination(found, dissemination, read_settings(carried, "--with"))
-    elif carried:
-        raise InputError("--with sets a parameter of a dissemination; give --dissemination too")
+        check_dissemination(found, dissemination, given.dissemination)
     if recovery:
-        check_recovery(found, dissemination, read_settings(recovered, "--recovery-with"))
-    elif recovered:
-        raise InputError("--recovery-with sets a parameter of recovery; give --recovery too")
+        check_recovery(found, dissemination, given.recovery)
+    elif given.recovery:
+        raise InputError(
+            f"--set recovery.{next(iter(given.recovery))} sets a parameter of recovery; give --recovery too"
+        )
     if events is not None and rate is not None:
         raise InputError("give --events or --rate, not both")
     if rate is not None and not 0 < rate <= RATE_MAX:
-        raise InputError(f"--rate must lie above 0 and be at most {RATE_MAX:,} messages a second, got {rate:g}")
+        raise InputError(f"--rate must be above 0 and at most {RATE_MAX:,} messages per second, got {rate:g}")
     until_us = duration_us(until, "--until")
     if until_us < 1:
-        raise InputError("--until must be longer than nothing")
+        raise InputError(f"--until must be longer than 0, got {until}")
 
     from gossamer.model.tables.folders import check_output, output_folder
     from gossamer.model.values.run import Run
@@ -93,15 +103,15 @@ def simulate(
     check_output(out, force, sources)
     run = Run(
         system=system,
-        parameters=read_settings(settings),
+        parameters=given.system,
         seed=seed,
         workload=str(workload),
         engine="event",
         until_us=until_us,
         churn=None if churn is None else str(churn),
         dissemination=dissemination,
-        dissemination_parameters=read_settings(carried, "--with"),
-        recovery=read_settings(recovered, "--recovery-with") if recovery else None,
+        dissemination_parameters=given.dissemination,
+        recovery=given.recovery if recovery else None,
         event_count=events or ceil((rate or 0.0) * until_us / SECOND_US),
         latency=latency,
         loss=loss,

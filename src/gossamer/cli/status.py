@@ -1,4 +1,4 @@
-"""`gossamer status`: how live nodes are doing."""
+"""`gossamer status`: the state of running nodes."""
 
 import asyncio
 from pathlib import Path
@@ -13,23 +13,27 @@ from gossamer.model.values.errors import GossamerError, InputError, PeerError
 if TYPE_CHECKING:
     from gossamer.live.operations.status import NodeStatus
 
-# Chosen: asked at the same time.
+# Chosen: nodes that are asked at the same time.
 AT_ONCE = 32
-# Chosen: silent nodes that are named.
+# Chosen: nodes without an answer that the error names.
 NAMED = 5
 
 
 def status(
     addresses: Annotated[
-        list[str] | None, typer.Argument(metavar="HOST:PORT...", help="Where nodes serve their metrics.")
+        list[str] | None, typer.Argument(metavar="HOST:PORT...", help="The --metrics addresses of nodes.")
     ] = None,
     folder: Annotated[
-        Path | None, typer.Option("--dir", metavar="DIR", help="The folder of a network that `gossamer up` runs.")
+        Path | None, typer.Option("--dir", metavar="FOLDER", help="The --out folder of a running `gossamer up`.")
     ] = None,
-    timeout: Annotated[float, typer.Option(min=0.001, metavar="SECONDS", help="How long to wait for each.")] = 5.0,
+    timeout: Annotated[
+        float, typer.Option(min=0.001, metavar="SECONDS", help="How long to wait for each answer.")
+    ] = 5.0,
     json: Json = False,
 ) -> None:
-    """Show links, topics, coverage, queues and drops of running nodes; exit code 1 if one does not answer.
+    """Show links, topics, queues and drops of running nodes.
+
+    Exit code 1 if a node does not answer.
 
     Example: gossamer status 127.0.0.1:9400
     """
@@ -41,7 +45,9 @@ def status(
 
         asked += [member.metrics for member in read_members(folder)]
     if not asked:
-        raise InputError("give HOST:PORT of one node or more (their --metrics), or --dir of a running `gossamer up`")
+        raise InputError(
+            "give the --metrics address (HOST:PORT) of each node, or --dir with the folder of `gossamer up`"
+        )
     for address in asked:
         split_address(address)
     answers = asyncio.run(_ask(asked, timeout))
@@ -97,10 +103,10 @@ def _show(found: "list[NodeStatus]") -> None:
             node.delivered,
         ]
         rows.append([node.node, node.address, *(f"{number:,}" for number in numbers)])
-    print_table("Nodes; a topic is covered where at least one neighbour holds it", columns, rows)
+    print_table("Nodes (a topic is covered if at least one neighbour has it)", columns, rows)
     counts = [[node.node, reason, f"{count:,}"] for node in found for reason, count in node.counts.items()]
     if counts:
-        print_table("What was dropped, refused or went wrong", ["node", "reason", "times"], counts)
+        print_table("Drops, refusals and errors", ["node", "reason", "times"], counts)
     if len(found) == 1:
         _show_one(found[0])
 

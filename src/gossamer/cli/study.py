@@ -1,4 +1,4 @@
-"""`gossamer study`: raw data to report in one command, on Spark; `gossamer sweep`: the same without the report."""
+"""`gossamer study`: from raw data to a report on Spark; `gossamer sweep`: the same without the report."""
 
 import time
 from pathlib import Path
@@ -13,29 +13,30 @@ if TYPE_CHECKING:
     from gossamer.pipeline.study import Stages
 
 Definition = Annotated[
-    Path | None, typer.Argument(metavar="[STUDY.toml]", help="What to study; without it the default study.")
+    Path | None, typer.Argument(metavar="[STUDY.toml]", help="The study's definition; without it, the default study.")
 ]
 StudyOut = Annotated[
-    Path, typer.Option("--out", help="Where the study goes; finished stages there are not done again.")
+    Path, typer.Option("--out", metavar="FOLDER", help="The folder for results; finished stages are not repeated.")
 ]
-Data = Annotated[
+DataFolder = Annotated[
     Path | None,
-    typer.Option("--data", metavar="DIR", help="Study the real data sets in this folder instead of made ones."),
+    typer.Option("--data", metavar="FOLDER", help="Study the real data sets in this folder, not generated ones."),
 ]
 
 
 def study(
     definition: Definition = None,
     out: StudyOut = Path("out/study"),
-    data: Data = None,
+    data: DataFolder = None,
     master: Master = None,
     remote: Remote = None,
     json: Json = False,
 ) -> None:
-    """Raw data -> tables -> a workload -> every system -> measurements -> report.html.
+    """Go from raw data to a report in one command.
 
-    The default study makes its own raw data, flaws and all. A STUDY.toml may set edges, events (files to read instead),
-    nodes, seeds, systems and more. Stopped anywhere, the same command goes on.
+    Raw data -> tables -> a workload -> every system -> measurements -> report.html. The default study generates its own
+    raw data, bad lines included. A STUDY.toml may set edges, events (files to read instead), nodes, seeds, systems and
+    more. If the command was stopped, run it again: it continues from the last finished stage.
 
     Example: gossamer study --out out/study
     """
@@ -50,15 +51,16 @@ def study(
 def sweep(
     definition: Definition = None,
     out: StudyOut = Path("out/study"),
-    data: Data = None,
+    data: DataFolder = None,
     master: Master = None,
     remote: Remote = None,
     json: Json = False,
 ) -> None:
-    """Carry out a study's runs, one a Spark task, and keep each result as it comes; `gossamer study` adds the report.
+    """Execute a study's runs without the report.
 
-    Writes OUT/results/results.parquet, and OUT/results/failures.parquet for runs that crashed or took longer than the
-    study's run_seconds. Stopped anywhere, the same command goes on.
+    Each run is a Spark task, and each result is saved when it is finished. Writes OUT/results/results.parquet, and
+    OUT/results/failures.parquet for runs that crashed or took longer than the study's run_seconds. If the command was
+    stopped, run it again: it continues from the last finished run.
 
     Example: gossamer sweep study.toml --out out/study
     """
@@ -74,15 +76,15 @@ def _run(definition: Path | None, out: Path, data: Path | None, master: str | No
     wanted = on_real_data(read_study(definition), data)
     started = time.monotonic()
 
-    def say(what: str) -> None:
-        typer.echo(f"[{time.monotonic() - started:5.0f} s] {what}", err=True)
+    def say(text: str) -> None:
+        typer.echo(f"[{time.monotonic() - started:5.0f} s] {text}", err=True)
 
     say("starting Spark ...")
     try:
         with spark_session(master, remote) as spark, progress_bar() as progress:
             return run_study(spark, wanted, out, progress, say)
     except KeyboardInterrupt:
-        typer.echo("Finished stages and runs are kept: the same command goes on from there.", err=True)
+        typer.echo("Finished stages and runs are kept; run the same command again to continue.", err=True)
         raise typer.Exit(130) from None
 
 

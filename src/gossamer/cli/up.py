@@ -1,4 +1,4 @@
-"""`gossamer up`: a whole network on this machine, with traffic that is counted."""
+"""`gossamer up`: run a network of nodes on this machine and count its messages."""
 
 import asyncio
 import tempfile
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gossamer.cli.console import PLAIN_SECONDS, print_facts, print_json
-from gossamer.cli.live_options import Dissemination, SystemName
-from gossamer.cli.options import Json, Seed, Settings, read_settings
+from gossamer.cli.live_options import DisseminationName, LiveSettings, SystemName, live_parameters
+from gossamer.cli.options import SEED_MAX, Json
 from gossamer.model.values.draw import Purpose, draw
 from gossamer.model.values.errors import InputError
 
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
     from gossamer.live.fleet.member import Counts, Task
     from gossamer.live.fleet.network import Fleet
 
-# Chosen: far more processes than a machine for which this command is made.
+# Chosen: more processes than one machine is likely to run well.
 NODES_MAX = 1_000
-# Chosen: how long the last messages may take once nobody publishes, and how long without any news is the end.
+# Chosen: after the last publication, wait this long for outstanding deliveries, or until none arrives for this long.
 DRAIN_SECONDS = 30.0
-NO_NEWS_SECONDS = 5.0
+IDLE_SECONDS = 5.0
 CONNECT_SECONDS = 60.0
 
 
 class _Say:
-    """Progress on standard error, a line every two seconds at most."""
+    """Progress on standard error, at most one line every two seconds."""
 
     def __init__(self) -> None:
         self._at = time.monotonic()
@@ -45,49 +45,58 @@ class _Say:
 
 def up(
     nodes: Annotated[int, typer.Option(min=2, max=NODES_MAX, help="Node processes.")] = 20,
-    topics: Annotated[int, typer.Option(min=1, help="Topics that there are.")] = 50,
+    topics: Annotated[int, typer.Option(min=1, help="Topics in total.")] = 50,
     subscriptions: Annotated[
-        str, typer.Option(help="Topics that each node follows: a number or a range, 10-40.")
+        str, typer.Option(metavar="S|a:b", help="Topics that each node follows: S, or a:b (uniform).")
     ] = "10",
-    popularity: Annotated[str, typer.Option(help="How popular topics are: rss, zipf:A, uniform ...")] = "rss",
-    rate: Annotated[float, typer.Option(min=0, max=1_000_000, help="Messages a second over all topics.")] = 100.0,
+    popularity: Annotated[
+        str, typer.Option(metavar="LAW", help="How popular topics are: rss, zipf:A, nyse, uniform, expo or expo:RATE.")
+    ] = "rss",
+    rate: Annotated[float, typer.Option(min=0, max=1_000_000, help="Messages per second over all topics.")] = 100.0,
     payload: Annotated[int, typer.Option(min=8, max=1_000_000, metavar="BYTES", help="The size of a message.")] = 100,
-    seconds: Annotated[float, typer.Option(min=0, help="How long to publish for.")] = 30.0,
-    seed: Seed = 1,
+    seconds: Annotated[float, typer.Option(min=0, help="How long to publish.")] = 30.0,
+    seed: Annotated[
+        int,
+        typer.Option(metavar="N", min=0, max=SEED_MAX, help="Seed of interests, publications and the nodes to kill."),
+    ] = 1,
     kill: Annotated[
-        float, typer.Option(min=0, max=0.9, metavar="SHARE", help="Kill this share half-way (SIGKILL).")
+        float, typer.Option(min=0, max=0.9, metavar="SHARE", help="Kill this share of the nodes half-way (SIGKILL).")
     ] = 0.0,
     settle: Annotated[
-        float, typer.Option(min=0, help="With --kill: seconds after which all must be well again.")
+        float,
+        typer.Option(min=0, metavar="SECONDS", help="With --kill: the time for repair, counted as a phase of its own."),
     ] = 10.0,
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Keep logs and records there; it must not exist.")
+        Path | None, typer.Option(metavar="FOLDER", help="The folder for logs and records; it must not exist.")
     ] = None,
     record: Annotated[
-        bool, typer.Option("--record", help="Each node records for `gossamer replay`; needs --out.")
+        bool, typer.Option("--record", help="Record every node for `gossamer replay`; needs --out.")
     ] = False,
     system: SystemName = None,
-    settings: Settings = None,
-    dissemination: Dissemination = None,
+    settings: LiveSettings = None,
+    dissemination: DisseminationName = None,
     json: Json = False,
 ) -> None:
-    """Run a network of node processes with traffic; count every message at every subscriber, by id.
+    """Run a network of node processes and count every delivery.
 
-    Exit code 1 if a topic stayed parted, or a message was missing, came twice or out of order.
+    Each node follows topics and publishes on them; deliveries are counted by message id at every subscriber. Exit code 1
+    if a topic stayed disconnected, a node died, or a message was missing, duplicated or out of order.
 
     Example: gossamer up --nodes 20 --topics 50 --subscriptions 10 --rate 100 --seconds 30 --seed 1
     """
     if record and out is None:
-        raise InputError("--record needs --out DIR to keep the records in")
+        raise InputError("--record needs --out, the folder for the records")
     if kill and seconds / 2 <= settle:
-        raise InputError(f"--kill happens half-way: give --seconds above {2 * settle:g}, or a shorter --settle")
+        raise InputError(f"--kill happens half-way; give --seconds above {2 * settle:g}, or a shorter --settle")
     if out is not None and out.exists():
         raise InputError(f"{out} exists; give another folder")
     from gossamer.live.api.stacks import find_stack
-    from gossamer.systems import DEFAULT_SYSTEM
+    from gossamer.live.operations.settings import NodeSettings
 
-    if find_stack(system or DEFAULT_SYSTEM, read_settings(settings), dissemination).takes_plan:
-        raise InputError(f"a plan names its nodes: start them one by one with `gossamer node --system {system}`")
+    system = system or NodeSettings().system
+    system_settings, dissemination_settings = live_parameters(settings, system, dissemination)
+    if find_stack(system, system_settings, dissemination, dissemination_settings).takes_plan:
+        raise InputError(f"a plan names its nodes; start each of them with `gossamer node --system {system}`")
     with ExitStack() as open_things:
         if out is None:
             out = Path(open_things.enter_context(tempfile.TemporaryDirectory(prefix="gossamer-up-")))
@@ -97,9 +106,10 @@ def up(
             rate,
             seed,
             payload_bytes=payload,
-            system=system or DEFAULT_SYSTEM,
-            settings=dict(read_settings(settings)),
+            system=system,
+            settings=system_settings,
             dissemination=dissemination,
+            dissemination_settings=dissemination_settings,
             record=record,
         )
         out.mkdir(parents=True, exist_ok=True)
@@ -112,7 +122,7 @@ def up(
         for phase in phases if kill else ():
             print_facts(f"published {phase.pop('name')}", phase)
         if reasons:
-            print_facts("What was dropped, refused or went wrong", reasons)
+            print_facts("Drops, refusals and errors", reasons)
     bad = ("topics_parted", "missing", "twice", "out_of_order", "died")
     if any(found[name] for name in bad):
         raise typer.Exit(1)
@@ -127,14 +137,14 @@ def _interests(nodes: int, topics: int, subscriptions: str, popularity: str, see
 
 
 def _tasks(folder: Path, interests: Sequence[Sequence[int]], rate: float, seed: int, **same: Any) -> "list[Task]":
-    """Every topic gets the same share of the rate, and of that share each of its followers."""
+    """One task for each node. Topics share the rate equally, and so do the followers of each topic."""
     from gossamer.live.fleet.member import Task
 
     followers: dict[int, int] = {}
     for held in interests:
         for topic in held:
             followers[topic] = followers.get(topic, 0) + 1
-    # What one node alone follows has nobody to go to.
+    # Nobody publishes on a topic with a single follower: it has no other node to receive the messages.
     shared = {topic: count for topic, count in followers.items() if count > 1}
     if not shared:
         raise InputError("no topic is followed by two nodes; ask for fewer topics or more subscriptions")
@@ -169,7 +179,7 @@ async def _run(
         connected = time.monotonic()
         typer.echo(
             f"{len(tasks)} nodes up after {started - began:.1f} s; "
-            + (f"all topics connected {connected - started:.1f} s later" if whole else "some topics stay parted"),
+            + (f"all topics connected {connected - started:.1f} s later" if whole else "some topics are disconnected"),
             err=True,
         )
         await fleet.tell("publish")
@@ -192,7 +202,7 @@ async def _run(
 
 
 async def _watch(fleet: "Fleet", say: _Say, seconds: float) -> None:
-    """Let time pass, and say how it goes."""
+    """Wait, and report progress meanwhile."""
     until = time.monotonic() + seconds
     while (left := until - time.monotonic()) > 0:
         await asyncio.sleep(min(left, PLAIN_SECONDS))
@@ -203,7 +213,7 @@ async def _watch(fleet: "Fleet", say: _Say, seconds: float) -> None:
 
 
 async def _drain(fleet: "Fleet", say: _Say) -> "dict[int, Counts]":
-    """Wait until all that was published has come, or nothing comes any more."""
+    """Wait until every message was delivered, no delivery arrives for a while, or the time is up."""
     until = time.monotonic() + DRAIN_SECONDS
     latest, changed_at = -1, time.monotonic()
     while True:
@@ -215,27 +225,27 @@ async def _drain(fleet: "Fleet", say: _Say) -> "dict[int, Counts]":
         now = time.monotonic()
         if delivered != latest:
             latest, changed_at = delivered, now
-        if delivered >= _owed(fleet, counts) or now - changed_at > NO_NEWS_SECONDS or now > until:
+        if delivered >= _expected(fleet, counts) or now - changed_at > IDLE_SECONDS or now > until:
             return counts
-        say(f"{delivered:,} delivered; waiting for the last ones")
+        say(f"{delivered:,} delivered; waiting for the last messages")
         await asyncio.sleep(0.1)
 
 
-def _owed(fleet: "Fleet", counts: "dict[int, Counts]") -> int:
-    """Deliveries that those alive owe each other."""
+def _expected(fleet: "Fleet", counts: "dict[int, Counts]") -> int:
+    """The deliveries at living nodes of all messages that living nodes published."""
     followers: dict[int, int] = {}
     for member in fleet.alive:
         for topic in member.task.topics:
             followers[topic] = followers.get(topic, 0) + 1
-    owed = 0
+    expected = 0
     for index, count in counts.items():
         for topic, published in zip(fleet.members[index].task.topics, count.published, strict=True):
-            owed += published * (followers.get(topic, 1) - 1)
-    return owed
+            expected += published * (followers.get(topic, 1) - 1)
+    return expected
 
 
 def _victims(nodes: int, share: float, seed: int) -> list[int]:
-    """Nodes drawn by the seed."""
+    """The nodes to kill, drawn with the seed."""
     order = sorted(range(nodes), key=lambda node: draw(seed, 0, Purpose.FAILED, 0, item=node))
     return sorted(order[: max(1, round(nodes * share))])
 

@@ -1,4 +1,4 @@
-"""`gossamer workload`: make one from laws, or look at one."""
+"""`gossamer workload`: make a workload from laws, or describe one."""
 
 import time
 from enum import StrEnum
@@ -13,14 +13,14 @@ from gossamer.model.values.errors import InputError
 if TYPE_CHECKING:
     from gossamer.model.arrays.interest import Interest
 
-app = typer.Typer(help="Who wants what: make workloads and look at them.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
-# Above this, intersections between all pairs of nodes take minutes.
+# With more nodes, comparing the interests of all pairs takes minutes.
 PAIRS_NODES_MAX = 20_000
 
 
-class Kind(StrEnum):
-    """Where the interests come from."""
+class WorkloadKind(StrEnum):
+    """Which generator makes the interests."""
 
     popularity = "popularity"
     grid = "grid"
@@ -29,26 +29,36 @@ class Kind(StrEnum):
     followers = "followers"
 
 
+@app.callback()
+def workload() -> None:
+    """Make and describe workloads: which node follows which topics.
+
+    Example: gossamer workload show out/w
+    """
+
+
 @app.command("make")
 def make(
     out: Out,
     seed: Seed,
-    nodes: Annotated[int | None, typer.Option(help="How many nodes.")] = None,
-    topics: Annotated[int | None, typer.Option(help="How many topics; friends and followers: one a node.")] = None,
+    nodes: Annotated[int | None, typer.Option(help="The number of nodes.")] = None,
+    topics: Annotated[int | None, typer.Option(help="The number of topics; not for friends and followers.")] = None,
     subscriptions: Annotated[
-        str | None, typer.Option(metavar="S|a:b", help="Topics a node: S, a:b (uniform) or power:a:b[:EXPONENT].")
+        str | None, typer.Option(metavar="S|a:b", help="Topics per node: S, a:b (uniform) or power:a:b[:EXPONENT].")
     ] = None,
     popularity: Annotated[
         str, typer.Option(metavar="LAW", help="rss, zipf:A, nyse, uniform, expo or expo:RATE.")
     ] = "rss",
-    kind: Annotated[Kind, typer.Option(help="Which generator.")] = Kind.popularity,
-    total: Annotated[int | None, typer.Option(help="douban: subscriptions in all.")] = None,
-    largest: Annotated[int | None, typer.Option(help="douban: subscribers of the largest topic.")] = None,
-    degree: Annotated[float, typer.Option(help="friends, followers: mean degree of the social graph.")] = 20.0,
+    kind: Annotated[WorkloadKind, typer.Option(help="The generator.")] = WorkloadKind.popularity,
+    total: Annotated[int | None, typer.Option(help="For douban: the total number of subscriptions.")] = None,
+    largest: Annotated[int | None, typer.Option(help="For douban: the subscribers of the largest topic.")] = None,
+    degree: Annotated[float, typer.Option(help="For friends and followers: the social graph's mean degree.")] = 20.0,
     force: Force = False,
     json: Json = False,
 ) -> None:
-    """Make a workload: OUT/interests.parquet (node, topic) and OUT/manifest.json.
+    """Make a workload from laws.
+
+    Writes OUT/interests.parquet (node, topic) and OUT/manifest.json.
 
     Example: gossamer workload make out/w --nodes 1000 --topics 100 --subscriptions 10 --popularity rss --seed 1
     """
@@ -61,8 +71,8 @@ def make(
     _check_flags(kind, flags)
     interest, facts = _make(kind, flags, popularity, degree, seed)
     if not interest.subscription_count:
-        raise InputError("no node follows any topic with these numbers; ask for more nodes or topics")
-    # A node or topic that nobody holds anything of is not in the table, so it is said here.
+        raise InputError("with these numbers no node follows any topic; ask for more nodes or topics")
+    # Nodes without topics and topics without nodes have no row in the table, so the counts here leave them out.
     held = {
         "nodes": int((interest.sizes > 0).sum()),
         "topics": int((interest.popularity > 0).sum()),
@@ -71,8 +81,8 @@ def make(
     with output_folder(out, force) as folder:
         rows = write_interests(folder, interest)
         parameters: dict[str, Any] = {name: value for name, value in flags.items() if value is not None}
-        parameters |= {"popularity": popularity} if kind is Kind.popularity else {}
-        parameters |= {"degree": degree} if kind in (Kind.friends, Kind.followers) else {}
+        parameters |= {"popularity": popularity} if kind is WorkloadKind.popularity else {}
+        parameters |= {"degree": degree} if kind in (WorkloadKind.friends, WorkloadKind.followers) else {}
         made = manifest(
             "workload make",
             seed,
@@ -93,39 +103,39 @@ def make(
 
 
 _NEEDED = {
-    Kind.popularity: ("nodes", "topics", "subscriptions"),
-    Kind.grid: ("nodes", "topics"),
-    Kind.douban: (),
-    Kind.friends: ("nodes",),
-    Kind.followers: ("nodes",),
+    WorkloadKind.popularity: ("nodes", "topics", "subscriptions"),
+    WorkloadKind.grid: ("nodes", "topics"),
+    WorkloadKind.douban: (),
+    WorkloadKind.friends: ("nodes",),
+    WorkloadKind.followers: ("nodes",),
 }
-_ALLOWED = {**_NEEDED, Kind.douban: ("nodes", "topics", "total", "largest")}
+_ALLOWED = {**_NEEDED, WorkloadKind.douban: ("nodes", "topics", "total", "largest")}
 
 
-def _check_flags(kind: Kind, flags: dict[str, Any]) -> None:
+def _check_flags(kind: WorkloadKind, flags: dict[str, Any]) -> None:
     for name in _NEEDED[kind]:
         if flags[name] is None:
             raise InputError(f"a workload of kind {kind.value} needs --{name}")
     for name, value in flags.items():
         if value is not None and name not in _ALLOWED[kind]:
-            raise InputError(f"--{name} has no meaning for a workload of kind {kind.value}; leave it out")
+            raise InputError(f"--{name} has no effect on a workload of kind {kind.value}; leave it out")
 
 
 def _make(
-    kind: Kind, flags: dict[str, Any], popularity: str, degree: float, seed: int
+    kind: WorkloadKind, flags: dict[str, Any], popularity: str, degree: float, seed: int
 ) -> "tuple[Interest, dict[str, Any]]":
     import msgspec
 
     from gossamer.model.values.run import GridLaw
     from gossamer.workloads import interests, social
 
-    if kind is Kind.popularity:
+    if kind is WorkloadKind.popularity:
         made = interests.make_interests(flags["nodes"], flags["topics"], flags["subscriptions"], popularity, seed)
         return made, {}
-    if kind is Kind.grid:
+    if kind is WorkloadKind.grid:
         grid = GridLaw(nodes=flags["nodes"], topics=flags["topics"])
         return interests.make_grid_interests(grid, seed), {"law": msgspec.to_builtins(grid)}
-    if kind is Kind.douban:
+    if kind is WorkloadKind.douban:
         default = interests.DOUBAN
         wanted = interests.Figures(
             users=_or(flags["nodes"], default.users),
@@ -135,7 +145,7 @@ def _make(
         )
         interest, reached = interests.make_douban_interests(wanted, seed)
         return interest, {"wanted": msgspec.to_builtins(wanted), "reached": msgspec.to_builtins(reached)}
-    directed = kind is Kind.followers
+    directed = kind is WorkloadKind.followers
     law = social.SocialLaw(mean_degree=degree)
     source, target = social.make_social_graph(flags["nodes"], law, directed, seed)
     mean = len(source) * (1 if directed else 2) / flags["nodes"]
@@ -149,7 +159,7 @@ def _or(value: int | None, default: int) -> int:
 
 @app.command("show")
 def show(workload: WorkloadFolder, json: Json = False) -> None:
-    """Say what is in a workload: sizes, popularity, and how alike interests are.
+    """Describe a workload: sizes, popularity, similarity of interests.
 
     Example: gossamer workload show out/w
     """
@@ -169,4 +179,4 @@ def show(workload: WorkloadFolder, json: Json = False) -> None:
         return
     print_facts(str(workload), facts)
     if interest.node_count > PAIRS_NODES_MAX:
-        typer.echo(f"Intersections between all pairs are left out above {PAIRS_NODES_MAX:,} nodes.")
+        typer.echo(f"The similarity of interests is left out for more than {PAIRS_NODES_MAX:,} nodes.")

@@ -61,7 +61,7 @@ class LiveTopics:
     def __init__(self, discloses: bool, payload_bytes: int, secrets: Mapping[str, bytes]) -> None:
         if discloses and secrets:
             raise InputError(
-                "`secrets` need system='stan'; every other system tells neighbours which topics a node holds"
+                "`secrets` needs system='stan'; every other system tells neighbours which topics a node holds"
             )
         for name, secret in secrets.items():
             check_topic(name)

@@ -56,6 +56,7 @@ class Task(Struct, frozen=True, kw_only=True):
     system: str
     settings: dict[str, Any]
     dissemination: str | None
+    dissemination_settings: dict[str, Any]
     record: bool
 
 
@@ -118,6 +119,7 @@ class Member:
             system=task.system,
             settings=task.settings,
             dissemination=task.dissemination,
+            dissemination_settings=task.dissemination_settings,
             record=record,
         )
         self._traffic: asyncio.Task[None] | None = None

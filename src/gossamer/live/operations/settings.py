@@ -26,7 +26,8 @@ class NodeSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     listen: str = "127.0.0.1:0"
     # The address that others are told, where it is not the one listened on.
     advertise: str | None = None
-    seeds: tuple[str, ...] = ()
+    # Addresses of nodes through which this node joins.
+    join: tuple[str, ...] = ()
     system: str = DEFAULT_SYSTEM
     settings: dict[str, Any] = field(default_factory=dict)
     dissemination: str | None = None
@@ -54,7 +55,7 @@ class NodeSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         """A node, not started yet."""
         return Node(
             self.listen,
-            self.seeds,
+            self.join,
             system=self.system,
             settings=self.settings,
             dissemination=self.dissemination,

@@ -44,7 +44,7 @@ def test_reach_below_the_threshold(gossamer):
     assert found["messages_per_event"] == pytest.approx(2.636, abs=1e-3)
 
 
-def test_a_check_sets_the_simulation_beside_the_theory(gossamer):
+def test_check_prints_the_simulation_beside_the_theory(gossamer):
     found = answer(gossamer, *REACH, "--gossip", 0.5, "--nodes", 1500, "--check")
     for name in ("takes_off", "subscribers_reached", "others_reached", "messages_per_event"):
         assert found["simulated"][name] == pytest.approx(found[name], rel=0.04)
@@ -53,7 +53,7 @@ def test_a_check_sets_the_simulation_beside_the_theory(gossamer):
     assert "simulated" in out
 
 
-def test_the_questions_the_other_way_round(gossamer):
+def test_settings_for_a_target_reach_that_target(gossamer):
     asked = ("--degree", "poisson:5", "--subscribers", 0.1)
     found = answer(gossamer, "theory", "gossip-for", "--target", 0.9, *asked)
     again = answer(gossamer, *REACH, "--gossip", found["gossip"])
@@ -118,7 +118,7 @@ def test_a_load_is_checked_with_as_many_nodes_as_a_scale_free_law_has_and_not_on
     assert gossamer("build", "unstructured", "w", "o", "--seed", 1, "--set", "degree=regular:4")[0] == 0
     code, _, err = gossamer(*load, "--degree", "overlay:o", "--check")
     assert code == 2
-    assert "leave --check out" in err
+    assert "leave out --check" in err
 
 
 @pytest.mark.parametrize(
@@ -129,8 +129,8 @@ def test_a_load_is_checked_with_as_many_nodes_as_a_scale_free_law_has_and_not_on
         (("--degree", "power:1.5", "--subscribers", 0.1, "--gossip", 0.3), "infinite mean"),
         (("--degree", "given:1=0.5,3=0.6", "--subscribers", 0.1, "--gossip", 0.3), "must sum to one, got 1.1"),
         (("--degree", "overlay:none", "--subscribers", 0.1, "--gossip", 0.3), "there is no none"),
-        (("--degree", "poisson:5", "--subscribers", 0.1, "--gossip", 0.3, "--nodes", 0), "--nodes must lie between"),
-        (("--degree", "overlay:o", "--subscribers", 0.1, "--gossip", 0.3, "--nodes", 9), "leave --nodes out"),
+        (("--degree", "poisson:5", "--subscribers", 0.1, "--gossip", 0.3, "--nodes", 0), "--nodes must be between"),
+        (("--degree", "overlay:o", "--subscribers", 0.1, "--gossip", 0.3, "--nodes", 9), "leave out --nodes"),
         (
             ("--degree", "regular:3", "--subscribers", 0.1, "--gossip", 0.3, "--nodes", 7, "--check"),
             "21 ends of links, an odd number",
@@ -141,7 +141,7 @@ def test_a_load_is_checked_with_as_many_nodes_as_a_scale_free_law_has_and_not_on
         ),
     ],
 )
-def test_a_wrong_question_is_one_sentence(gossamer, arguments, sentence):
+def test_wrong_input_is_one_sentence(gossamer, arguments, sentence):
     code, out, err = gossamer("theory", "reach", *arguments)
     assert (code, out) == (2, "")
     assert sentence in err
@@ -149,7 +149,7 @@ def test_a_wrong_question_is_one_sentence(gossamer, arguments, sentence):
     assert err.count("\n") == 1
 
 
-def test_an_unreachable_target_says_the_best(gossamer):
+def test_an_unreachable_target_is_refused_with_the_best_value(gossamer):
     asked = ("--target", 0.999, "--degree", "poisson:5", "--subscribers", 0.1)
     code, _, err = gossamer("theory", "gossip-for", *asked)
     assert code == 2
@@ -169,7 +169,7 @@ def test_unstructured_overlays_can_be_built_and_gossip_simulated_and_replayed(go
     assert first.equals(second)
     flags = ("--dissemination", "gossip", "--events", 20, "--until", "40s", "--record", "--json")
     for folder, gamma in (("all", 1), ("none", 0)):
-        more = ("--set", "degree=regular:6", "--with", f"gamma={gamma}")
+        more = ("--set", "degree=regular:6", "--set", f"gossip.gamma={gamma}")
         code, out, err = gossamer("simulate", "unstructured", "w", folder, "--seed", 3, *flags, *more)
         assert code == 0, err
         metrics = json.loads(out)
@@ -181,7 +181,7 @@ def test_unstructured_overlays_can_be_built_and_gossip_simulated_and_replayed(go
 def test_buffers_that_fill_lose_copies_and_count_them(gossamer, workload):
     lost = {}
     for buffer in (1, 1000):
-        more = ("--with", "gamma=1", "--with", "handle_us=20000", "--with", f"buffer={buffer}")
+        more = ("--set", "gossip.gamma=1", "--set", "gossip.handle_us=20000", "--set", f"gossip.buffer={buffer}")
         flags = ("--dissemination", "gossip", "--rate", 20, "--until", "20s", "--json", *more)
         metrics = json.loads(gossamer("simulate", "unstructured", "w", f"b{buffer}", "--seed", 3, *flags)[1])
         lost[buffer] = metrics["overflowed_messages"]
@@ -199,7 +199,7 @@ def test_buffers_that_fill_lose_copies_and_count_them(gossamer, workload):
         (("--set", "degree=poison:5"), "there is no degree distribution 'poison:5'"),
     ],
 )
-def test_degree_laws_that_a_workload_cannot_have_are_refused(gossamer, workload, arguments, sentence):
+def test_degree_laws_that_do_not_fit_the_workload_are_refused(gossamer, workload, arguments, sentence):
     code, _, err = gossamer("build", "unstructured", "w", "o", "--seed", 1, *arguments)
     assert code == (2 if sentence else 0)
     assert sentence is None or sentence in err
@@ -208,10 +208,10 @@ def test_degree_laws_that_a_workload_cannot_have_are_refused(gossamer, workload,
 @pytest.mark.parametrize(
     ("flags", "sentence"),
     [
-        (("--dissemination", "gossip", "--with", "gamma=2"), "gamma is '2'"),
-        (("--dissemination", "gossip", "--with", "gama=0.2"), "did you mean gamma?"),
-        (("--dissemination", "gossip", "--with", "gamma"), "--with must be NAME=VALUE"),
-        (("--with", "gamma=0.2"), "give --dissemination too"),
+        (("--dissemination", "gossip", "--set", "gossip.gamma=2"), "gamma is '2'"),
+        (("--dissemination", "gossip", "--set", "gossip.gama=0.2"), "did you mean gamma?"),
+        (("--dissemination", "gossip", "--set", "gossip.gamma"), "--set must be NAME=VALUE"),
+        (("--set", "gossip.gamma=0.2"), "give --dissemination too"),
         (("--dissemination", "flood"), "it carries: gossip"),
     ],
 )

@@ -1,4 +1,4 @@
-"""`gossamer plan` as a planner meets it."""
+"""`gossamer plan`."""
 
 import json
 
@@ -7,10 +7,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from gossamer.model.values.errors import InputError
+from gossamer.planners.greedy import GM, plan
 from gossamer.workloads.social import read_friends
-from tests.unit.test_cli import files
+from tests.unit.cli.conftest import files
 
-WANTED = [
+OPTIONS = [
     (),
     ("--objective", "average", "--improve"),
     ("--objective", "maximum"),
@@ -20,7 +21,7 @@ WANTED = [
 ]
 
 
-@pytest.mark.parametrize("flags", WANTED)
+@pytest.mark.parametrize("flags", OPTIONS)
 def test_a_plan_is_connected_measured_and_written_for_live_nodes(gossamer, workload, tmp_path, flags):
     code, out, error = gossamer("plan", workload, "p", *flags, "--json")
     assert code == 0, error
@@ -36,7 +37,7 @@ def test_a_plan_is_connected_measured_and_written_for_live_nodes(gossamer, workl
     assert checked["partitioned_topics"] == 0
 
 
-def test_peers_are_the_links_by_name_both_ways_and_topics_the_interests(gossamer, workload, tmp_path):
+def test_peers_json_lists_each_link_at_both_nodes_and_each_nodes_topics(gossamer, workload, tmp_path):
     assert gossamer("plan", workload, "p")[0] == 0
     peers = json.loads((tmp_path / "p" / "peers.json").read_text())
     links = pq.read_table(tmp_path / "p" / "overlay.parquet").to_pylist()
@@ -49,7 +50,7 @@ def test_peers_are_the_links_by_name_both_ways_and_topics_the_interests(gossamer
     assert held == {(str(row["node"]), str(row["topic"])) for row in rows}
 
 
-def test_kept_links_stay_and_nothing_is_added_where_nothing_is_missing(gossamer, workload, tmp_path):
+def test_kept_links_stay_and_a_connected_overlay_gets_no_more_links(gossamer, workload, tmp_path):
     assert gossamer("build", "ring-per-topic", workload, "ring", "--seed", 1)[0] == 0
     assert gossamer("plan", workload, "p", "--keep", "ring")[0] == 0
     ring, kept = (pq.read_table(tmp_path / name / "overlay.parquet") for name in ("ring", "p"))
@@ -67,10 +68,10 @@ def test_topics_that_do_not_fit_in_the_budget_are_listed(gossamer, workload):
     assert len(metrics["topics_given_up"]) == metrics["partitioned_topics"] > 0
 
 
-def test_topics_with_too_few_holders_for_the_redundancy_are_listed(gossamer, workload):
+def test_topics_with_too_few_nodes_for_the_redundancy_are_listed(gossamer, workload):
     metrics = json.loads(gossamer("plan", workload, "p", "--redundancy", 15, "--json")[1])
     assert metrics["topics_too_small_for_redundancy"]
-    assert "too few holders" in gossamer("plan", workload, "q", "--redundancy", 15)[1]
+    assert "too few nodes for this redundancy" in gossamer("plan", workload, "q", "--redundancy", 15)[1]
 
 
 @pytest.mark.parametrize(
@@ -85,7 +86,7 @@ def test_topics_with_too_few_holders_for_the_redundancy_are_listed(gossamer, wor
         (("--degree-budget", "3", "--parts", "2"), "--degree-budget forbids links"),
     ],
 )
-def test_bad_wishes_get_one_sentence_and_leave_nothing(gossamer, workload, tmp_path, flags, sentence):
+def test_bad_options_get_one_sentence_and_leave_no_output(gossamer, workload, tmp_path, flags, sentence):
     code, out, error = gossamer("plan", workload, "p", *flags)
     assert (code, out) == (2, "")
     assert sentence in error
@@ -93,7 +94,7 @@ def test_bad_wishes_get_one_sentence_and_leave_nothing(gossamer, workload, tmp_p
     assert not (tmp_path / "p").exists()
 
 
-def test_a_kept_overlay_with_strangers_in_it_is_refused(gossamer, workload, tmp_path):
+def test_a_kept_overlay_with_unknown_nodes_is_refused(gossamer, workload, tmp_path):
     assert (
         gossamer("workload", "make", "larger", "--nodes", 90, "--topics", 5, "--subscriptions", 2, "--seed", 1)[0] == 0
     )
@@ -116,18 +117,14 @@ def test_a_list_of_edges_becomes_a_friend_workload(tmp_path):
         read_friends(tmp_path / "wide.txt")
 
 
-def test_exhibits_on_real_data_say_what_they_need(gossamer):
+def test_exhibits_on_real_data_name_the_missing_file(gossamer):
     code, _, error = gossamer("reproduce", "planners/friends-average-degree")
     assert code == 2
-    assert "ego-facebook/facebook_combined.txt.gz; say with --data where the real data sets are" in error
+    assert "ego-facebook/facebook_combined.txt.gz; give the folder of the real data sets with --data" in error
 
 
-def test_the_planners_on_real_friendships_need_no_more_links_than_the_prototype():
-    from pathlib import Path
-
-    from gossamer.planners.greedy import GM, plan
-
-    edges = Path(__file__).parents[3] / "shared" / "data" / "ego-facebook" / "facebook_combined.txt.gz"
+def test_the_planners_on_real_friendships_need_no_more_links_than_the_prototype(real_data):
+    edges = real_data / "ego-facebook" / "facebook_combined.txt.gz"
     if not edges.is_file():
         pytest.skip(f"no real data at {edges}")
     interest = read_friends(edges)
