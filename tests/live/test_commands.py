@@ -238,7 +238,7 @@ WRONG = {
         "cannot be read from nowhere",
     ),
     "a secret that is empty": (("node", "--system", "stan", "--secret", "t=/dev/null"), "is empty"),
-    "a secret for a system without secrets": (("node", "--secret", "t=/etc/hostname"), "need --system stan"),
+    "a secret for a system without secrets": (("node", "--secret", "t=/etc/hostname"), "needs --system stan"),
     "no address for a publisher to join": (("pub", "t", "x"), "give the address of a node through which to join"),
     "no address for a subscriber to join": (("sub", "t"), "give the address of a node through which to join"),
     "a rate of nothing": (("pub", "t", "x", "--join", "a:1", "--rate", "0"), "--rate must be above 0"),

@@ -46,7 +46,7 @@ def test_seeds_is_deprecated_and_works_as_join(make):
         ("keys", "no-such-folder", "no-such-folder"),
         ("signatures", "strict", "signatures need a key"),
         ("rules", "rules.toml", "access rules name certificates"),
-        ("secrets", {"t": b"s"}, "`secrets` need system='stan'"),
+        ("secrets", {"t": b"s"}, "`secrets` needs system='stan'"),
     ],
 )
 def test_a_security_option_beside_the_group_is_deprecated_and_works(name, value, sentence):
