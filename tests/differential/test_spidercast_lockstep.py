@@ -20,7 +20,7 @@ from gossamer.systems.spidercast.kernel import (
     state,
 )
 from gossamer.systems.spidercast.kernel import cycle as turns
-from gossamer.systems.spidercast.messages import RandomParameters, SimilarityParameters, SpiderCastParameters
+from gossamer.systems.spidercast.parameters import RandomParameters, SimilarityParameters, SpiderCastParameters
 from gossamer.workloads.interests import make_interests
 from tests.interpreted import interpreted, seed_that_differs
 

@@ -14,7 +14,7 @@ from gossamer.simulator.population import CycleChanges
 from gossamer.simulator.systems import SIMULATED
 from gossamer.systems import read_parameters
 from gossamer.systems.stan import view as stan_view
-from gossamer.systems.stan.messages import StanParameters
+from gossamer.systems.stan.parameters import StanParameters
 from gossamer.systems.stan.population import StanPopulation
 
 NODES, TOPICS, TOPIC = 40, 6, 2

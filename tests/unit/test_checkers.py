@@ -25,7 +25,8 @@ from gossamer.simulator.checkers import (
     NonDisclosureChecker,
     all_checkers,
 )
-from gossamer.systems.stan.messages import Probe, prove, topic_key
+from gossamer.systems.stan.messages import Probe
+from gossamer.systems.stan.proofs import prove, topic_key
 
 HEARD = Deliver(5, b"", 9, 1, 1, 0)
 RELAY = Send((3,), Data(5, 9, 1, 1, 0, b""))

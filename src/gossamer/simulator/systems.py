@@ -23,15 +23,10 @@ from gossamer.systems import (
 )
 from gossamer.systems.cyclon.population import CyclonPopulation
 from gossamer.systems.gossip.wiring import unstructured
-from gossamer.systems.spidercast.messages import (
-    RandomParameters,
-    SimilarityParameters,
-    SpiderCastParameters,
-    Timing,
-)
+from gossamer.systems.spidercast.parameters import RandomParameters, SimilarityParameters, SpiderCastParameters, Timing
 from gossamer.systems.spidercast.population import SpiderCastNumbers, SpiderCastPopulation
 from gossamer.systems.spidercast.task import Rule
-from gossamer.systems.stan.messages import StanParameters
+from gossamer.systems.stan.parameters import StanParameters
 from gossamer.systems.stan.population import StanPopulation
 
 

@@ -27,7 +27,8 @@ from gossamer.protocols.membership.interest_exchange import InterestExchange
 from gossamer.protocols.membership.interest_table import InterestTable
 from gossamer.systems.cyclon.machine import ViewOverlay
 from gossamer.systems.gossip.machine import Gossip, GossipParameters
-from gossamer.systems.gossip.unstructured import Unstructured, UnstructuredParameters
+from gossamer.systems.gossip.parameters import UnstructuredParameters
+from gossamer.systems.gossip.unstructured import Unstructured
 from gossamer.systems.planned.parameters import (
     GmParameters,
     LowodaParameters,
@@ -36,17 +37,12 @@ from gossamer.systems.planned.parameters import (
     RingParameters,
 )
 from gossamer.systems.spidercast.machine import SpiderCast
-from gossamer.systems.spidercast.messages import (
-    MaintenanceDue,
-    MendDue,
-    RandomParameters,
-    SimilarityParameters,
-    SpiderCastParameters,
-    Timing,
-)
+from gossamer.systems.spidercast.messages import MaintenanceDue, MendDue
+from gossamer.systems.spidercast.parameters import RandomParameters, SimilarityParameters, SpiderCastParameters, Timing
 from gossamer.systems.spidercast.task import Rule
 from gossamer.systems.stan.machine import Stan
-from gossamer.systems.stan.messages import StanParameters, WalkDue
+from gossamer.systems.stan.messages import WalkDue
+from gossamer.systems.stan.parameters import StanParameters
 from gossamer.systems.stan.probe import Prober
 
 

@@ -9,12 +9,9 @@ Differs: the paper says nothing of neighbours that come and go.
 """
 
 from collections.abc import Sequence
-from typing import Annotated, ClassVar
-
-from msgspec import Meta, Struct
+from typing import ClassVar
 
 from gossamer.model.values.ids import NodeId
-from gossamer.model.values.time import SECOND_US
 from gossamer.protocols.contract.actions import (
     Action,
     Connect,
@@ -37,24 +34,7 @@ from gossamer.protocols.contract.facts import (
 )
 from gossamer.protocols.contract.messages import Message, Peer, Timer
 from gossamer.protocols.contract.parts import NOTHING
-
-
-class UnstructuredParameters(Struct, frozen=True, kw_only=True):
-    """How many links nodes have, and how they are kept."""
-
-    degree: Annotated[
-        str,
-        Meta(
-            description="Paper: poisson:5 (V-A). The degree law: poisson:MEAN, regular:DEGREE, power:EXPONENT[:CUTOFF], "
-            "scale-free:A:B or given:DEGREE=SHARE,..."
-        ),
-    ] = "poisson:5"
-    redial_us: Annotated[
-        int, Meta(ge=1, description="Chosen: 5 s. How long after a failure a given neighbour is dialled again")
-    ] = 5 * SECOND_US
-    degree_max: Annotated[
-        int, Meta(ge=1, description="Chosen: 4,096, ten times the paper's largest hub. Further peers are turned away")
-    ] = 4_096
+from gossamer.systems.gossip.parameters import UnstructuredParameters
 
 
 class RedialDue(Timer, frozen=True, array_like=True, gc=False, tag="unstructured_redial"):

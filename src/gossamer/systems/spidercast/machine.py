@@ -51,8 +51,8 @@ from gossamer.systems.spidercast.messages import (
     MendDue,
     Redirect,
     Task,
-    Timing,
 )
+from gossamer.systems.spidercast.parameters import Timing
 from gossamer.systems.spidercast.roots import REPEAT, Roots, may_be_bridge
 from gossamer.systems.spidercast.task import (
     Asking,

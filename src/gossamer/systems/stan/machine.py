@@ -50,26 +50,21 @@ from gossamer.protocols.contract.facts import (
 from gossamer.protocols.contract.messages import Message, Peer, Timer
 from gossamer.protocols.contract.parts import NOTHING
 from gossamer.systems.stan.messages import (
-    HOLDERS_MAX,
-    VIEW_MAX,
-    VIEW_MIN,
-    VIEW_MIN_PROBED,
     Collect,
     Collected,
     Enter,
     Hold,
     Leave,
     Release,
-    StanParameters,
     TopicMessage,
     TopicPeer,
     TopicViewChanged,
     WalkDue,
     Welcome,
-    prove,
-    topic_key,
 )
+from gossamer.systems.stan.parameters import HOLDERS_MAX, VIEW_MAX, VIEW_MIN, VIEW_MIN_PROBED, StanParameters
 from gossamer.systems.stan.probe import Prober
+from gossamer.systems.stan.proofs import prove, topic_key
 from gossamer.systems.stan.view import TopicView, topic_seed, weight_key
 
 

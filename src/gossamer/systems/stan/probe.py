@@ -25,15 +25,9 @@ from gossamer.protocols.contract.facts import Fact
 from gossamer.protocols.contract.messages import Message, Peer, Timer
 from gossamer.protocols.contract.parts import NOTHING
 from gossamer.protocols.membership.cyclon import Cyclon
-from gossamer.systems.stan.messages import (
-    Probe,
-    ProbeDue,
-    ProbeReply,
-    StanParameters,
-    TopicPeer,
-    prove,
-    topic_key,
-)
+from gossamer.systems.stan.messages import Probe, ProbeDue, ProbeReply, TopicPeer
+from gossamer.systems.stan.parameters import StanParameters
+from gossamer.systems.stan.proofs import prove, topic_key
 
 
 class Prober:

@@ -41,7 +41,8 @@ from gossamer.systems.gossip.machine import (
     HandleDue,
     Subscriptions,
 )
-from gossamer.systems.gossip.unstructured import RedialDue, Unstructured, UnstructuredParameters
+from gossamer.systems.gossip.parameters import UnstructuredParameters
+from gossamer.systems.gossip.unstructured import RedialDue, Unstructured
 
 ME = 1
 

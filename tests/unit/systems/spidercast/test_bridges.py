@@ -12,16 +12,7 @@ from gossamer.protocols.contract.events import (
 from gossamer.protocols.contract.facts import PeerMisbehaved
 from gossamer.simulator.views import InterestOracle
 from gossamer.systems import SYSTEMS, make_machine, read_parameters
-from gossamer.systems.spidercast.messages import (
-    Claims,
-    Connect,
-    ConnectOk,
-    Heartbeat,
-    Leave,
-    MendDue,
-    Redirect,
-    Task,
-)
+from gossamer.systems.spidercast.messages import Claims, Connect, ConnectOk, Heartbeat, Leave, MendDue, Redirect, Task
 from gossamer.systems.spidercast.roots import PATIENCE
 
 ME, LOW, HIGH = 50, 3, 90

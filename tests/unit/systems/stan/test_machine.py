@@ -27,21 +27,10 @@ from gossamer.protocols.contract.facts import NeighbourDown, NeighbourUp, PeerMi
 from gossamer.protocols.contract.messages import Peer
 from gossamer.simulator.population import CycleChanges
 from gossamer.systems import SYSTEMS, make_machine
-from gossamer.systems.stan.messages import (
-    VIEW_MAX,
-    Collect,
-    Collected,
-    Enter,
-    Hold,
-    Leave,
-    Release,
-    StanParameters,
-    WalkDue,
-    Welcome,
-    prove,
-    topic_key,
-)
+from gossamer.systems.stan.messages import Collect, Collected, Enter, Hold, Leave, Release, WalkDue, Welcome
+from gossamer.systems.stan.parameters import VIEW_MAX, StanParameters
 from gossamer.systems.stan.population import StanPopulation
+from gossamer.systems.stan.proofs import prove, topic_key
 from gossamer.systems.stan.view import TopicView, weight_key
 
 ME, TOPIC, OTHER = 7, 50, 51

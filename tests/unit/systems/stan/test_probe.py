@@ -11,15 +11,9 @@ from gossamer.protocols.contract.events import (
 )
 from gossamer.protocols.contract.messages import Peer
 from gossamer.systems import SYSTEMS, make_machine
-from gossamer.systems.stan.messages import (
-    Enter,
-    Probe,
-    ProbeDue,
-    ProbeReply,
-    StanParameters,
-    prove,
-    topic_key,
-)
+from gossamer.systems.stan.messages import Enter, Probe, ProbeDue, ProbeReply
+from gossamer.systems.stan.parameters import StanParameters
+from gossamer.systems.stan.proofs import prove, topic_key
 
 PARAMETERS = StanParameters(membership="cyclon", probes=3)
 PEERS = tuple(Peer(node, bytes([node])) for node in range(10, 20))
