@@ -162,7 +162,7 @@ def first_difference(seed: int, cycles: int = 30, seen: Counter[str] | None = No
         seen.update(kernel.rare_events())
         seen.update(
             redirects=counts["Redirect"],
-            refused_disconnects=counts["Disconnect"] - counts["DisconnectOk"],
+            refused_disconnects=counts["DisconnectRequest"] - counts["DisconnectOk"],
             agreed_disconnects=counts["DisconnectOk"],
             **{f"{name} runs": 1, "partial views": numbers.view < 1, "scans": numbers.scan},
             masked_views=len(kernel.world.mask_starts) > 1,

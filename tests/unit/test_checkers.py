@@ -17,7 +17,7 @@ from gossamer.protocols.contract.facts import NeighbourDown, NeighbourUp
 from gossamer.protocols.contract.messages import Data, Message, Peer
 from gossamer.protocols.delivery.recovery.messages import Answer
 from gossamer.protocols.dissemination.tree import TreeBurst
-from gossamer.protocols.membership.cyclon import Entry, ShuffleReply
+from gossamer.protocols.membership.cyclon import ShuffleReply, ViewEntry
 from gossamer.simulator.checkers import (
     ClockChecker,
     DeliveryChecker,
@@ -158,7 +158,7 @@ def tell(message, holds=()):
         Word(number=identity(LARGE.to_bytes(8, "big"))),
         Word(content=sha256(str(LARGE).encode()).digest()),
         Word(content=b"x" + md5(LARGE.to_bytes(8, "little")).digest()[:10]),
-        ShuffleReply((Entry(3, 0, b"", (LARGE,)),)),
+        ShuffleReply((ViewEntry(3, 0, b"", (LARGE,)),)),
         Word(peers=(Peer(3, LARGE.to_bytes(8, "big")),)),
     ],
     ids=str,
@@ -174,7 +174,7 @@ def test_keyed_hashes_counts_and_the_applications_own_bytes_pass():
     for message in (
         Probe(5, prove(key, b"probe", 1, 2, 5), b""),
         Word(number=7),
-        ShuffleReply((Entry(3, 0, b"there"),)),
+        ShuffleReply((ViewEntry(3, 0, b"there"),)),
     ):
         tell(message)
     tell(Data(3, 1, 1, 0, 0, LARGE.to_bytes(8, "big")), holds=(3,))

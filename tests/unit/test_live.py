@@ -32,7 +32,7 @@ from gossamer.protocols.contract.events import (
 from gossamer.protocols.contract.facts import NeighbourDown, NeighbourUp
 from gossamer.protocols.contract.messages import BURST_MAX, Data, Peer
 from gossamer.protocols.dissemination.tree import TreeBurst
-from gossamer.protocols.membership.cyclon import Entry, ShuffleDue, ShuffleRequest
+from gossamer.protocols.membership.cyclon import ShuffleDue, ShuffleRequest, ViewEntry
 from gossamer.systems import SYSTEMS, make_machine, read_parameters
 from tests.waiting import until
 
@@ -182,14 +182,14 @@ def test_whatever_bytes_come_the_driver_lives():
     async def scenario():
         network = Network(1)
         network.start()
-        good = msgspec.msgpack.encode(ShuffleRequest((Entry(5, 0, b"x"), Entry(6, 1, b"y"))))
+        good = msgspec.msgpack.encode(ShuffleRequest((ViewEntry(5, 0, b"x"), ViewEntry(6, 1, b"y"))))
         for number in range(3_000):
             frame = bytearray(good)
             for change in range(1 + number % 4):
                 bits = draw(1, number, 0, change)
                 frame[bits % len(frame)] = (bits >> 32) & 0xFF
             network.drivers[0].receive(9, [bytes(frame)])
-        network.drivers[0].receive(9, [msgspec.msgpack.encode(ShuffleRequest((Entry(7, 0, b"x" * 1_000),)))])
+        network.drivers[0].receive(9, [msgspec.msgpack.encode(ShuffleRequest((ViewEntry(7, 0, b"x" * 1_000),)))])
         network.stop()
         return network
 

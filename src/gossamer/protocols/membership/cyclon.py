@@ -89,7 +89,7 @@ class CyclonParameters(Struct, frozen=True, kw_only=True):
         return None
 
 
-class Entry(Struct, frozen=True, array_like=True, gc=False):
+class ViewEntry(Struct, frozen=True, array_like=True, gc=False):
     """A peer as one view knows it."""
 
     node: NodeId
@@ -102,13 +102,13 @@ class Entry(Struct, frozen=True, array_like=True, gc=False):
 class ShuffleRequest(Message, frozen=True, array_like=True, gc=False, tag="cyclon_request"):
     """Entries given to the oldest peer; the first is the sender itself, of age 0."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[ViewEntry, ...]
 
 
 class ShuffleReply(Message, frozen=True, array_like=True, gc=False, tag="cyclon_reply"):
     """Entries given back."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[ViewEntry, ...]
 
 
 class Join(Message, frozen=True, array_like=True, gc=False, tag="cyclon_join"):
@@ -128,7 +128,7 @@ class JoinWalk(Message, frozen=True, array_like=True, gc=False, tag="cyclon_walk
 class Introduction(Message, frozen=True, array_like=True, gc=False, tag="cyclon_introduction"):
     """An entry for the newcomer's view."""
 
-    entry: Entry
+    entry: ViewEntry
 
 
 class ShuffleDue(Timer, frozen=True, array_like=True, gc=False, tag="cyclon_shuffle"):
@@ -184,7 +184,7 @@ class Cyclon:
         self._asks_anybody = False
         self._given: list[NodeId] = []
 
-    def view(self) -> list[Entry]:
+    def view(self) -> list[ViewEntry]:
         """The view in its own order."""
         return list(self._first(len(self._nodes)))
 
@@ -204,8 +204,8 @@ class Cyclon:
         """Membership stands lowest: there is nobody to learn from."""
         return NOTHING
 
-    def _me(self) -> Entry:
-        return Entry(self._node, 0, self._address, None if self._exchange is None else self._exchange.digest())
+    def _me(self) -> ViewEntry:
+        return ViewEntry(self._node, 0, self._address, None if self._exchange is None else self._exchange.digest())
 
     def _on_peer_down(self, event: PeerDown) -> Sequence[Fact]:
         """Who cannot be reached leaves the view at once.
@@ -234,7 +234,7 @@ class Cyclon:
         added: list[NodeId] = []
         for contact in self._contacts:
             if self._has_room_for(contact.node) and not _is_unnamed(contact):
-                self._append(Entry(contact.node, 0, contact.address))
+                self._append(ViewEntry(contact.node, 0, contact.address))
                 added.append(contact.node)
         return (ViewChanged((), tuple(added)),) if added else NOTHING
 
@@ -270,7 +270,7 @@ class Cyclon:
             asked = self._remove(self._ages.index(max(self._ages)))
             removed = (asked.node,)
         else:
-            asked = Entry(contact.node, 0, contact.address)
+            asked = ViewEntry(contact.node, 0, contact.address)
             if not _is_unnamed(contact) and contact.node in self._nodes:
                 asked = self._remove(self._nodes.index(contact.node))
                 removed = (asked.node,)
@@ -315,7 +315,7 @@ class Cyclon:
         return self._take_in(sender, message.entries, [entry.node for entry in entries], out)
 
     def _take_in(
-        self, sender: NodeId, entries: Sequence[Entry], given: list[NodeId], out: list[Action]
+        self, sender: NodeId, entries: Sequence[ViewEntry], given: list[NodeId], out: list[Action]
     ) -> Sequence[Fact]:
         """Paper: fill empty slots first, then replace what was given away; skip what is known and oneself."""
         if len(entries) > self._parameters.shuffle_length:
@@ -384,18 +384,18 @@ class Cyclon:
         if newcomer.node == self._node:
             return NOTHING
         if newcomer.node in self._nodes:
-            self._renew(Entry(newcomer.node, 0, newcomer.address), is_its_own=True)
+            self._renew(ViewEntry(newcomer.node, 0, newcomer.address), is_its_own=True)
             return NOTHING
         if len(self._nodes) < self._parameters.view_size:
             # Chosen: a node with room keeps all its neighbours and offers itself.
-            self._append(Entry(newcomer.node, 0, newcomer.address))
+            self._append(ViewEntry(newcomer.node, 0, newcomer.address))
             out.append(_send(newcomer, Introduction(self._me())))
             return (ViewChanged((), (newcomer.node,)),)
         bits = draw(
             self._seed, self._node, Purpose.CYCLON_REPLACE, _walk_counter(message, now_us), message.newcomer.node
         )
         position = below(bits, len(self._nodes))
-        replaced = self._replace(position, Entry(newcomer.node, 0, newcomer.address))
+        replaced = self._replace(position, ViewEntry(newcomer.node, 0, newcomer.address))
         out.append(_send(newcomer, Introduction(replaced)))
         return (ViewChanged((replaced.node,), (newcomer.node,)),)
 
@@ -417,7 +417,7 @@ class Cyclon:
     def _has_room_for(self, node: NodeId) -> bool:
         return node != self._node and len(self._nodes) < self._parameters.view_size and node not in self._nodes
 
-    def _renew(self, entry: Entry, is_its_own: bool) -> None:
+    def _renew(self, entry: ViewEntry, is_its_own: bool) -> None:
         """A known peer's address and interest, where this is later news of it; addresses may change."""
         position = self._nodes.index(entry.node)
         if entry.address and (is_its_own or entry.age < self._ages[position]):
@@ -447,27 +447,29 @@ class Cyclon:
         for column in columns:
             column[one], column[other] = column[other], column[one]
 
-    def _first(self, count: int) -> tuple[Entry, ...]:
+    def _first(self, count: int) -> tuple[ViewEntry, ...]:
         columns = self._nodes[:count], self._ages[:count], self._addresses[:count], self._digests[:count]
-        return tuple(Entry(*row) for row in zip(*columns, strict=True))
+        return tuple(ViewEntry(*row) for row in zip(*columns, strict=True))
 
-    def _append(self, entry: Entry) -> None:
+    def _append(self, entry: ViewEntry) -> None:
         self._nodes.append(entry.node)
         self._ages.append(_age(entry.age))
         self._addresses.append(entry.address)
         self._digests.append(entry.digest)
 
-    def _replace(self, position: int, entry: Entry) -> Entry:
-        gone = Entry(self._nodes[position], self._ages[position], self._addresses[position], self._digests[position])
+    def _replace(self, position: int, entry: ViewEntry) -> ViewEntry:
+        gone = ViewEntry(
+            self._nodes[position], self._ages[position], self._addresses[position], self._digests[position]
+        )
         self._nodes[position] = entry.node
         self._ages[position] = _age(entry.age)
         self._addresses[position] = entry.address
         self._digests[position] = entry.digest
         return gone
 
-    def _remove(self, position: int) -> Entry:
+    def _remove(self, position: int) -> ViewEntry:
         """Take an entry out; the last entry moves into its place."""
-        last = Entry(self._nodes.pop(), self._ages.pop(), self._addresses.pop(), self._digests.pop())
+        last = ViewEntry(self._nodes.pop(), self._ages.pop(), self._addresses.pop(), self._digests.pop())
         return self._replace(position, last) if position < len(self._nodes) else last
 
 

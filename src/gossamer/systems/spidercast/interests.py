@@ -12,7 +12,7 @@ from gossamer.protocols.membership.interest_exchange import (
     InterestFetched,
 )
 from gossamer.systems.spidercast.links import Links
-from gossamer.systems.spidercast.messages import Connect, ConnectOk, Heartbeat
+from gossamer.systems.spidercast.messages import ConnectOk, ConnectRequest, Heartbeat
 from gossamer.systems.spidercast.roots import Roots
 from gossamer.systems.spidercast.task import NO_VERSION, Neighbour, NeighbourTask
 
@@ -29,7 +29,7 @@ class NeighbourInterests:
         self._exchange = exchange
 
     def new_neighbour(
-        self, sender: NodeId, message: Connect | ConnectOk, told: tuple[int, int], now_us: int, out: list[Action]
+        self, sender: NodeId, message: ConnectRequest | ConnectOk, told: tuple[int, int], now_us: int, out: list[Action]
     ) -> Neighbour:
         """A neighbour as its message says; the rest of an interest that did not fit is asked for."""
         interest: Sequence[TopicId] = message.interest[:PART_TOPICS]

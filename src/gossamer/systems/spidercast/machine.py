@@ -40,13 +40,13 @@ from gossamer.systems.spidercast.links import Links
 from gossamer.systems.spidercast.messages import (
     MESSAGES,
     Claims,
-    Connect,
     ConnectOk,
-    Disconnect,
+    ConnectRequest,
     DisconnectOk,
+    DisconnectRequest,
     Heartbeat,
     HeartbeatDue,
-    Leave,
+    LeaveNotice,
     MaintenanceDue,
     MendDue,
     Redirect,
@@ -191,7 +191,7 @@ class SpiderCast:
         # Paper: "an orderly leave involves sending the LEAVE message to all the neighbors" (2.4).
         for kind, task in enumerate(self.tasks):
             if task.neighbours:
-                out.append(self._links.to(tuple(task.neighbours), Leave(kind)))
+                out.append(self._links.to(tuple(task.neighbours), LeaveNotice(kind)))
 
     def _on_interest(self, event: Subscribe | Unsubscribe, now_us: int, out: list[Action]) -> None:
         if isinstance(event, Subscribe) and event.peers:
@@ -295,7 +295,7 @@ class SpiderCast:
         asking.is_bridge = is_bridge
         self._links.note_address(peer)
         told = (*asking.told, self._exchange.first(), self._address, is_bridge, self._version, len(self._interest))
-        out.append(self._links.to((peer.node,), Connect(kind, *told)))
+        out.append(self._links.to((peer.node,), ConnectRequest(kind, *told)))
 
     def _part(self, kind: Task, under_covered_most: int | None, now_us: int, out: list[Action]) -> bool:
         """Ask the least missed neighbour to part, if that leaves at most so many topics uncovered (None: any)."""
@@ -307,7 +307,7 @@ class SpiderCast:
         neighbour = task.neighbours[node]
         neighbour.asked_when = (neighbour.degree, neighbour.target)
         self._sent_disconnect[kind] = node
-        out.append(self._links.to((node,), Disconnect(kind)))
+        out.append(self._links.to((node,), DisconnectRequest(kind)))
         return True
 
     def _adapt(self) -> None:
@@ -332,21 +332,21 @@ class SpiderCast:
         if neighbour is not None:
             neighbour.heard_us = now_us
         match message:
-            case Connect():
+            case ConnectRequest():
                 self._on_connect(sender, message, now_us, out)
             case ConnectOk():
                 self._on_connect_ok(sender, message, now_us, out)
             case Redirect():
                 self._on_redirect(sender, message, now_us, out)
-            case Disconnect():
+            case DisconnectRequest():
                 self._on_disconnect(sender, message, now_us, out)
-            case DisconnectOk() | Leave():
+            case DisconnectOk() | LeaveNotice():
                 if neighbour is not None:
                     self._remove(kind, sender, now_us, out)
             case Heartbeat():
                 self._on_heartbeat(sender, message, now_us, out)
 
-    def _on_connect(self, sender: NodeId, message: Connect, now_us: int, out: list[Action]) -> None:
+    def _on_connect(self, sender: NodeId, message: ConnectRequest, now_us: int, out: list[Action]) -> None:
         task = self.tasks[message.task]
         self._links.note_address(Peer(sender, message.address))
         if sender in task.neighbours or task.has_room:
@@ -380,7 +380,7 @@ class SpiderCast:
             task.grow_target()
             self._wake(now_us, out)
         else:
-            out.append(self._links.to((sender,), Leave(message.task)))
+            out.append(self._links.to((sender,), LeaveNotice(message.task)))
 
     def _on_redirect(self, sender: NodeId, message: Redirect, now_us: int, out: list[Action]) -> None:
         asking = self._asking[message.task]
@@ -392,7 +392,7 @@ class SpiderCast:
         asking.redirect = message.peer
         self._wake(now_us, out)
 
-    def _on_disconnect(self, sender: NodeId, message: Disconnect, now_us: int, out: list[Action]) -> None:
+    def _on_disconnect(self, sender: NodeId, message: DisconnectRequest, now_us: int, out: list[Action]) -> None:
         task = self.tasks[message.task]
         if sender not in task.neighbours:
             out.append(self._links.to((sender,), DisconnectOk(message.task)))
@@ -410,7 +410,7 @@ class SpiderCast:
     def _on_heartbeat(self, sender: NodeId, message: Heartbeat, now_us: int, out: list[Action]) -> None:
         neighbour = self.tasks[message.task].neighbours.get(sender)
         if neighbour is None:
-            out.append(self._links.to((sender,), Leave(message.task)))
+            out.append(self._links.to((sender,), LeaveNotice(message.task)))
             return
         changed = (neighbour.degree, neighbour.target) != (message.degree, message.target)
         neighbour.degree, neighbour.target = message.degree, message.target
@@ -422,7 +422,7 @@ class SpiderCast:
     def _on_mend_due(self, now_us: int, out: list[Action]) -> None:
         out.append(SetTimer(now_us + self._mend_us, MendDue()))
         for node in self.tasks[Task.RANDOM].idle_bridges():
-            out.append(self._links.to((node,), Leave(Task.RANDOM)))
+            out.append(self._links.to((node,), LeaveNotice(Task.RANDOM)))
             self._remove(Task.RANDOM, node, now_us, out)
         if self.roots.is_moving:
             self.roots.is_moving = False

@@ -26,17 +26,17 @@ class Task(IntEnum):
     RANDOM = 1
 
 
-Count = Annotated[int, Meta(ge=0, le=60_000)]
+NeighbourCount = Annotated[int, Meta(ge=0, le=60_000)]
 
 # Messages. `degree` and `target` are the sender's number of neighbours in the task and its L.
 
 
-class Connect(Message, frozen=True, array_like=True, gc=False, tag="spidercast_connect"):
+class ConnectRequest(Message, frozen=True, array_like=True, gc=False, tag="spidercast_connect"):
     """Be my neighbour. Carries the degree before the link."""
 
     task: int
-    degree: Count
-    target: Count
+    degree: NeighbourCount
+    target: NeighbourCount
     # As much of the sender's interest as fits a frame, its version, and how many topics it has.
     interest: SomeTopics
     address: Address = b""
@@ -50,8 +50,8 @@ class ConnectOk(Message, frozen=True, array_like=True, gc=False, tag="spidercast
     """You are my neighbour. Carries the degree after the link, and L before it is raised."""
 
     task: int
-    degree: Count
-    target: Count
+    degree: NeighbourCount
+    target: NeighbourCount
     interest: SomeTopics
     version: int = 0
     count: int = 0
@@ -64,7 +64,7 @@ class Redirect(Message, frozen=True, array_like=True, gc=False, tag="spidercast_
     peer: Peer | None
 
 
-class Disconnect(Message, frozen=True, array_like=True, gc=False, tag="spidercast_disconnect"):
+class DisconnectRequest(Message, frozen=True, array_like=True, gc=False, tag="spidercast_disconnect"):
     """May we part?"""
 
     task: int
@@ -76,7 +76,7 @@ class DisconnectOk(Message, frozen=True, array_like=True, gc=False, tag="spiderc
     task: int
 
 
-class Leave(Message, frozen=True, array_like=True, gc=False, tag="spidercast_leave"):
+class LeaveNotice(Message, frozen=True, array_like=True, gc=False, tag="spidercast_leave"):
     """I am no longer your neighbour."""
 
     task: int
@@ -86,8 +86,8 @@ class Heartbeat(Message, frozen=True, array_like=True, gc=False, tag="spidercast
     """I am alive, and this is how I stand, with the version of my interest; what has changed since another, where it has."""
 
     task: int
-    degree: Count
-    target: Count
+    degree: NeighbourCount
+    target: NeighbourCount
     version: int = 0
     since: int = 0
     added: SomeTopics = ()
@@ -97,10 +97,10 @@ class Heartbeat(Message, frozen=True, array_like=True, gc=False, tag="spidercast
 class Claims(Message, frozen=True, array_like=True, gc=False, tag="spidercast_claims"):
     """For each of my topics, the lowest node that I have heard of and how many links away it is (`roots.py`)."""
 
-    claims: Annotated[tuple[tuple[TopicId, NodeId, Count], ...], Meta(max_length=PART_TOPICS)]
+    claims: Annotated[tuple[tuple[TopicId, NodeId, NeighbourCount], ...], Meta(max_length=PART_TOPICS)]
 
 
-MESSAGES = (Connect, ConnectOk, Redirect, Disconnect, DisconnectOk, Leave, Heartbeat, Claims)
+MESSAGES = (ConnectRequest, ConnectOk, Redirect, DisconnectRequest, DisconnectOk, LeaveNotice, Heartbeat, Claims)
 
 
 class MaintenanceDue(Timer, frozen=True, array_like=True, gc=False, tag="spidercast_maintenance"):

@@ -19,7 +19,7 @@ from gossamer.model.values.ids import NodeId, TopicId
 from gossamer.protocols.contract.messages import Peer
 from gossamer.protocols.contract.parts import InterestView
 from gossamer.protocols.membership.interest_exchange import PART_TOPICS
-from gossamer.systems.spidercast.messages import Connect, Task
+from gossamer.systems.spidercast.messages import ConnectRequest, Task
 from gossamer.systems.spidercast.task import NeighbourTask
 
 # Chosen: 16 links, more than the diameter of any topic of 100,000 nodes with three neighbours each. Farther roots are
@@ -31,7 +31,7 @@ PATIENCE = 8
 REPEAT = 16
 
 # (topic, lowest id heard of, links away)
-Claim = tuple[TopicId, NodeId, int]
+RootClaim = tuple[TopicId, NodeId, int]
 
 
 class Roots:
@@ -64,7 +64,9 @@ class Roots:
         """A neighbour came or went."""
         self.is_moving = self.is_stale = True
 
-    def look(self, tasks: Sequence[NeighbourTask], repeat: bool) -> list[tuple[tuple[NodeId, ...], tuple[Claim, ...]]]:
+    def look(
+        self, tasks: Sequence[NeighbourTask], repeat: bool
+    ) -> list[tuple[tuple[NodeId, ...], tuple[RootClaim, ...]]]:
         """Take in what neighbours said; returns what to say to whom: what is new, or all to those who heard nothing."""
         before = self._roots
         changed = []
@@ -92,7 +94,7 @@ class Roots:
                     neighbour.heard_claims = True
                 elif changed:
                     told[node] = None
-        said: list[tuple[tuple[NodeId, ...], tuple[Claim, ...]]] = []
+        said: list[tuple[tuple[NodeId, ...], tuple[RootClaim, ...]]] = []
         if untold:
             said += self._claims(tuple(untold), tuple(self._roots))
         news = tuple(node for node in told if node not in untold)
@@ -102,7 +104,7 @@ class Roots:
 
     def _claims(
         self, nodes: tuple[NodeId, ...], topics: Sequence[TopicId]
-    ) -> list[tuple[tuple[NodeId, ...], tuple[Claim, ...]]]:
+    ) -> list[tuple[tuple[NodeId, ...], tuple[RootClaim, ...]]]:
         """Claims of these topics, as many at a time as fit a frame; one empty where there are none."""
         frames = range(0, max(len(topics), 1), PART_TOPICS)
         return [
@@ -110,7 +112,7 @@ class Roots:
             for first in frames
         ]
 
-    def hear(self, tasks: Sequence[NeighbourTask], sender: NodeId, claims: Sequence[Claim]) -> bool:
+    def hear(self, tasks: Sequence[NeighbourTask], sender: NodeId, claims: Sequence[RootClaim]) -> bool:
         """Keep what a neighbour said of shared topics; says whether it can be true.
 
         Nobody but a node itself is no link away from it, and no id is negative. A lower id than there is would be
@@ -146,7 +148,7 @@ class Roots:
         return (*self._roots[topic], self._alone[topic])
 
 
-def may_be_bridge(message: Connect, interest: Collection[TopicId]) -> bool:
+def may_be_bridge(message: ConnectRequest, interest: Collection[TopicId]) -> bool:
     """Only the random task has bridges, and only over a topic; any other would be a place that is never given up."""
     shares = any(topic in interest for topic in message.interest) or message.count > len(message.interest)
     return message.is_bridge and message.task == Task.RANDOM and shares

@@ -54,8 +54,8 @@ from gossamer.systems.stan.messages import (
     Collected,
     Enter,
     Hold,
-    Leave,
     Release,
+    TopicLeave,
     TopicMessage,
     TopicPeer,
     TopicViewChanged,
@@ -113,7 +113,7 @@ class Stan:
         "topics",
     )
 
-    MESSAGES: ClassVar[tuple[type[Message], ...]] = (Collect, Collected, Hold, Release, Enter, Welcome, Leave)
+    MESSAGES: ClassVar[tuple[type[Message], ...]] = (Collect, Collected, Hold, Release, Enter, Welcome, TopicLeave)
     TIMERS: ClassVar[tuple[type[Timer], ...]] = (WalkDue,)
 
     def __init__(self, parameters: StanParameters, seed: int, node: NodeId, prober: Prober | None = None) -> None:
@@ -203,7 +203,7 @@ class Stan:
         if self._prober is not None:
             self._prober.let_go(topic)
         told = sorted({**dict.fromkeys(state.view.nodes()), **state.holders})
-        self._tell(state, told, Leave, out)
+        self._tell(state, told, TopicLeave, out)
         if state.view:
             out.append(Observe(TopicViewChanged(topic, tuple(state.view.nodes()), ())))
         for node in (*state.view.nodes(), *state.holders):
@@ -337,7 +337,7 @@ class Stan:
                 self._on_enter(state, sender, message, now_us, out)
             case Welcome():
                 self._on_welcome(state, sender, message, out)
-            case Leave():
+            case TopicLeave():
                 self._on_gone(state, sender, now_us, out)
         self._note_alone(state)
 
@@ -400,7 +400,7 @@ class Stan:
         self._idle = [{}, self._idle[0]]
 
     def _tell(
-        self, state: TopicState, nodes: Sequence[NodeId], kind: type[Hold | Release | Leave], out: list[Action]
+        self, state: TopicState, nodes: Sequence[NodeId], kind: type[Hold | Release | TopicLeave], out: list[Action]
     ) -> None:
         for node in nodes:
             out.append(_send(self._peer(node), kind(state.topic, self._proof(state, node))))

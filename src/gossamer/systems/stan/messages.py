@@ -66,7 +66,7 @@ class Welcome(TopicMessage, frozen=True, array_like=True, gc=False, tag="stan_we
     peers: Peers
 
 
-class Leave(TopicMessage, frozen=True, array_like=True, gc=False, tag="stan_leave"):
+class TopicLeave(TopicMessage, frozen=True, array_like=True, gc=False, tag="stan_leave"):
     """I am in this topic no longer."""
 
 

@@ -15,13 +15,13 @@ from gossamer.protocols.contract.messages import Digest, Peer
 from gossamer.protocols.membership.cyclon import (
     Cyclon,
     CyclonParameters,
-    Entry,
     Introduction,
     Join,
     JoinWalk,
     ShuffleDue,
     ShuffleReply,
     ShuffleRequest,
+    ViewEntry,
 )
 from gossamer.protocols.membership.interest_exchange import InterestExchange
 
@@ -66,12 +66,12 @@ def test_a_newcomer_asks_its_first_contact_and_goes_round_the_others():
 
 def test_a_shuffle_asks_the_oldest_peer_and_offers_itself_first():
     part, _ = started(3, 5, 7)
-    receive(part, 9, Introduction(Entry(9, 40)))
+    receive(part, 9, Introduction(ViewEntry(9, 40)))
     out = []
     facts = part.handle(TimerFired(ShuffleDue()), 1_000, out)
     (send,) = sends(out)
     assert send.to == (9,)
-    assert send.message.entries[0] == Entry(0, 0, b"\x00")
+    assert send.message.entries[0] == ViewEntry(0, 0, b"\x00")
     assert len(send.message.entries) == 3
     assert facts == (ViewChanged((9,), ()),)
     assert {entry.age for entry in part.view()} == {1}
@@ -87,7 +87,7 @@ def test_a_stale_timer_is_ignored():
 
 def test_a_full_view_replaces_only_what_it_gave_away():
     part, _ = started(1, 2, 3, 4)
-    out, facts = receive(part, 9, ShuffleRequest((Entry(9, 0, b"\x09"), Entry(8, 5), Entry(2, 1))))
+    out, facts = receive(part, 9, ShuffleRequest((ViewEntry(9, 0, b"\x09"), ViewEntry(8, 5), ViewEntry(2, 1))))
     (send,) = sends(out)
     assert send.to == (9,)
     assert send.addresses == (b"\x09",)
@@ -101,13 +101,13 @@ def test_a_full_view_replaces_only_what_it_gave_away():
 
 def test_a_reply_from_somebody_else_or_after_the_next_request_is_dropped():
     part, _ = started(1, 2, 3, 4)
-    assert receive(part, 1, ShuffleReply((Entry(8, 0),)))[1] == ()
+    assert receive(part, 1, ShuffleReply((ViewEntry(8, 0),)))[1] == ()
     out = []
     part.handle(TimerFired(ShuffleDue()), 1_000, out)
     asked = sends(out)[0].to[0]
     other = next(node for node in (1, 2, 3, 4) if node != asked)
-    assert receive(part, other, ShuffleReply((Entry(8, 0),)))[1] == ()
-    assert receive(part, asked, ShuffleReply((Entry(8, 0),)))[1][0].added == (8,)
+    assert receive(part, other, ShuffleReply((ViewEntry(8, 0),)))[1] == ()
+    assert receive(part, asked, ShuffleReply((ViewEntry(8, 0),)))[1][0].added == (8,)
 
 
 def test_a_walk_ends_by_putting_the_newcomer_in_a_neighbours_place():
@@ -115,7 +115,9 @@ def test_a_walk_ends_by_putting_the_newcomer_in_a_neighbours_place():
     out, facts = receive(part, 1, JoinWalk(Peer(9, b"\x09"), 0, 0))
     (change,) = facts
     assert change.added == (9,)
-    assert sends(out) == [Send((9,), Introduction(Entry(change.removed[0], 0, bytes([change.removed[0]]))), (b"\x09",))]
+    assert sends(out) == [
+        Send((9,), Introduction(ViewEntry(change.removed[0], 0, bytes([change.removed[0]]))), (b"\x09",))
+    ]
 
 
 def test_a_walk_with_hops_left_moves_on_to_a_neighbour():
@@ -138,18 +140,18 @@ def test_the_second_node_of_a_network_is_taken_in_by_the_first():
     part, _ = started()
     out, facts = receive(part, 9, Join(Peer(9, b"\x09")))
     assert facts == (ViewChanged((), (9,)),)
-    assert sends(out) == [Send((9,), Introduction(Entry(0, 0, b"\x00")), (b"\x09",))]
+    assert sends(out) == [Send((9,), Introduction(ViewEntry(0, 0, b"\x00")), (b"\x09",))]
 
 
 def test_a_peer_that_sends_too_much_is_bounded_and_observed():
     part, _ = started()
-    flood = tuple(Entry(node, 0) for node in range(1, 60))
+    flood = tuple(ViewEntry(node, 0) for node in range(1, 60))
     out, facts = receive(part, 1, ShuffleRequest(flood))
     assert Observe(PeerMisbehaved(1, "more entries than a shuffle holds")) in out
     assert len(facts[0].added) == 3
 
 
-entries = st.builds(Entry, st.integers(0, 2**64 - 1), st.integers(-(2**63), 2**63 - 1), st.binary(max_size=4))
+entries = st.builds(ViewEntry, st.integers(0, 2**64 - 1), st.integers(-(2**63), 2**63 - 1), st.binary(max_size=4))
 peers = st.builds(Peer, st.integers(0, 2**64 - 1))
 walks = st.integers(-(2**40), 2**40)
 messages = st.one_of(
@@ -184,13 +186,13 @@ def test_an_entry_that_comes_back_in_the_reply_is_not_replaced_by_it():
     # Other exchanges fill the empty slot and replace everything that was given.
     newcomers = iter(range(20, 60))
     while any(node in view(part) for node in given):
-        three = tuple(Entry(next(newcomers), 0) for _ in range(3))
+        three = tuple(ViewEntry(next(newcomers), 0) for _ in range(3))
         receive(part, three[0].node, ShuffleRequest(three), now_us=1_000 + three[0].node)
     first, second = given
     # Only `first` may be replaced by anything in this reply, and it comes back in it: nothing else fits.
     part._given = [first, second]
-    part._replace(0, Entry(second, 0))
-    _, facts = receive(part, request.to[0], ShuffleReply((Entry(first, 0), Entry(6, 0))))
+    part._replace(0, ViewEntry(second, 0))
+    _, facts = receive(part, request.to[0], ShuffleReply((ViewEntry(first, 0), ViewEntry(6, 0))))
     (change,) = facts
     assert change.added == (first,)
     assert change.removed == (second,)
@@ -202,8 +204,8 @@ def test_only_the_first_reply_to_a_request_is_taken():
     out = []
     part.handle(TimerFired(ShuffleDue()), 1_000, out)
     (request,) = sends(out)
-    assert receive(part, request.to[0], ShuffleReply((Entry(8, 0),)))[1][0].added == (8,)
-    assert receive(part, request.to[0], ShuffleReply((Entry(9, 0),)))[1] == ()
+    assert receive(part, request.to[0], ShuffleReply((ViewEntry(8, 0),)))[1][0].added == (8,)
+    assert receive(part, request.to[0], ShuffleReply((ViewEntry(9, 0),)))[1] == ()
 
 
 def test_nodes_that_start_together_do_not_shuffle_in_step():
@@ -218,7 +220,7 @@ def test_a_newcomer_asks_until_somebody_introduces_it():
     out = []
     part.handle(TimerFired(ShuffleDue()), 1_000, out)
     assert [type(send.message) for send in sends(out)] == [Join]
-    receive(part, 7, Introduction(Entry(7, 0)))
+    receive(part, 7, Introduction(ViewEntry(7, 0)))
     out = []
     part.handle(TimerFired(ShuffleDue()), 2_000, out)
     assert [type(send.message) for send in sends(out)] == [ShuffleRequest]
@@ -226,7 +228,7 @@ def test_a_newcomer_asks_until_somebody_introduces_it():
 
 def test_a_peer_is_not_offered_to_itself():
     part, _ = started(1, 2, 3)
-    out, _ = receive(part, 2, ShuffleRequest((Entry(2, 0), Entry(8, 0), Entry(9, 0))))
+    out, _ = receive(part, 2, ShuffleRequest((ViewEntry(2, 0), ViewEntry(8, 0), ViewEntry(9, 0))))
     assert {entry.node for entry in sends(out)[0].message.entries} == {1, 3}
     assert 2 in view(part)
 
@@ -278,21 +280,21 @@ def test_contacts_without_a_name_are_asked_in_turn_and_never_kept():
 def test_now_and_then_a_node_shuffles_with_a_contact_of_old():
     part, _ = with_interests(Peer(0, b"seed"), joining=True, rejoin_us=3_000)
     for node in (1, 2, 3, 4):
-        receive(part, node, Introduction(Entry(node, 9)))
+        receive(part, node, Introduction(ViewEntry(node, 9)))
     for at_us in (1_000, 2_000):
         (send,) = due(part, at_us)
         assert send.addresses == ()
-        receive(part, send.to[0], ShuffleReply((Entry(send.to[0] + 10, 0),)))
+        receive(part, send.to[0], ShuffleReply((ViewEntry(send.to[0] + 10, 0),)))
     before = set(view(part))
     (send,) = due(part, 3_000)
     assert send.addresses == (b"seed",)
     assert type(send.message) is ShuffleRequest
     assert set(view(part)) == before
     given = {entry.node for entry in send.message.entries[1:]}
-    _, facts = receive(part, 77, ShuffleReply((Entry(77, 0, b"seed"), Entry(78, 0))))
+    _, facts = receive(part, 77, ShuffleReply((ViewEntry(77, 0, b"seed"), ViewEntry(78, 0))))
     assert set(facts[0].added) == {77, 78}
     assert set(facts[0].removed) <= given
-    assert receive(part, 99, ShuffleReply((Entry(79, 0),)))[1] == (), "one reply a request"
+    assert receive(part, 99, ShuffleReply((ViewEntry(79, 0),)))[1] == (), "one reply a request"
     assert due(part, 4_000)[0].addresses != (b"seed",) or 77 not in view(part)
 
 
@@ -301,11 +303,11 @@ def test_a_younger_entry_brings_a_new_address_and_an_older_one_does_not():
     due(part, 1_000)
     kept = view(part)[0]
     address = {entry.node: entry.address for entry in part.view()}
-    receive(part, 9, ShuffleRequest((Entry(9, 0), Entry(kept, 200, b"old"))), now_us=1_001)
+    receive(part, 9, ShuffleRequest((ViewEntry(9, 0), ViewEntry(kept, 200, b"old"))), now_us=1_001)
     assert {entry.node: entry.address for entry in part.view()}[kept] == address[kept]
-    receive(part, 9, ShuffleRequest((Entry(9, 0), Entry(kept, 0, b"moved"))), now_us=1_002)
+    receive(part, 9, ShuffleRequest((ViewEntry(9, 0), ViewEntry(kept, 0, b"moved"))), now_us=1_002)
     assert {entry.node: entry.address for entry in part.view()}[kept] == b"moved"
-    receive(part, kept, ShuffleRequest((Entry(kept, 0, b"again"),)), now_us=1_003)
+    receive(part, kept, ShuffleRequest((ViewEntry(kept, 0, b"again"),)), now_us=1_003)
     assert {entry.node: entry.address for entry in part.view()}[kept] == b"again"
     receive(part, 9, JoinWalk(Peer(kept, b"anew"), 0, 0), now_us=1_004)
     assert {entry.node: entry.address for entry in part.view()}[kept] == b"anew"
@@ -314,12 +316,12 @@ def test_a_younger_entry_brings_a_new_address_and_an_older_one_does_not():
 def test_entries_tell_what_peers_hold_and_the_latest_of_it_is_kept():
     part, _ = with_interests(Peer(1), Peer(2))
     old, new = Digest(3, 1, (7,)), Digest(4, 1, (8,))
-    _, facts = receive(part, 2, ShuffleRequest((Entry(2, 0, b"", new), Entry(1, 9), Entry(60, 0))))
+    _, facts = receive(part, 2, ShuffleRequest((ViewEntry(2, 0, b"", new), ViewEntry(1, 9), ViewEntry(60, 0))))
     assert [fact for fact in facts if isinstance(fact, Heard)] == [Heard(2, b"", new)]
-    receive(part, 9, ShuffleRequest((Entry(9, 0), Entry(2, 0, b"", old))), now_us=501)
+    receive(part, 9, ShuffleRequest((ViewEntry(9, 0), ViewEntry(2, 0, b"", old))), now_us=501)
     assert {entry.node: entry.digest for entry in part.view()}[2] == new
     receive(part, 70, JoinWalk(Peer(71), 0, 0), now_us=502)
     assert {entry.node for entry in part.view() if entry.digest} == {2} or 2 not in view(part)
     assert with_interests(Peer(1))[0]._me().digest == Digest(0, 0, ())
-    _, facts = receive(part, 3, Introduction(Entry(3, 0, b"three", old)))
+    _, facts = receive(part, 3, Introduction(ViewEntry(3, 0, b"three", old)))
     assert Heard(3, b"three", old) in facts

@@ -12,7 +12,16 @@ from gossamer.protocols.contract.events import (
 from gossamer.protocols.contract.facts import PeerMisbehaved
 from gossamer.simulator.views import InterestOracle
 from gossamer.systems import SYSTEMS, make_machine, read_parameters
-from gossamer.systems.spidercast.messages import Claims, Connect, ConnectOk, Heartbeat, Leave, MendDue, Redirect, Task
+from gossamer.systems.spidercast.messages import (
+    Claims,
+    ConnectOk,
+    ConnectRequest,
+    Heartbeat,
+    LeaveNotice,
+    MendDue,
+    Redirect,
+    Task,
+)
 from gossamer.systems.spidercast.roots import PATIENCE
 
 ME, LOW, HIGH = 50, 3, 90
@@ -57,7 +66,7 @@ class Lonely:
             self.give(TimerFired(MendDue()))
 
     def bridge_requests(self):
-        return [node for node, message in self.sent if isinstance(message, Connect) and message.is_bridge]
+        return [node for node, message in self.sent if isinstance(message, ConnectRequest) and message.is_bridge]
 
 
 def test_a_node_that_hears_of_nobody_lower_asks_a_lower_holder_for_a_bridge():
@@ -74,30 +83,30 @@ def test_a_node_that_hears_of_nobody_lower_asks_a_lower_holder_for_a_bridge():
 
 def test_a_node_whose_neighbours_come_and_go_waits_until_they_settle():
     node = Lonely()
-    node.hear(HIGH, Connect(Task.GREEDY, 0, 3, (7,)))
+    node.hear(HIGH, ConnectRequest(Task.GREEDY, 0, 3, (7,)))
     node.look()
     assert not [message for _, message in node.sent if isinstance(message, Claims)]
     node.look()
     assert (HIGH, Claims(((7, ME, 0),))) in node.sent
     for _ in range(2 * PATIENCE):
-        node.hear(HIGH, Leave(Task.GREEDY))
+        node.hear(HIGH, LeaveNotice(Task.GREEDY))
         node.look()
-        node.hear(HIGH, Connect(Task.GREEDY, 0, 3, (7,)))
+        node.hear(HIGH, ConnectRequest(Task.GREEDY, 0, 3, (7,)))
     assert node.bridge_requests() == []
 
 
 def test_a_lower_neighbour_that_never_speaks_is_there_all_the_same():
     node = Lonely()
-    node.hear(LOW, Connect(Task.GREEDY, 0, 3, (7,)))
+    node.hear(LOW, ConnectRequest(Task.GREEDY, 0, 3, (7,)))
     node.look(3 * PATIENCE)
     assert node.bridge_requests() == []
 
 
 def test_only_the_random_task_has_bridges_and_only_over_a_shared_topic():
     node = Lonely()
-    node.hear(60, Connect(Task.GREEDY, 0, 3, (7,), b"", True))
-    node.hear(61, Connect(Task.RANDOM, 0, 3, (8,), b"", True))
-    node.hear(62, Connect(Task.RANDOM, 0, 3, (7,), b"", True))
+    node.hear(60, ConnectRequest(Task.GREEDY, 0, 3, (7,), b"", True))
+    node.hear(61, ConnectRequest(Task.RANDOM, 0, 3, (8,), b"", True))
+    node.hear(62, ConnectRequest(Task.RANDOM, 0, 3, (7,), b"", True))
     greedy, random = node.part.tasks
     assert not greedy.neighbours[60].is_bridge
     assert not random.neighbours[61].is_bridge
@@ -106,16 +115,16 @@ def test_only_the_random_task_has_bridges_and_only_over_a_shared_topic():
 
 def test_a_bridge_without_a_topic_is_let_go_and_makes_room():
     node = Lonely()
-    node.hear(62, Connect(Task.RANDOM, 0, 3, (7,), b"", True))
+    node.hear(62, ConnectRequest(Task.RANDOM, 0, 3, (7,), b"", True))
     node.give(Unsubscribe(7))
     node.look()
-    assert (62, Leave(Task.RANDOM)) in node.sent
+    assert (62, LeaveNotice(Task.RANDOM)) in node.sent
     assert not node.part.tasks[Task.RANDOM].neighbours
 
 
 def test_a_bridge_goes_when_the_other_end_loses_the_topic():
     node = Lonely()
-    node.hear(62, Connect(Task.RANDOM, 0, 3, (7,), b"", True))
+    node.hear(62, ConnectRequest(Task.RANDOM, 0, 3, (7,), b"", True))
     node.hear(62, Heartbeat(Task.RANDOM, 1, 0, version=1, since=0, added=(9,), removed=(7,)))
     node.look()
     assert not node.part.tasks[Task.RANDOM].neighbours
@@ -123,8 +132,8 @@ def test_a_bridge_goes_when_the_other_end_loses_the_topic():
 
 def test_a_bridge_stays_one_when_its_other_end_connects_again():
     node = Lonely()
-    node.hear(62, Connect(Task.RANDOM, 0, 3, (7,), b"", True))
-    node.hear(62, Connect(Task.RANDOM, 0, 3, (7,)))
+    node.hear(62, ConnectRequest(Task.RANDOM, 0, 3, (7,), b"", True))
+    node.hear(62, ConnectRequest(Task.RANDOM, 0, 3, (7,)))
     assert node.part.tasks[Task.RANDOM].neighbours[62].is_bridge
 
 
@@ -138,7 +147,7 @@ def test_another_subscription_does_not_begin_the_wait_anew():
 
 def test_claims_that_cannot_be_true_are_refused_and_reported():
     node = Lonely()
-    node.hear(HIGH, Connect(Task.GREEDY, 0, 3, (7,)))
+    node.hear(HIGH, ConnectRequest(Task.GREEDY, 0, 3, (7,)))
     for claims in (((7, -7, 0),), ((7, LOW, 0),), ((7, HIGH, 3),)):
         node.facts.clear()
         node.hear(HIGH, Claims(claims))
@@ -148,7 +157,7 @@ def test_claims_that_cannot_be_true_are_refused_and_reported():
 
 def test_of_what_a_neighbour_claims_only_shared_topics_are_kept():
     node = Lonely()
-    node.hear(HIGH, Connect(Task.GREEDY, 0, 3, (*range(1_000),)))
+    node.hear(HIGH, ConnectRequest(Task.GREEDY, 0, 3, (*range(1_000),)))
     node.hear(HIGH, Claims(tuple((topic, LOW, 1) for topic in range(1_000))))
     assert node.part.tasks[Task.GREEDY].neighbours[HIGH].roots == {7: (7, LOW, 1)}
     node.hear(12, Claims(((7, 1, 1),)))

@@ -27,7 +27,7 @@ from gossamer.protocols.contract.facts import NeighbourDown, NeighbourUp, PeerMi
 from gossamer.protocols.contract.messages import Peer
 from gossamer.simulator.population import CycleChanges
 from gossamer.systems import SYSTEMS, make_machine
-from gossamer.systems.stan.messages import Collect, Collected, Enter, Hold, Leave, Release, WalkDue, Welcome
+from gossamer.systems.stan.messages import Collect, Collected, Enter, Hold, Release, TopicLeave, WalkDue, Welcome
 from gossamer.systems.stan.parameters import VIEW_MAX, StanParameters
 from gossamer.systems.stan.population import StanPopulation
 from gossamer.systems.stan.proofs import prove, topic_key
@@ -198,12 +198,12 @@ def test_a_node_that_lets_go_of_a_topic_tells_its_view_and_those_who_hold_it():
         machine, _ = node_with([1, 2])
         machine.handle(from_peer(5, Hold), 1)
         actions = machine.handle(event, 5)
-        assert [to for to, _ in sent(actions, Leave)] == [1, 2, 5]
+        assert [to for to, _ in sent(actions, TopicLeave)] == [1, 2, 5]
         assert sorted(facts(actions, NeighbourDown)) == [1, 2, 5], ends
 
 
 def test_those_who_left_or_are_down_are_dropped_from_view_and_holders():
-    for event in (from_peer(1, Leave), PeerDown(1)):
+    for event in (from_peer(1, TopicLeave), PeerDown(1)):
         machine, _ = node_with([1, 2])
         machine.handle(from_peer(1, Hold), 1)
         actions = machine.handle(event, 5)
@@ -216,13 +216,13 @@ def test_a_neighbour_of_two_topics_is_one_neighbour_until_both_let_go():
     machine, _ = node_with([1, 2])
     actions = machine.handle(Subscribe(OTHER, Role.FOLLOWS, (Peer(1),), False), 1)
     assert not facts(actions, NeighbourUp)
-    assert not facts(machine.handle(from_peer(1, Leave), 2), NeighbourDown)
-    assert facts(machine.handle(from_peer(1, Leave, topic=OTHER), 3), NeighbourDown) == [1]
+    assert not facts(machine.handle(from_peer(1, TopicLeave), 2), NeighbourDown)
+    assert facts(machine.handle(from_peer(1, TopicLeave, topic=OTHER), 3), NeighbourDown) == [1]
 
 
 def test_a_connection_is_kept_for_a_whole_turn_after_its_last_use():
     machine, _ = node_with([1, 2])
-    machine.handle(from_peer(1, Leave), 2)
+    machine.handle(from_peer(1, TopicLeave), 2)
     for turn, expected in ((1, []), (2, [1]), (3, [])):
         actions = machine.handle(TimerFired(WalkDue()), turn * PERIOD)
         assert [action.node for action in actions if type(action) is Disconnect] == expected
@@ -279,7 +279,7 @@ kinds = st.one_of(
     st.tuples(st.just(Collected), numbers, peers),
     st.tuples(st.just(Welcome), numbers, peers),
     st.tuples(st.just(Enter), st.builds(Peer, numbers)),
-    st.tuples(st.sampled_from([Hold, Release, Leave])),
+    st.tuples(st.sampled_from([Hold, Release, TopicLeave])),
 )
 
 
