@@ -192,7 +192,8 @@ def connect(*topics):
 def test_names_of_nodes_that_cannot_be_reached_cost_a_bounded_number_of_dials(network):
     async def act(node):
         peer = await RawPeer.greet(node)
-        from gossamer.protocols.membership.cyclon import Join, ShuffleRequest, ViewEntry
+        from gossamer.protocols.membership.cyclon import Join, ShuffleRequest
+        from gossamer.protocols.membership.cyclon_view import ViewEntry
 
         peer.send(ShuffleRequest(tuple(ViewEntry(100 + index, 0, b"127.0.0.1:%d" % (1 + index)) for index in range(8))))
         for index in range(300):

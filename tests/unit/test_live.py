@@ -32,7 +32,8 @@ from gossamer.protocols.contract.events import (
 from gossamer.protocols.contract.facts import NeighbourDown, NeighbourUp
 from gossamer.protocols.contract.messages import BURST_MAX, Data, Peer
 from gossamer.protocols.dissemination.tree import TreeBurst
-from gossamer.protocols.membership.cyclon import ShuffleDue, ShuffleRequest, ViewEntry
+from gossamer.protocols.membership.cyclon import ShuffleDue, ShuffleRequest
+from gossamer.protocols.membership.cyclon_view import ViewEntry
 from gossamer.systems import SYSTEMS, make_machine, read_parameters
 from tests.waiting import until
 

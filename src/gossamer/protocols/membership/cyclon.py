@@ -21,44 +21,20 @@ A live node may know where its contacts are but not who: `Peer(0, address)`. Suc
 """
 
 from collections.abc import Sequence
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 from msgspec import Meta, Struct
 
 from gossamer.model.values.draw import Purpose, below, draw, stepped
 from gossamer.model.values.ids import NodeId
 from gossamer.model.values.time import PERIOD_US_MAX, SECOND_US
-from gossamer.protocols.contract.actions import (
-    Action,
-    Observe,
-    Send,
-    SetTimer,
-)
-from gossamer.protocols.contract.events import (
-    Event,
-    MessageReceived,
-    PeerDown,
-    Started,
-    TimerFired,
-)
-from gossamer.protocols.contract.facts import (
-    Fact,
-    Heard,
-    PeerMisbehaved,
-    ViewChanged,
-)
-from gossamer.protocols.contract.messages import (
-    Address,
-    Digest,
-    Message,
-    Peer,
-    Timer,
-)
+from gossamer.protocols.contract.actions import Action, Observe, Send, SetTimer
+from gossamer.protocols.contract.events import Event, MessageReceived, PeerDown, Started, TimerFired
+from gossamer.protocols.contract.facts import Fact, Heard, PeerMisbehaved, ViewChanged
+from gossamer.protocols.contract.messages import Message, Peer, Timer
 from gossamer.protocols.contract.parts import NOTHING
+from gossamer.protocols.membership.cyclon_view import CyclonView, ViewEntry
 from gossamer.protocols.membership.interest_exchange import InterestExchange
-
-# Chosen: ages stop here, so that they fit a byte. An entry that old is asked next in any case.
-OLDEST_AGE = 255
 
 
 class CyclonParameters(Struct, frozen=True, kw_only=True):
@@ -87,16 +63,6 @@ class CyclonParameters(Struct, frozen=True, kw_only=True):
         if self.shuffle_length > self.view_size:
             return f"shuffle_length must be at most view_size ({self.view_size}), got {self.shuffle_length}"
         return None
-
-
-class ViewEntry(Struct, frozen=True, array_like=True, gc=False):
-    """A peer as one view knows it."""
-
-    node: NodeId
-    age: int
-    address: Address = b""
-    # What the peer holds, where interests are carried along and it is known.
-    digest: Digest | None = None
 
 
 class ShuffleRequest(Message, frozen=True, array_like=True, gc=False, tag="cyclon_request"):
@@ -140,22 +106,19 @@ class Cyclon:
 
     __slots__ = (
         "_address",
-        "_addresses",
-        "_ages",
         "_asked",
         "_asks_anybody",
         "_contacts",
-        "_digests",
         "_due_us",
         "_exchange",
         "_given",
         "_introduced",
         "_joins",
         "_node",
-        "_nodes",
         "_parameters",
         "_rejoin_us",
         "_seed",
+        "_view",
     )
 
     MESSAGES: ClassVar[tuple[type[Message], ...]] = (ShuffleRequest, ShuffleReply, Join, JoinWalk, Introduction)
@@ -167,13 +130,10 @@ class Cyclon:
         self._parameters = parameters
         # Where interests are carried along: what this node holds, and what each entry of its view does.
         self._exchange = exchange
-        self._digests: list[Digest | None] = []
         self._seed = seed
         self._node = node
         self._address = b""
-        self._nodes: list[NodeId] = []
-        self._ages: list[int] = []
-        self._addresses: list[bytes] = []
+        self._view = CyclonView(seed, node, parameters.view_size)
         self._contacts: tuple[Peer, ...] = ()
         self._joins = 0
         self._introduced = False
@@ -186,7 +146,7 @@ class Cyclon:
 
     def view(self) -> list[ViewEntry]:
         """The view in its own order."""
-        return list(self._first(len(self._nodes)))
+        return list(self._view.first(len(self._view.nodes)))
 
     def handle(self, event: Event, now_us: int, out: list[Action]) -> Sequence[Fact]:
         """The part contract (`interface.Part`)."""
@@ -213,9 +173,9 @@ class Cyclon:
         Only where interests are carried: there it is others who are told of, and an overlay waits for them. Alone, Cyclon's
         neighbours are its view, and its kernel lets them grow old as the paper says.
         """
-        if self._exchange is None or event.hung_up or event.node not in self._nodes:
+        if self._exchange is None or event.hung_up or event.node not in self._view.nodes:
             return NOTHING
-        self._remove(self._nodes.index(event.node))
+        self._view.remove(self._view.nodes.index(event.node))
         return (ViewChanged((event.node,), ()),)
 
     def _on_started(self, event: Started, now_us: int, out: list[Action]) -> Sequence[Fact]:
@@ -233,8 +193,8 @@ class Cyclon:
             return NOTHING
         added: list[NodeId] = []
         for contact in self._contacts:
-            if self._has_room_for(contact.node) and not _is_unnamed(contact):
-                self._append(ViewEntry(contact.node, 0, contact.address))
+            if self._view.has_room_for(contact.node) and not _is_unnamed(contact):
+                self._view.append(ViewEntry(contact.node, 0, contact.address))
                 added.append(contact.node)
         return (ViewChanged((), tuple(added)),) if added else NOTHING
 
@@ -259,26 +219,26 @@ class Cyclon:
             return NOTHING
         self._due_us = now_us + self._parameters.period_us
         out.append(SetTimer(self._due_us, ShuffleDue()))
-        if not self._nodes or (self._contacts and not self._introduced):
+        if not self._view.nodes or (self._contacts and not self._introduced):
             self._ask_to_join(out)
             return NOTHING
         # Paper: "increase by one the age of all neighbors", "select neighbor Q with the highest age" (section 3).
-        self._ages = [min(age + 1, OLDEST_AGE) for age in self._ages]
+        self._view.grow_older()
         contact = self._contact_due(now_us)
         removed: tuple[NodeId, ...] = ()
         if contact is None:
-            asked = self._remove(self._ages.index(max(self._ages)))
+            asked = self._view.remove_oldest()
             removed = (asked.node,)
         else:
             asked = ViewEntry(contact.node, 0, contact.address)
-            if not _is_unnamed(contact) and contact.node in self._nodes:
-                asked = self._remove(self._nodes.index(contact.node))
+            if not _is_unnamed(contact) and contact.node in self._view.nodes:
+                asked = self._view.remove(self._view.nodes.index(contact.node))
                 removed = (asked.node,)
         # Paper: "and l - 1 other random neighbors" ... "replace Q's entry with a new entry of age 0 and with
         # P's address".
-        count = min(self._parameters.shuffle_length - 1, len(self._nodes))
-        self._choose(count, Purpose.CYCLON_SHUFFLE, now_us, item=0)
-        entries = self._first(count)
+        count = min(self._parameters.shuffle_length - 1, len(self._view.nodes))
+        self._view.choose(count, Purpose.CYCLON_SHUFFLE, now_us, item=0)
+        entries = self._view.first(count)
         self._asked = asked.node
         self._asks_anybody = contact is not None and _is_unnamed(contact)
         self._given = [entry.node for entry in entries]
@@ -307,9 +267,9 @@ class Cyclon:
         self, sender: NodeId, message: ShuffleRequest, now_us: int, out: list[Action]
     ) -> Sequence[Fact]:
         # Paper: Q "sends back a random subset of its own neighbors" and does not age its view.
-        count = min(self._parameters.shuffle_length, len(self._nodes))
-        self._choose(count, Purpose.CYCLON_REPLY, now_us, item=sender)
-        entries = self._first(self._leave_out(sender, count))
+        count = min(self._parameters.shuffle_length, len(self._view.nodes))
+        self._view.choose(count, Purpose.CYCLON_REPLY, now_us, item=sender)
+        entries = self._view.first(self._view.leave_out(sender, count))
         address = message.entries[0].address if message.entries else b""
         out.append(_send(Peer(sender, address), ShuffleReply(entries)))
         return self._take_in(sender, message.entries, [entry.node for entry in entries], out)
@@ -326,19 +286,19 @@ class Cyclon:
         for entry in entries[: self._parameters.shuffle_length]:
             if entry.node == self._node:
                 continue
-            if entry.node in self._nodes:
-                self._renew(entry, is_its_own=entry.node == sender)
+            if entry.node in self._view.nodes:
+                self._view.renew(entry, is_its_own=entry.node == sender)
                 continue
-            if len(self._nodes) >= self._parameters.view_size:
+            if self._view.is_full:
                 # Between a request and its reply other exchanges may have replaced what was given, and this very
                 # reply may have brought it back.
-                gone = next((node for node in replaceable if node in self._nodes and node not in added), None)
+                gone = next((node for node in replaceable if node in self._view.nodes and node not in added), None)
                 if gone is None:
                     break
-                self._replace(self._nodes.index(gone), entry)
+                self._view.replace(self._view.nodes.index(gone), entry)
                 removed.append(gone)
             else:
-                self._append(entry)
+                self._view.append(entry)
             added.append(entry.node)
         facts: list[Fact] = [ViewChanged(tuple(removed), tuple(added))] if added else []
         if self._exchange is not None:
@@ -359,14 +319,14 @@ class Cyclon:
 
     def _on_join(self, message: Join, now_us: int, out: list[Action]) -> Sequence[Fact]:
         # Paper: the introducer starts as many walks as a view has entries, each as long as the mean path.
-        if not self._nodes:
+        if not self._view.nodes:
             return self._end_walk(JoinWalk(message.newcomer, 0, 0), now_us, out)
         for walk in range(self._parameters.view_size):
             self._walk_on(JoinWalk(message.newcomer, walk, self._parameters.walk_length), now_us, out)
         return NOTHING
 
     def _on_join_walk(self, message: JoinWalk, now_us: int, out: list[Action]) -> Sequence[Fact]:
-        if message.hops_left <= 0 or not self._nodes or message.newcomer.node == self._node:
+        if message.hops_left <= 0 or not self._view.nodes or message.newcomer.node == self._node:
             return self._end_walk(message, now_us, out)
         self._walk_on(message, now_us, out)
         return NOTHING
@@ -374,28 +334,28 @@ class Cyclon:
     def _walk_on(self, message: JoinWalk, now_us: int, out: list[Action]) -> None:
         hops_left = min(message.hops_left, self._parameters.walk_length) - 1
         bits = draw(self._seed, self._node, Purpose.CYCLON_WALK, _walk_counter(message, now_us), message.newcomer.node)
-        position = below(bits, len(self._nodes))
+        position = below(bits, len(self._view.nodes))
         onward = JoinWalk(message.newcomer, message.walk, hops_left)
-        out.append(_send(Peer(self._nodes[position], self._addresses[position]), onward))
+        out.append(_send(Peer(self._view.nodes[position], self._view.address(position)), onward))
 
     def _end_walk(self, message: JoinWalk, now_us: int, out: list[Action]) -> Sequence[Fact]:
         """Paper: the last node replaces a random neighbour by the newcomer, who gets that neighbour."""
         newcomer = message.newcomer
         if newcomer.node == self._node:
             return NOTHING
-        if newcomer.node in self._nodes:
-            self._renew(ViewEntry(newcomer.node, 0, newcomer.address), is_its_own=True)
+        if newcomer.node in self._view.nodes:
+            self._view.renew(ViewEntry(newcomer.node, 0, newcomer.address), is_its_own=True)
             return NOTHING
-        if len(self._nodes) < self._parameters.view_size:
+        if not self._view.is_full:
             # Chosen: a node with room keeps all its neighbours and offers itself.
-            self._append(ViewEntry(newcomer.node, 0, newcomer.address))
+            self._view.append(ViewEntry(newcomer.node, 0, newcomer.address))
             out.append(_send(newcomer, Introduction(self._me())))
             return (ViewChanged((), (newcomer.node,)),)
         bits = draw(
             self._seed, self._node, Purpose.CYCLON_REPLACE, _walk_counter(message, now_us), message.newcomer.node
         )
-        position = below(bits, len(self._nodes))
-        replaced = self._replace(position, ViewEntry(newcomer.node, 0, newcomer.address))
+        position = below(bits, len(self._view.nodes))
+        replaced = self._view.replace(position, ViewEntry(newcomer.node, 0, newcomer.address))
         out.append(_send(newcomer, Introduction(replaced)))
         return (ViewChanged((replaced.node,), (newcomer.node,)),)
 
@@ -405,82 +365,17 @@ class Cyclon:
         heard: tuple[Fact, ...] = ()
         if self._exchange is not None and entry.digest is not None:
             heard = (Heard(entry.node, entry.address, entry.digest),)
-        if entry.node in self._nodes:
-            self._renew(entry, is_its_own=False)
-        if not self._has_room_for(entry.node):
+        if entry.node in self._view.nodes:
+            self._view.renew(entry, is_its_own=False)
+        if not self._view.has_room_for(entry.node):
             return heard
-        self._append(entry)
+        self._view.append(entry)
         return (ViewChanged((), (entry.node,)), *heard)
-
-    # The view.
-
-    def _has_room_for(self, node: NodeId) -> bool:
-        return node != self._node and len(self._nodes) < self._parameters.view_size and node not in self._nodes
-
-    def _renew(self, entry: ViewEntry, is_its_own: bool) -> None:
-        """A known peer's address and interest, where this is later news of it; addresses may change."""
-        position = self._nodes.index(entry.node)
-        if entry.address and (is_its_own or entry.age < self._ages[position]):
-            self._addresses[position] = entry.address
-        known = self._digests[position]
-        if entry.digest is not None and (known is None or entry.digest.version > known.version):
-            self._digests[position] = entry.digest
-
-    def _choose(self, count: int, purpose: Purpose, now_us: int, item: int) -> None:
-        """Move `count` random entries to the front: the first steps of a Fisher-Yates shuffle."""
-        size = len(self._nodes)
-        for step in range(count):
-            bits = draw(self._seed, self._node, purpose, stepped(now_us, step), item)
-            self._swap(step, step + below(bits, size - step))
-
-    def _leave_out(self, node: NodeId, count: int) -> int:
-        """Move `node` out of the first `count` entries if it is there; returns how many may be given."""
-        if node not in self._nodes[:count]:
-            return count
-        # The next entry takes its place; where there is none, one fewer is given.
-        has_more = count < len(self._nodes)
-        self._swap(self._nodes.index(node), count if has_more else count - 1)
-        return count if has_more else count - 1
-
-    def _swap(self, one: int, other: int) -> None:
-        columns: tuple[list[Any], ...] = (self._nodes, self._ages, self._addresses, self._digests)
-        for column in columns:
-            column[one], column[other] = column[other], column[one]
-
-    def _first(self, count: int) -> tuple[ViewEntry, ...]:
-        columns = self._nodes[:count], self._ages[:count], self._addresses[:count], self._digests[:count]
-        return tuple(ViewEntry(*row) for row in zip(*columns, strict=True))
-
-    def _append(self, entry: ViewEntry) -> None:
-        self._nodes.append(entry.node)
-        self._ages.append(_age(entry.age))
-        self._addresses.append(entry.address)
-        self._digests.append(entry.digest)
-
-    def _replace(self, position: int, entry: ViewEntry) -> ViewEntry:
-        gone = ViewEntry(
-            self._nodes[position], self._ages[position], self._addresses[position], self._digests[position]
-        )
-        self._nodes[position] = entry.node
-        self._ages[position] = _age(entry.age)
-        self._addresses[position] = entry.address
-        self._digests[position] = entry.digest
-        return gone
-
-    def _remove(self, position: int) -> ViewEntry:
-        """Take an entry out; the last entry moves into its place."""
-        last = ViewEntry(self._nodes.pop(), self._ages.pop(), self._addresses.pop(), self._digests.pop())
-        return self._replace(position, last) if position < len(self._nodes) else last
 
 
 def _is_unnamed(contact: Peer) -> bool:
     """A contact that is known by its address alone."""
     return contact.node == 0 and bool(contact.address)
-
-
-def _age(age: int) -> int:
-    """An age from outside, brought into range."""
-    return min(max(age, 0), OLDEST_AGE)
 
 
 def _walk_counter(message: JoinWalk, now_us: int) -> int:

@@ -21,23 +21,9 @@ from gossamer.model.values.draw import finish
 from gossamer.model.values.ids import NodeId, TopicId
 from gossamer.model.values.time import SECOND_US
 from gossamer.protocols.contract.actions import Action, Observe, Send
-from gossamer.protocols.contract.events import (
-    Event,
-    MessageReceived,
-    PeerDown,
-    Started,
-    Subscribe,
-    Unsubscribe,
-)
+from gossamer.protocols.contract.events import Event, MessageReceived, PeerDown, Started, Subscribe, Unsubscribe
 from gossamer.protocols.contract.facts import Fact, PeerMisbehaved
-from gossamer.protocols.contract.messages import (
-    DIGEST_TOPICS,
-    Address,
-    Digest,
-    Message,
-    Peer,
-    Timer,
-)
+from gossamer.protocols.contract.messages import DIGEST_TOPICS, Address, Digest, Message, Peer, Timer
 from gossamer.protocols.contract.parts import NOTHING
 
 # Chosen: 1,000 topics in a frame, 9 kB.

@@ -17,12 +17,7 @@ from gossamer.model.values.time import SECOND_US
 from gossamer.protocols.contract.actions import Action
 from gossamer.protocols.contract.events import Event, PeerDown
 from gossamer.protocols.contract.facts import Fact, Heard
-from gossamer.protocols.contract.messages import (
-    DIGEST_TOPICS,
-    Message,
-    Peer,
-    Timer,
-)
+from gossamer.protocols.contract.messages import DIGEST_TOPICS, Message, Peer, Timer
 from gossamer.protocols.contract.parts import NOTHING
 from gossamer.protocols.membership.interest_exchange import ANSWER_US, InterestExchange, InterestFetched
 

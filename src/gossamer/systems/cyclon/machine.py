@@ -9,12 +9,7 @@ from typing import ClassVar
 
 from gossamer.protocols.contract.actions import Action, Observe
 from gossamer.protocols.contract.events import Event
-from gossamer.protocols.contract.facts import (
-    Fact,
-    NeighbourDown,
-    NeighbourUp,
-    ViewChanged,
-)
+from gossamer.protocols.contract.facts import Fact, NeighbourDown, NeighbourUp, ViewChanged
 from gossamer.protocols.contract.messages import Message, Timer
 from gossamer.protocols.contract.parts import NOTHING
 

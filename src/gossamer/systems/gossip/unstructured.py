@@ -12,26 +12,9 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from gossamer.model.values.ids import NodeId
-from gossamer.protocols.contract.actions import (
-    Action,
-    Connect,
-    Disconnect,
-    Observe,
-    SetTimer,
-)
-from gossamer.protocols.contract.events import (
-    Event,
-    PeerDown,
-    PeerUp,
-    Started,
-    TimerFired,
-)
-from gossamer.protocols.contract.facts import (
-    Fact,
-    NeighbourDown,
-    NeighbourUp,
-    PeerMisbehaved,
-)
+from gossamer.protocols.contract.actions import Action, Connect, Disconnect, Observe, SetTimer
+from gossamer.protocols.contract.events import Event, PeerDown, PeerUp, Started, TimerFired
+from gossamer.protocols.contract.facts import Fact, NeighbourDown, NeighbourUp, PeerMisbehaved
 from gossamer.protocols.contract.messages import Message, Peer, Timer
 from gossamer.protocols.contract.parts import NOTHING
 from gossamer.systems.gossip.parameters import UnstructuredParameters

@@ -54,13 +54,7 @@ from gossamer.systems.spidercast.messages import (
 )
 from gossamer.systems.spidercast.parameters import Timing
 from gossamer.systems.spidercast.roots import REPEAT, Roots, may_be_bridge
-from gossamer.systems.spidercast.task import (
-    Asking,
-    Neighbour,
-    NeighbourTask,
-    Rule,
-    wants_more_links,
-)
+from gossamer.systems.spidercast.task import Asking, Neighbour, NeighbourTask, Rule, wants_more_links
 
 _CONNECT = (Purpose.SPIDERCAST_CONNECT_GREEDY, Purpose.SPIDERCAST_CONNECT_RANDOM)
 _DISCONNECT = (Purpose.SPIDERCAST_DISCONNECT_GREEDY, Purpose.SPIDERCAST_DISCONNECT_RANDOM)

@@ -10,12 +10,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from gossamer.model.values.ids import NodeId, TopicId
-from gossamer.protocols.contract.messages import (
-    Address,
-    Message,
-    Peer,
-    Timer,
-)
+from gossamer.protocols.contract.messages import Address, Message, Peer, Timer
 from gossamer.protocols.membership.interest_exchange import PART_TOPICS, SomeTopics
 
 

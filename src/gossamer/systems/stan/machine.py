@@ -23,14 +23,7 @@ from typing import ClassVar
 
 from gossamer.model.values.draw import Purpose, below, draw, stepped, unit
 from gossamer.model.values.ids import NodeId, TopicId
-from gossamer.protocols.contract.actions import (
-    Action,
-    Connect,
-    Disconnect,
-    Observe,
-    Send,
-    SetTimer,
-)
+from gossamer.protocols.contract.actions import Action, Connect, Disconnect, Observe, Send, SetTimer
 from gossamer.protocols.contract.events import (
     Event,
     MessageReceived,
@@ -41,12 +34,7 @@ from gossamer.protocols.contract.events import (
     TimerFired,
     Unsubscribe,
 )
-from gossamer.protocols.contract.facts import (
-    Fact,
-    NeighbourDown,
-    NeighbourUp,
-    PeerMisbehaved,
-)
+from gossamer.protocols.contract.facts import Fact, NeighbourDown, NeighbourUp, PeerMisbehaved
 from gossamer.protocols.contract.messages import Message, Peer, Timer
 from gossamer.protocols.contract.parts import NOTHING
 from gossamer.systems.stan.messages import (

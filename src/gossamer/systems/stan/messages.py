@@ -6,12 +6,7 @@ from msgspec import Meta
 
 from gossamer.model.values.ids import NodeId, TopicId
 from gossamer.protocols.contract.facts import Fact
-from gossamer.protocols.contract.messages import (
-    Address,
-    Message,
-    Peer,
-    Timer,
-)
+from gossamer.protocols.contract.messages import Address, Message, Peer, Timer
 from gossamer.systems.stan.parameters import VIEW_MAX, WALK_MAX
 from gossamer.systems.stan.proofs import PROOF_BYTES
 

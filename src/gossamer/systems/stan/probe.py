@@ -15,12 +15,7 @@ from typing import ClassVar
 from gossamer.model.values.draw import Purpose, below, draw, stepped
 from gossamer.model.values.ids import NodeId, TopicId
 from gossamer.protocols.contract.actions import Action, Send, SetTimer
-from gossamer.protocols.contract.events import (
-    Event,
-    MessageReceived,
-    Started,
-    TimerFired,
-)
+from gossamer.protocols.contract.events import Event, MessageReceived, Started, TimerFired
 from gossamer.protocols.contract.facts import Fact
 from gossamer.protocols.contract.messages import Message, Peer, Timer
 from gossamer.protocols.contract.parts import NOTHING

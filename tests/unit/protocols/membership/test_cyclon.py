@@ -21,8 +21,8 @@ from gossamer.protocols.membership.cyclon import (
     ShuffleDue,
     ShuffleReply,
     ShuffleRequest,
-    ViewEntry,
 )
+from gossamer.protocols.membership.cyclon_view import ViewEntry
 from gossamer.protocols.membership.interest_exchange import InterestExchange
 
 PARAMETERS = CyclonParameters(view_size=4, shuffle_length=3, walk_length=2, period_us=1_000)
@@ -191,7 +191,7 @@ def test_an_entry_that_comes_back_in_the_reply_is_not_replaced_by_it():
     first, second = given
     # Only `first` may be replaced by anything in this reply, and it comes back in it: nothing else fits.
     part._given = [first, second]
-    part._replace(0, ViewEntry(second, 0))
+    part._view.replace(0, ViewEntry(second, 0))
     _, facts = receive(part, request.to[0], ShuffleReply((ViewEntry(first, 0), ViewEntry(6, 0))))
     (change,) = facts
     assert change.added == (first,)
