@@ -37,6 +37,7 @@ from gossamer.protocols.contract.parts import NOTHING, InterestView
 from gossamer.protocols.membership.interest_exchange import PART_TOPICS, InterestExchange, InterestFetched
 from gossamer.systems.spidercast.interests import NeighbourInterests
 from gossamer.systems.spidercast.links import Links
+from gossamer.systems.spidercast.maintenance import Maintenance
 from gossamer.systems.spidercast.messages import (
     MESSAGES,
     Claims,
@@ -54,10 +55,8 @@ from gossamer.systems.spidercast.messages import (
 )
 from gossamer.systems.spidercast.parameters import Timing
 from gossamer.systems.spidercast.roots import REPEAT, Roots, may_be_bridge
-from gossamer.systems.spidercast.task import Asking, Neighbour, NeighbourTask, Rule, wants_more_links
+from gossamer.systems.spidercast.task import Neighbour, NeighbourTask, Rule
 
-_CONNECT = (Purpose.SPIDERCAST_CONNECT_GREEDY, Purpose.SPIDERCAST_CONNECT_RANDOM)
-_DISCONNECT = (Purpose.SPIDERCAST_DISCONNECT_GREEDY, Purpose.SPIDERCAST_DISCONNECT_RANDOM)
 _REDIRECT = (Purpose.SPIDERCAST_REDIRECT_GREEDY, Purpose.SPIDERCAST_REDIRECT_RANDOM)
 
 
@@ -65,20 +64,16 @@ class SpiderCast:
     """The overlay part. `tasks` are (rule, coverage) for the greedy and the random task."""
 
     __slots__ = (
-        "_adaptive",
-        "_address",
-        "_asking",
-        "_drop_when_stuck",
+        "_attempts",
         "_exchange",
         "_interest",
         "_interests",
         "_is_quiet",
         "_links",
+        "_maintenance",
         "_mend_us",
         "_node",
-        "_part_uncovered",
         "_seed",
-        "_sent_disconnect",
         "_timing",
         "_turn_is_set",
         "_version",
@@ -108,14 +103,10 @@ class SpiderCast:
         mend_us: int = 0,
     ) -> None:
         self.tasks = tuple(NeighbourTask(rule, coverage, margin, part_uncovered) for rule, coverage in tasks)
-        self._asking = (Asking(), Asking())
         self._timing = timing
         self._view = view
         self._seed = seed
         self._node = node
-        self._adaptive = adaptive
-        self._drop_when_stuck = drop_when_stuck
-        self._part_uncovered = part_uncovered
         self._mend_us = mend_us
         # When others last said anything; the node fills it, and a heartbeat empties it.
         self.heard: dict[NodeId, int] = {}
@@ -124,20 +115,31 @@ class SpiderCast:
         self._exchange = exchange
         self._interest = exchange.topics
         self._version = 0
-        self._address = b""
         self._links = Links(self.tasks, self._interest)
         # See `interface.Overlay`. Asked for every message, so there is nothing in between.
         self.neighbours_on = self._links.neighbours_on
         self._interests = NeighbourInterests(self.tasks, self._links, self.roots, exchange)
+        self._maintenance = Maintenance(
+            self.tasks,
+            self._links,
+            timing,
+            view,
+            exchange,
+            seed,
+            node,
+            adaptive=adaptive,
+            drop_when_stuck=drop_when_stuck,
+            part_uncovered=part_uncovered,
+        )
+        self._attempts = self._maintenance.attempts
         # At most one maintenance timer is under way, so none is ever stale.
         self._turn_is_set = False
         # The last turn found nothing to do, and nothing has changed since: the next would find nothing either.
         self._is_quiet = False
-        self._sent_disconnect: list[NodeId | None] = [None, None]
 
     def redirect(self, task: Task) -> NodeId | None:
         """Whom a task was redirected to and has not tried yet."""
-        peer = self._asking[task].redirect
+        peer = self._attempts[task].redirect
         return None if peer is None else peer.node
 
     def handle(self, event: Event, now_us: int, out: list[Action]) -> Sequence[Fact]:
@@ -174,7 +176,7 @@ class SpiderCast:
     # Life and interest.
 
     def _on_started(self, event: Started, now_us: int, out: list[Action]) -> None:
-        self._address = event.address
+        self._maintenance.address = event.address
         self._version = self._exchange.version
         out.append(SetTimer(now_us + self._timing.heartbeat_us, HeartbeatDue()))
         if self._mend_us:
@@ -189,7 +191,7 @@ class SpiderCast:
 
     def _on_interest(self, event: Subscribe | Unsubscribe, now_us: int, out: list[Action]) -> None:
         if isinstance(event, Subscribe) and event.peers:
-            self._asking[Task.RANDOM].given |= {peer.node: peer for peer in event.peers}
+            self._attempts[Task.RANDOM].given |= {peer.node: peer for peer in event.peers}
             self._wake(now_us, out)
         since, self._version = self._version, self._exchange.version
         if since == self._version:
@@ -210,105 +212,19 @@ class SpiderCast:
 
     def _on_maintenance_due(self, now_us: int, out: list[Action]) -> None:
         self._turn_is_set = False
-        if self._is_quiet and not self._asking[Task.RANDOM].given:
+        if self._is_quiet and not self._attempts[Task.RANDOM].given:
             return
         before, coverage = len(out), self.tasks[Task.RANDOM].coverage
-        busy = self._maintain(Task.GREEDY, now_us, out)
-        self._adapt()
-        busy = self._ask_given(now_us, out) or self._maintain(Task.RANDOM, now_us, out) or busy
+        busy = self._maintenance.turn(now_us, out)
         for kind, task in enumerate(self.tasks):
             # One that was just asked to part is told nothing: it may already be gone when that arrives.
-            untold = tuple(node for node in task.untold() if node != self._sent_disconnect[kind])
+            untold = tuple(node for node in task.untold() if node != self._maintenance.asked_to_part[kind])
             if untold:
                 self._tell(kind, untold, out)
-        self._sent_disconnect = [None, None]
         waiting = any(task.coverage and task.under_covered for task in self.tasks)
         self._is_quiet = not (busy or waiting or len(out) > before or self.tasks[Task.RANDOM].coverage != coverage)
         if busy:
             self._wake(now_us, out)
-
-    def _ask_given(self, now_us: int, out: list[Action]) -> bool:
-        """Ask whom the application knows to hold its topics (a plan's peers); says whether there may be more to ask."""
-        asking = self._asking[Task.RANDOM]
-        if not asking.given:
-            return False
-        peer = asking.take_given(self.tasks[Task.RANDOM], now_us)
-        if peer is not None:
-            self._ask(Task.RANDOM, peer, now_us, out, is_bridge=True)
-        return True
-
-    def _maintain(self, kind: Task, now_us: int, out: list[Action]) -> bool:
-        """One iteration of the loop; says whether there may be more to do."""
-        task = self.tasks[kind]
-        if task.coverage == 0:
-            return False
-        degree_max = task.degree_max
-        under_covered = task.under_covered
-        if under_covered:
-            task.target = degree_max
-            gap = degree_max - task.degree
-            if gap > 0:
-                is_asking = self._connect(kind, now_us, out)
-                if is_asking or not self._part_uncovered:
-                    return is_asking
-            if gap == 0:
-                # Differs: as written such a node is stuck, neither connecting nor disconnecting. With views of
-                # 1,000 of 30,000 nodes this left 112 topics parted instead of 53.
-                return self._drop_when_stuck and self._part(kind, under_covered, now_us, out)
-        # DISCONNECT, lines 21-30. Differs, where asked to: also with topics that nobody known can cover. As written one such
-        # topic keeps all links; of 600 among 50 nodes that had come one by one 100 were missed by neither end.
-        task.target = min(degree_max, task.degree)
-        spare = task.degree - task.target
-        return self._part(kind, None if spare > 0 else under_covered, now_us, out)
-
-    def _connect(self, kind: Task, now_us: int, out: list[Action]) -> bool:
-        """CONNECT, lines 14-20."""
-        task, asking = self.tasks[kind], self._asking[kind]
-        if asking.open_peer is not None and now_us < asking.open_until_us:
-            return True
-        asking.end_quarantines(now_us)
-        exclude = {self._node, *task.neighbours, *asking.quarantined}
-        key = draw_base(self._seed, self._node, _CONNECT[kind], now_us)
-        peer = asking.take_redirect(self._node, task)
-        peer = peer or task.next_coverage_node(self._view, tuple(self._interest), exclude, key)
-        if peer is None:
-            # Nobody to ask until a quarantine ends or the view changes; the heartbeat looks again.
-            return False
-        self._ask(kind, peer, now_us, out)
-        return True
-
-    def _ask(self, kind: Task, peer: Peer, now_us: int, out: list[Action], is_bridge: bool = False) -> None:
-        task, asking = self.tasks[kind], self._asking[kind]
-        if asking.open_peer is not None:
-            self._links.forget_address(asking.open_peer)
-        if not is_bridge:
-            asking.quarantined[peer.node] = now_us + self._timing.quarantine_us
-        asking.open_peer = peer.node
-        asking.open_until_us = now_us + self._timing.connect_timeout_us
-        asking.told = (task.degree, task.target)
-        asking.is_bridge = is_bridge
-        self._links.note_address(peer)
-        told = (*asking.told, self._exchange.first(), self._address, is_bridge, self._version, len(self._interest))
-        out.append(self._links.to((peer.node,), ConnectRequest(kind, *told)))
-
-    def _part(self, kind: Task, under_covered_most: int | None, now_us: int, out: list[Action]) -> bool:
-        """Ask the least missed neighbour to part, if that leaves at most so many topics uncovered (None: any)."""
-        task = self.tasks[kind]
-        key = draw_base(self._seed, self._node, _DISCONNECT[kind], now_us)
-        node = task.disconnect_candidate(key, under_covered_most)
-        if node is None:
-            return False
-        neighbour = task.neighbours[node]
-        neighbour.asked_when = (neighbour.degree, neighbour.target)
-        self._sent_disconnect[kind] = node
-        out.append(self._links.to((node,), DisconnectRequest(kind)))
-        return True
-
-    def _adapt(self) -> None:
-        """3.3.1: a node whose K_g coverage took only K_g links adds random coverage until it has enough links."""
-        greedy, random = self.tasks
-        if self._adaptive and wants_more_links(greedy, random, len(self._interest)):
-            random.raise_coverage()
 
     # Messages, Figure 4.
 
@@ -360,13 +276,12 @@ class SpiderCast:
         self._links.forget_address(sender)
 
     def _on_connect_ok(self, sender: NodeId, message: ConnectOk, now_us: int, out: list[Action]) -> None:
-        task, asking = self.tasks[message.task], self._asking[message.task]
-        told = asking.told if asking.open_peer == sender else (-1, -1)
-        is_bridge = asking.is_bridge and asking.open_peer == sender
-        if asking.open_peer == sender:
-            asking.open_peer = None
+        task, attempts = self.tasks[message.task], self._attempts[message.task]
+        answers_open = attempts.close(sender)
+        told = attempts.told if answers_open else (-1, -1)
+        is_bridge = attempts.is_bridge and answers_open
         # Differs: the paper takes any CONNECT-OK; we take it from somebody we asked, however late.
-        asked = is_bridge or sender in asking.quarantined or sender in task.neighbours
+        asked = is_bridge or sender in attempts.quarantined or sender in task.neighbours
         if asked and (sender in task.neighbours or task.has_room):
             neighbour = self._interests.new_neighbour(sender, message, told, now_us, out)
             neighbour.is_bridge = is_bridge
@@ -377,13 +292,12 @@ class SpiderCast:
             out.append(self._links.to((sender,), LeaveNotice(message.task)))
 
     def _on_redirect(self, sender: NodeId, message: Redirect, now_us: int, out: list[Action]) -> None:
-        asking = self._asking[message.task]
-        if asking.open_peer != sender:
+        attempts = self._attempts[message.task]
+        if not attempts.close(sender):
             return
-        asking.open_peer = None
         self._links.forget_address(sender)
         # READING: the candidate is m, not the sender.
-        asking.redirect = message.peer
+        attempts.redirect = message.peer
         self._wake(now_us, out)
 
     def _on_disconnect(self, sender: NodeId, message: DisconnectRequest, now_us: int, out: list[Action]) -> None:
@@ -393,7 +307,7 @@ class SpiderCast:
             return
         # READING: agrees only when it stays covered without the sender, or is above L_max.
         under_covered = task.under_covered_without(sender)
-        under_covered -= task.under_covered if self._part_uncovered else 0
+        under_covered -= task.under_covered if task.counts_uncovered else 0
         if under_covered and task.degree <= task.degree_max:
             return
         self._remove(message.task, sender, now_us, out)
@@ -428,7 +342,7 @@ class SpiderCast:
             key = draw_base(self._seed, self._node, Purpose.SPIDERCAST_BRIDGE, now_us)
             peer = self.roots.next_bridge(self._view, {self._node, *random.neighbours}, key)
             if peer is not None:
-                self._ask(Task.RANDOM, peer, now_us, out, is_bridge=True)
+                self._maintenance.ask(Task.RANDOM, peer, now_us, out, is_bridge=True)
 
     # Failure detection.
 
@@ -450,7 +364,7 @@ class SpiderCast:
             if event.node in task.neighbours:
                 self._remove(kind, event.node, now_us, out)
             # No use waiting for its answer.
-            if not event.hung_up and self._asking[kind].give_up(event.node):
+            if not event.hung_up and self._attempts[kind].close(event.node):
                 self._is_quiet = False
                 self._links.forget_address(event.node)
                 self._wake(now_us, out)

@@ -290,52 +290,6 @@ class NeighbourTask:
             self._just_covered.discard(topic)
 
 
-class Asking:
-    """What a task is doing about new neighbours: a redirect to try, peers asked lately, the open CONNECT.
-
-    One redirect is enough: a node asks one peer at a time, and tries where it was sent before it asks another.
-    """
-
-    __slots__ = ("given", "is_bridge", "open_peer", "open_until_us", "quarantined", "redirect", "told")
-
-    def __init__(self) -> None:
-        self.redirect: Peer | None = None
-        # Whom the application knows, to be asked before anybody else for a link that stays.
-        self.given: dict[NodeId, Peer] = {}
-        self.quarantined: dict[NodeId, int] = {}
-        self.open_peer: NodeId | None = None
-        self.open_until_us = 0
-        # The (degree, target) that the open CONNECT carried.
-        self.told = (0, 0)
-        self.is_bridge = False
-
-    def end_quarantines(self, now_us: int) -> None:
-        """Peers that were asked long enough ago may be asked again."""
-        for node in [node for node, until_us in self.quarantined.items() if until_us <= now_us]:
-            del self.quarantined[node]
-
-    def give_up(self, node: NodeId) -> bool:
-        """A peer cannot be reached; says whether it was the one that was asked."""
-        if self.open_peer != node:
-            return False
-        self.open_peer = None
-        return True
-
-    def take_given(self, task: NeighbourTask, now_us: int) -> Peer | None:
-        """One of those the application knows who is no neighbour yet, unless an answer is awaited."""
-        if self.open_peer is not None and now_us < self.open_until_us:
-            return None
-        peer = self.given.pop(next(iter(self.given)))
-        return None if peer.node in task.neighbours else peer
-
-    def take_redirect(self, me: NodeId, task: NeighbourTask) -> Peer | None:
-        """The redirect candidate, if it is still one; it is used up."""
-        peer, self.redirect = self.redirect, None
-        if peer is None or peer.node == me or peer.node in task.neighbours or peer.node in self.quarantined:
-            return None
-        return peer
-
-
 def wants_more_links(greedy: NeighbourTask, random: NeighbourTask, topics: int) -> bool:
     """3.3.1: whether K_r should be raised: K_g coverage took only K_g links, or there are fewer links than topics."""
     if not topics or greedy.under_covered:
