@@ -144,7 +144,6 @@ class SpiderCast:
 
     def handle(self, event: Event, now_us: int, out: list[Action]) -> Sequence[Fact]:
         """The part contract (`interface.Part`)."""
-        before = len(out)
         match event:
             case MessageReceived():
                 self._on_message(event.sender, event.message, now_us, out)
@@ -163,7 +162,7 @@ class SpiderCast:
                 self._on_started(event, now_us, out)
             case Stopping():
                 self._on_stopping(out)
-        return tuple(action.fact for action in out[before:] if type(action) is Observe)
+        return self._links.take_facts()
 
     def learn(self, fact: Fact, now_us: int, out: list[Action]) -> Sequence[Fact]:
         """Somebody told all that it holds: a neighbour, or one to be considered. The interest view is asked when needed."""
@@ -197,8 +196,9 @@ class SpiderCast:
         if since == self._version:
             return
         self._is_quiet = False
-        self._links.changed()
         added, removed = ((event.topic,), ()) if isinstance(event, Subscribe) else ((), (event.topic,))
+        if removed:
+            self._links.forget_topic(event.topic)
         changing: tuple[Roots | NeighbourTask, ...] = (self.roots, *self.tasks)
         for part in changing:
             (part.hold if added else part.let_go)(event.topic)

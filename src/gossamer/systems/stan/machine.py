@@ -23,7 +23,7 @@ from typing import ClassVar
 
 from gossamer.model.values.draw import Purpose, below, draw, stepped, unit
 from gossamer.model.values.ids import NodeId, TopicId
-from gossamer.protocols.contract.actions import Action, Connect, Disconnect, Observe, Send, SetTimer
+from gossamer.protocols.contract.actions import Action, Observe, Send, SetTimer
 from gossamer.protocols.contract.events import (
     Event,
     MessageReceived,
@@ -34,9 +34,10 @@ from gossamer.protocols.contract.events import (
     TimerFired,
     Unsubscribe,
 )
-from gossamer.protocols.contract.facts import Fact, NeighbourDown, NeighbourUp, PeerMisbehaved
+from gossamer.protocols.contract.facts import Fact, PeerMisbehaved
 from gossamer.protocols.contract.messages import Message, Peer, Timer
 from gossamer.protocols.contract.parts import NOTHING
+from gossamer.systems.stan.links import SharedLinks
 from gossamer.systems.stan.messages import (
     Collect,
     Collected,
@@ -53,49 +54,20 @@ from gossamer.systems.stan.messages import (
 from gossamer.systems.stan.parameters import HOLDERS_MAX, VIEW_MAX, VIEW_MIN, VIEW_MIN_PROBED, StanParameters
 from gossamer.systems.stan.probe import Prober
 from gossamer.systems.stan.proofs import prove, topic_key
+from gossamer.systems.stan.topic import TopicState
 from gossamer.systems.stan.view import TopicView, topic_seed, weight_key
-
-
-class TopicState:
-    """What a node keeps for one topic."""
-
-    __slots__ = ("contacts", "entering", "entries", "found", "holders", "key", "seed", "topic", "view", "walk")
-
-    def __init__(self, topic: TopicId, key: bytes, seed: int, view: TopicView, contacts: tuple[Peer, ...]) -> None:
-        self.topic = topic
-        self.key = key
-        self.seed = seed
-        self.view = view
-        self.contacts = contacts
-        # Who has this node in its view, as it said; in the order in which it said so.
-        self.holders: dict[NodeId, None] = {}
-        # Whose welcome is waited for, and how often one was asked.
-        self.entering: NodeId | None = None
-        self.entries = 0
-        # Somebody that a probe has found: the next walk goes there.
-        self.found: Peer | None = None
-        # The walk whose answer is waited for.
-        self.walk: int | None = None
-
-    @property
-    def alone(self) -> bool:
-        """Whether nobody is known here."""
-        return not self.view and not self.holders
 
 
 class Stan:
     """The overlay part. Everything but weights, addresses and physical neighbours is by topic."""
 
     __slots__ = (
-        "_address",
-        "_addresses",
         "_due_us",
-        "_idle",
+        "_links",
         "_node",
         "_parameters",
         "_prober",
         "_seed",
-        "_ties",
         "_view_min",
         "_weights",
         "topics",
@@ -111,18 +83,12 @@ class Stan:
         self._prober = prober
         self._view_min = VIEW_MIN if prober is None else VIEW_MIN_PROBED
         self._weights = weight_key(seed, node)
-        self._address = b""
         self._due_us = 0
         self.topics: dict[TopicId, TopicState] = {}
-        # For each physical neighbour, how many views of either end it stands in, and where it can be reached.
-        self._ties: dict[NodeId, int] = {}
-        self._addresses: dict[NodeId, bytes] = {}
-        # Neighbours no longer, whose connections are still kept: since this turn, and since the one before.
-        self._idle: list[dict[NodeId, None]] = [{}, {}]
+        self._links = SharedLinks(node)
 
     def handle(self, event: Event, now_us: int, out: list[Action]) -> Sequence[Fact]:
         """The part contract (`interface.Part`)."""
-        before = len(out)
         match event:
             case MessageReceived():
                 self._on_message(event.sender, event.message, now_us, out)
@@ -140,7 +106,7 @@ class Stan:
             case Unsubscribe():
                 self._on_unsubscribe(event.topic, out)
             case Started():
-                self._address = event.address
+                self._links.me = Peer(self._node, event.address)
                 # Chosen: a random phase, so that nodes started together do not walk in step.
                 phase = draw(self._seed, self._node, Purpose.STAN_PHASE, now_us) % self._parameters.period_us
                 out.append(SetTimer(now_us + phase, WalkDue()))
@@ -148,7 +114,7 @@ class Stan:
             case Stopping():
                 for topic in list(self.topics):
                     self._on_unsubscribe(topic, out)
-        return tuple(action.fact for action in out[before:] if type(action) is Observe)
+        return self._links.take_facts()
 
     def learn(self, fact: Fact, now_us: int, out: list[Action]) -> Sequence[Fact]:
         """A probe has found a peer: enter by it, or let the next walk begin there."""
@@ -160,10 +126,10 @@ class Stan:
                 state.found = fact.peer
         return NOTHING
 
-    def neighbours_on(self, topic: TopicId) -> Sequence[NodeId]:
-        """See `interface.Overlay`: those in this node's view and those that have it in theirs."""
+    def neighbours_on(self, topic: TopicId) -> tuple[NodeId, ...]:
+        """See `Overlay`: the nodes in this node's view of the topic, and the nodes that have this node in theirs."""
         state = self.topics.get(topic)
-        return [] if state is None else sorted({**dict.fromkeys(state.view.nodes()), **state.holders})
+        return NOTHING if state is None else state.neighbours
 
     # Coming and going.
 
@@ -190,21 +156,20 @@ class Stan:
             return
         if self._prober is not None:
             self._prober.let_go(topic)
-        told = sorted({**dict.fromkeys(state.view.nodes()), **state.holders})
-        self._tell(state, told, TopicLeave, out)
+        self._tell(state, state.neighbours, TopicLeave, out)
         if state.view:
             out.append(Observe(TopicViewChanged(topic, tuple(state.view.nodes()), ())))
         for node in (*state.view.nodes(), *state.holders):
-            self._untie(node, out)
+            self._links.untie(node, out)
 
     def _enter(self, state: TopicState, contact: Peer, out: list[Action]) -> None:
         state.entering = contact.node
         state.entries += 1
-        message = Enter(state.topic, self._proof(state, contact.node), Peer(self._node, self._address))
+        message = Enter(state.topic, self._proof(state, contact.node), self._links.me)
         out.append(_send(contact, message))
 
     def _on_enter(self, state: TopicState, sender: NodeId, message: Enter, now_us: int, out: list[Action]) -> None:
-        peers = tuple(self._peer(node) for node in (self._node, *state.view.nodes()) if node != sender)
+        peers = tuple(self._links.peer(node) for node in (self._node, *state.view.nodes()) if node != sender)
         newcomer = Peer(sender, message.newcomer.address)
         welcome = Welcome(state.topic, self._proof(state, sender), len(state.holders), peers)
         out.append(_send(newcomer, welcome))
@@ -224,9 +189,9 @@ class Stan:
 
     def _on_gone(self, state: TopicState, node: NodeId, now_us: int, out: list[Action]) -> None:
         """A peer has left the topic, or is down."""
-        if state.view.drop(node):
+        if state.drop(node):
             out.append(Observe(TopicViewChanged(state.topic, (node,), ())))
-            self._untie(node, out)
+            self._links.untie(node, out)
             bits = draw(state.seed, self._node, Purpose.STAN_SHRINK, now_us, item=node)
             size = state.view.size
             if size > self._view_min and unit(bits) * size < self._parameters.view_factor:
@@ -240,7 +205,7 @@ class Stan:
             return
         self._due_us = now_us + self._parameters.period_us
         out.append(SetTimer(self._due_us, WalkDue()))
-        self._hang_up(out)
+        self._links.close_idle(out)
         for state in self.topics.values():
             if state.alone:
                 if state.contacts:
@@ -248,7 +213,7 @@ class Stan:
                 continue
             if not state.view:
                 # All peers are gone, but some still have this node in their views.
-                self._weigh(state, [self._peer(node) for node in state.holders], out)
+                self._weigh(state, [self._links.peer(node) for node in state.holders], out)
             self._begin_walk(state, now_us, out)
 
     def _begin_walk(self, state: TopicState, now_us: int, out: list[Action]) -> None:
@@ -258,9 +223,9 @@ class Stan:
             bits = draw(
                 state.seed, self._node, Purpose.STAN_WALK, stepped(now_us, self._parameters.walk_hops + 1), self._node
             )
-            target = self._peer(state.view[below(bits, len(state.view))])
+            target = self._links.peer(state.view[below(bits, len(state.view))])
         state.walk = draw(state.seed, self._node, Purpose.STAN_NAME, now_us)
-        self._collect(state, target, Peer(self._node, self._address), state.walk, self._parameters.walk_hops, (), out)
+        self._collect(state, target, self._links.me, state.walk, self._parameters.walk_hops, (), out)
 
     def _collect(
         self,
@@ -282,12 +247,12 @@ class Stan:
             self._hold(state, sender, out)
         found = {peer.node: peer for peer in message.peers}
         for node in (self._node, *state.view.nodes()):
-            found.setdefault(node, self._peer(node))
+            found.setdefault(node, self._links.peer(node))
         peers, source = tuple(found.values()), message.source
         hops_left = min(message.hops_left, self._parameters.walk_hops)
         if hops_left > 0 and state.view:
             bits = draw(state.seed, self._node, Purpose.STAN_WALK, stepped(now_us, hops_left), source.node)
-            target = self._peer(state.view[below(bits, len(state.view))])
+            target = self._links.peer(state.view[below(bits, len(state.view))])
             self._collect(state, target, source, message.walk, hops_left - 1, peers, out)
         elif source.node == self._node:
             self._take_in(state, message.walk, peers, out)
@@ -332,72 +297,38 @@ class Stan:
     def _weigh(self, state: TopicState, peers: Iterable[Peer], out: list[Action]) -> None:
         """Offer peers to a view, and tell those who come and go."""
         addresses = {peer.node: peer.address for peer in peers}
-        added, dropped = state.view.weigh(addresses)
+        added, dropped = state.weigh(addresses)
         if added:
             out.append(Observe(TopicViewChanged(state.topic, tuple(dropped), tuple(added))))
         for node in added:
-            self._addresses.setdefault(node, addresses[node])
-            self._tie(node, out)
-            if self._ties[node] == 1:
-                out.append(Connect(self._peer(node)))
+            self._links.tie_viewed(Peer(node, addresses[node]), out)
         self._tell(state, added, Hold, out)
         self._tell(state, dropped, Release, out)
         for node in dropped:
-            self._untie(node, out)
+            self._links.untie(node, out)
 
     def _hold(self, state: TopicState, node: NodeId, out: list[Action]) -> None:
-        if node not in state.holders:
-            state.holders[node] = None
-            self._tie(node, out)
+        if state.add_holder(node):
+            self._links.tie(node, out)
             if len(state.holders) > HOLDERS_MAX:
                 self._release(state, next(iter(state.holders)), out)
 
     def _release(self, state: TopicState, node: NodeId, out: list[Action]) -> None:
-        if node in state.holders:
-            del state.holders[node]
-            self._untie(node, out)
+        if state.remove_holder(node):
+            self._links.untie(node, out)
 
     def _note_alone(self, state: TopicState) -> None:
         if self._prober is not None:
             self._prober.seek(state.topic, state.alone)
 
-    # Physical neighbours: every node that any topic ties this one to.
-
-    def _tie(self, node: NodeId, out: list[Action]) -> None:
-        self._ties[node] = self._ties.get(node, 0) + 1
-        if self._ties[node] == 1:
-            out.append(Observe(NeighbourUp(node)))
-
-    def _untie(self, node: NodeId, out: list[Action]) -> None:
-        self._ties[node] -= 1
-        if not self._ties[node]:
-            del self._ties[node]
-            self._addresses.pop(node, None)
-            self._idle[0][node] = None
-            out.append(Observe(NeighbourDown(node)))
-
-    def _hang_up(self, out: list[Action]) -> None:
-        """Let go of connections that nothing has needed for a whole turn.
-
-        Not at once: the other end may just have put this node into a view, and would take the end of the connection for
-        the end of this node. Whether it does so would depend on the other topics that the two share.
-        """
-        for node in self._idle[1]:
-            if node not in self._ties:
-                out.append(Disconnect(node))
-        self._idle = [{}, self._idle[0]]
-
     def _tell(
         self, state: TopicState, nodes: Sequence[NodeId], kind: type[Hold | Release | TopicLeave], out: list[Action]
     ) -> None:
         for node in nodes:
-            out.append(_send(self._peer(node), kind(state.topic, self._proof(state, node))))
+            out.append(_send(self._links.peer(node), kind(state.topic, self._proof(state, node))))
 
     def _proof(self, state: TopicState, receiver: NodeId) -> bytes:
         return prove(state.key, b"stan", self._node, receiver)
-
-    def _peer(self, node: NodeId) -> Peer:
-        return Peer(node, self._address if node == self._node else self._addresses.get(node, b""))
 
 
 def _send(peer: Peer, message: Message) -> Send:

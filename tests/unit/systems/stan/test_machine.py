@@ -208,7 +208,7 @@ def test_those_who_left_or_are_down_are_dropped_from_view_and_holders():
         machine.handle(from_peer(1, Hold), 1)
         actions = machine.handle(event, 5)
         assert view_of(machine).nodes() == [2]
-        assert machine._parts[-1].neighbours_on(TOPIC) == [2]
+        assert machine._parts[-1].neighbours_on(TOPIC) == (2,)
         assert facts(actions, NeighbourDown) == [1]
 
 
@@ -231,9 +231,9 @@ def test_a_connection_is_kept_for_a_whole_turn_after_its_last_use():
 def test_a_node_in_nobodys_view_but_its_own_hears_from_those_it_holds():
     machine, _ = node_with([1, 2])
     machine.handle(from_peer(9, Hold), 1)
-    assert machine._parts[-1].neighbours_on(TOPIC) == [1, 2, 9]
+    assert machine._parts[-1].neighbours_on(TOPIC) == (1, 2, 9)
     machine.handle(from_peer(9, Release), 2)
-    assert machine._parts[-1].neighbours_on(TOPIC) == [1, 2]
+    assert machine._parts[-1].neighbours_on(TOPIC) == (1, 2)
 
 
 def test_a_view_that_ran_empty_is_filled_by_those_who_hold_the_node():
