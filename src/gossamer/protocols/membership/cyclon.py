@@ -1,23 +1,22 @@
 """Cyclon: membership by shuffling (Voulgaris, Gavidia, van Steen, J. Network Syst. Manage. 2005).
 
-The idea: every node keeps a small view of peers with ages. In each period it hands a few entries to
-its *oldest* peer, itself among them, and takes as many back, each side replacing what it gave away.
-Links are thus exchanged, not copied: in-degrees stay even, the graph stays close to a random one,
-and an entry of a dead node grows old, is asked, does not answer, and is gone.
+The idea: every node keeps a small view of peers with ages. Once a period it sends a few entries, its own among them,
+to its *oldest* peer and gets as many back; each side replaces the entries that it sent. Links are exchanged, not copied,
+so that in-degrees stay even and the graph stays close to a random one. The entry of a dead node grows old, is asked, does
+not answer, and is gone.
 
-Differs: the entry of the peer that is asked is removed when the request goes out, not when a time-out
-passes. The paper gives that entry away in the same exchange, so a live peer loses nothing and a
-dead one is forgotten without a timer.
-Differs: a node does not offer a peer to itself. The paper's reply may hold the asker, who throws it out; if the
-replier then replaces that entry too, neither end of the exchange knows the other any more.
-Differs: a newcomer asks again every period until somebody has introduced it, and a node whose view has run empty
-goes back to its first contacts. The paper's joins are never lost.
-Differs: a node holds at most one exchange open; a reply that comes after the next request went out is
-dropped.
-Differs: where asked to (`rejoin_us`) a node now and then shuffles with one of its first contacts instead of its oldest peer.
-Two large halves that were parted for long know nobody of each other any more, and would stay two networks.
+Differs: the entry of the peer that is asked is removed when the request is sent, not after a timeout. The paper gives
+that entry away in the same exchange, so that a live peer loses nothing and a dead one is forgotten without a timer.
+Differs: a node does not send a peer the peer's own entry. In the paper a reply may contain the requester, which discards
+it; if the replier also replaces that entry, neither end of the exchange knows the other any more.
+Differs: a newcomer asks again every period until an introduction arrives, and a node with an empty view asks its first
+contacts again. In the paper no join is ever lost.
+Differs: a node has at most one exchange open; a reply that arrives after the next request was sent is dropped.
+Differs: with `rejoin_us` a node sometimes shuffles with a first contact instead of its oldest peer. Two large halves of a
+network that were partitioned for long have no entries of each other left, and would stay two networks.
 
-A live node may know where its contacts are but not who: `Peer(0, address)`. Such a contact is asked and never kept.
+A live node may know the address of a contact but not its id: `Peer(0, address)`. Such a contact is asked, and never enters
+the view.
 """
 
 from collections.abc import Sequence
@@ -40,11 +39,13 @@ from gossamer.protocols.membership.interest_exchange import InterestExchange
 class CyclonParameters(Struct, frozen=True, kw_only=True):
     """Paper: section 4 uses views of 20, shuffles of 8 and a period of 10 s."""
 
-    view_size: Annotated[int, Meta(ge=1, le=250, description="Paper: 20. Entries in the view")] = 20
-    shuffle_length: Annotated[int, Meta(ge=1, le=250, description="Paper: 8. Entries exchanged")] = 8
+    view_size: Annotated[int, Meta(ge=1, le=250, description="Paper: 20. Entries in a view")] = 20
+    shuffle_length: Annotated[
+        int, Meta(ge=1, le=250, description="Paper: 8. Entries that each side of a shuffle sends")
+    ] = 8
     walk_length: Annotated[
         int,
-        Meta(ge=1, le=15, description="Chosen: 5, the mean path of the paper's networks. Hops of a join walk"),
+        Meta(ge=1, le=15, description="Chosen: 5, the mean path length in the paper's networks. Hops of a join walk"),
     ] = 5
     period_us: Annotated[
         int, Meta(ge=1, le=PERIOD_US_MAX, description="Paper: 10 s. Microseconds between a node's shuffles")
@@ -54,37 +55,37 @@ class CyclonParameters(Struct, frozen=True, kw_only=True):
         Meta(
             ge=0,
             le=PERIOD_US_MAX,
-            description="Chosen: 0, never, as in the paper. Microseconds between shuffles with a first contact",
+            description="Chosen: 0 (never), as in the paper. Microseconds between shuffles with a first contact",
         ),
     ] = 0
 
     def problem(self) -> str | None:
-        """What is wrong with the parameters together, if anything."""
+        """An error in the combination of parameters, or None."""
         if self.shuffle_length > self.view_size:
             return f"shuffle_length must be at most view_size ({self.view_size}), got {self.shuffle_length}"
         return None
 
 
 class ShuffleRequest(Message, frozen=True, array_like=True, gc=False, tag="cyclon_request"):
-    """Entries given to the oldest peer; the first is the sender itself, of age 0."""
+    """Entries for the oldest peer; the first one is the sender itself, with age 0."""
 
     entries: tuple[ViewEntry, ...]
 
 
 class ShuffleReply(Message, frozen=True, array_like=True, gc=False, tag="cyclon_reply"):
-    """Entries given back."""
+    """Entries in return for those of a request."""
 
     entries: tuple[ViewEntry, ...]
 
 
 class Join(Message, frozen=True, array_like=True, gc=False, tag="cyclon_join"):
-    """A newcomer asks to be introduced."""
+    """A newcomer asks a contact to introduce it."""
 
     newcomer: Peer
 
 
 class JoinWalk(Message, frozen=True, array_like=True, gc=False, tag="cyclon_walk"):
-    """A random walk that ends at the node which will take the newcomer in."""
+    """A random walk; the node where it ends puts the newcomer into its view."""
 
     newcomer: Peer
     walk: int
@@ -98,16 +99,16 @@ class Introduction(Message, frozen=True, array_like=True, gc=False, tag="cyclon_
 
 
 class ShuffleDue(Timer, frozen=True, array_like=True, gc=False, tag="cyclon_shuffle"):
-    """Once a period."""
+    """The next shuffle is due, once a period."""
 
 
 class Cyclon:
-    """The membership part. The view is ordered, and its order is part of the state: positions are drawn."""
+    """The membership part."""
 
     __slots__ = (
+        "_accepts_any_sender",
         "_address",
         "_asked",
-        "_asks_anybody",
         "_contacts",
         "_due_us",
         "_exchange",
@@ -128,7 +129,7 @@ class Cyclon:
         self, parameters: CyclonParameters, seed: int, node: NodeId, exchange: InterestExchange | None = None
     ) -> None:
         self._parameters = parameters
-        # Where interests are carried along: what this node holds, and what each entry of its view does.
+        # If set, entries carry digests of interests: this node's own comes from here.
         self._exchange = exchange
         self._seed = seed
         self._node = node
@@ -140,8 +141,8 @@ class Cyclon:
         self._due_us = 0
         self._rejoin_us = 0
         self._asked: NodeId | None = None
-        # The exchange that is open is with a contact of unknown name.
-        self._asks_anybody = False
+        # The open exchange is with a contact whose id is unknown: a reply from any sender is accepted.
+        self._accepts_any_sender = False
         self._given: list[NodeId] = []
 
     def view(self) -> list[ViewEntry]:
@@ -149,7 +150,7 @@ class Cyclon:
         return list(self._view.first(len(self._view.nodes)))
 
     def handle(self, event: Event, now_us: int, out: list[Action]) -> Sequence[Fact]:
-        """The part contract (`interface.Part`)."""
+        """See `Part`."""
         if isinstance(event, MessageReceived):
             return self._on_message(event.sender, event.message, now_us, out)
         if isinstance(event, TimerFired):
@@ -161,17 +162,17 @@ class Cyclon:
         return NOTHING
 
     def learn(self, fact: Fact, now_us: int, out: list[Action]) -> Sequence[Fact]:
-        """Membership stands lowest: there is nobody to learn from."""
+        """Membership is the lowest part; no part below states facts."""
         return NOTHING
 
     def _me(self) -> ViewEntry:
         return ViewEntry(self._node, 0, self._address, None if self._exchange is None else self._exchange.digest())
 
     def _on_peer_down(self, event: PeerDown) -> Sequence[Fact]:
-        """Who cannot be reached leaves the view at once.
+        """Remove an unreachable peer from the view at once.
 
-        Only where interests are carried: there it is others who are told of, and an overlay waits for them. Alone, Cyclon's
-        neighbours are its view, and its kernel lets them grow old as the paper says.
+        Only where entries carry interests, because an overlay would go on choosing the dead peer. Where the view itself is the
+        overlay, dead peers grow old as in the paper, and the kernel does the same.
         """
         if self._exchange is None or event.hung_up or event.node not in self._view.nodes:
             return NOTHING
@@ -185,7 +186,7 @@ class Cyclon:
         self._due_us = now_us
         self._rejoin_us = now_us + self._parameters.rejoin_us
         out.append(SetTimer(now_us + phase, ShuffleDue()))
-        # One of the contacts may be this node itself, by another way.
+        # A list of contacts may contain this node itself.
         self._contacts = tuple(peer for peer in event.contacts if not peer.address or peer.address != self._address)
         self._introduced = not event.joining
         if event.joining:
@@ -240,7 +241,7 @@ class Cyclon:
         self._view.choose(count, Purpose.CYCLON_SHUFFLE, now_us, item=0)
         entries = self._view.first(count)
         self._asked = asked.node
-        self._asks_anybody = contact is not None and _is_unnamed(contact)
+        self._accepts_any_sender = contact is not None and _is_unnamed(contact)
         self._given = [entry.node for entry in entries]
         request = ShuffleRequest((self._me(), *entries))
         out.append(_send(Peer(asked.node, asked.address), request))
@@ -254,11 +255,11 @@ class Cyclon:
         return self._next_contact()
 
     def _on_shuffle_reply(self, sender: NodeId, message: ShuffleReply, out: list[Action]) -> Sequence[Fact]:
-        # Anybody may offer entries by a request at any time, so a reply from anybody takes no more on trust.
-        if sender != self._asked and not self._asks_anybody:
+        # Accepting a reply from any sender is no new risk: any node can offer entries with a request at any time.
+        if sender != self._asked and not self._accepts_any_sender:
             return NOTHING
         given, self._asked, self._given = self._given, None, []
-        self._asks_anybody = False
+        self._accepts_any_sender = False
         return self._take_in(sender, message.entries, given, out)
 
     # The passive side.
@@ -277,7 +278,7 @@ class Cyclon:
     def _take_in(
         self, sender: NodeId, entries: Sequence[ViewEntry], given: list[NodeId], out: list[Action]
     ) -> Sequence[Fact]:
-        """Paper: fill empty slots first, then replace what was given away; skip what is known and oneself."""
+        """Paper: fill empty slots first, then replace the entries that were sent; skip known peers and oneself."""
         if len(entries) > self._parameters.shuffle_length:
             out.append(Observe(PeerMisbehaved(sender, "more entries than a shuffle holds")))
         removed: list[NodeId] = []
@@ -290,8 +291,8 @@ class Cyclon:
                 self._view.renew(entry, is_its_own=entry.node == sender)
                 continue
             if self._view.is_full:
-                # Between a request and its reply other exchanges may have replaced what was given, and this very
-                # reply may have brought it back.
+                # Between a request and its reply other exchanges may have replaced the entries that were sent, and this
+                # reply may contain one of them again.
                 gone = next((node for node in replaceable if node in self._view.nodes and node not in added), None)
                 if gone is None:
                     break
@@ -306,7 +307,7 @@ class Cyclon:
             facts += [Heard(entry.node, entry.address, entry.digest) for entry in heard if entry.digest is not None]
         return facts
 
-    # Joining: random walks from an introducer, so that in-degrees stay even.
+    # Joining: random walks from the contact, so that in-degrees stay even.
 
     def _ask_to_join(self, out: list[Action]) -> None:
         if self._contacts:
@@ -339,7 +340,7 @@ class Cyclon:
         out.append(_send(Peer(self._view.nodes[position], self._view.address(position)), onward))
 
     def _end_walk(self, message: JoinWalk, now_us: int, out: list[Action]) -> Sequence[Fact]:
-        """Paper: the last node replaces a random neighbour by the newcomer, who gets that neighbour."""
+        """Paper: the last node replaces a random neighbour by the newcomer, which gets that neighbour as an entry."""
         newcomer = message.newcomer
         if newcomer.node == self._node:
             return NOTHING
@@ -374,12 +375,12 @@ class Cyclon:
 
 
 def _is_unnamed(contact: Peer) -> bool:
-    """A contact that is known by its address alone."""
+    """Whether only the address of a contact is known."""
     return contact.node == 0 and bool(contact.address)
 
 
 def _walk_counter(message: JoinWalk, now_us: int) -> int:
-    """One counter for each hop of each walk that a node may handle at one time."""
+    """A draw counter of its own for each hop of each walk that a node may handle at the same time."""
     return stepped(now_us, (message.walk % 256) * 16 + message.hops_left % 16)
 
 

@@ -8,17 +8,17 @@ from gossamer.model.values.draw import Purpose, below, draw, stepped
 from gossamer.model.values.ids import NodeId
 from gossamer.protocols.contract.messages import Address, Digest
 
-# Chosen: ages stop here, so that they fit a byte. An entry that old is asked next in any case.
+# Chosen: 255, so that ages fit a byte. An entry of that age is asked next in any case.
 OLDEST_AGE = 255
 
 
 class ViewEntry(Struct, frozen=True, array_like=True, gc=False):
-    """A peer as one view knows it."""
+    """A peer in a view."""
 
     node: NodeId
     age: int
     address: Address = b""
-    # What the peer holds, where interests are carried along and it is known.
+    # A digest of the interest of the peer, where entries carry interests and it is known.
     digest: Digest | None = None
 
 
@@ -74,10 +74,10 @@ class CyclonView:
             self._swap(step, step + below(bits, size - step))
 
     def leave_out(self, node: NodeId, count: int) -> int:
-        """Move `node` out of the first `count` entries if it is there; returns how many may be given."""
+        """Move `node` out of the first `count` entries; returns how many of the first entries do not contain it."""
         if node not in self.nodes[:count]:
             return count
-        # The next entry takes its place; where there is none, one fewer is given.
+        # The next entry takes its place; without a next entry, there is one fewer.
         has_more = count < len(self.nodes)
         self._swap(self.nodes.index(node), count if has_more else count - 1)
         return count if has_more else count - 1
@@ -115,5 +115,5 @@ class CyclonView:
 
 
 def _age(age: int) -> int:
-    """An age from outside, brought into range."""
+    """Clamp an age that a peer sent."""
     return min(max(age, 0), OLDEST_AGE)

@@ -13,6 +13,7 @@ from gossamer.systems.spidercast.attempts import ConnectAttempts
 from gossamer.systems.spidercast.links import Links
 from gossamer.systems.spidercast.messages import ConnectRequest, DisconnectRequest, Task
 from gossamer.systems.spidercast.parameters import Timing
+from gossamer.systems.spidercast.roots import Roots
 from gossamer.systems.spidercast.task import NeighbourTask, wants_more_links
 
 _CONNECT = (Purpose.SPIDERCAST_CONNECT_GREEDY, Purpose.SPIDERCAST_CONNECT_RANDOM)
@@ -28,7 +29,6 @@ class Maintenance:
         "_exchange",
         "_links",
         "_node",
-        "_part_uncovered",
         "_seed",
         "_tasks",
         "_timing",
@@ -50,7 +50,6 @@ class Maintenance:
         *,
         adaptive: bool,
         drop_when_stuck: bool,
-        part_uncovered: bool,
     ) -> None:
         self._tasks = tasks
         self._links = links
@@ -61,7 +60,6 @@ class Maintenance:
         self._node = node
         self._adaptive = adaptive
         self._drop_when_stuck = drop_when_stuck
-        self._part_uncovered = part_uncovered
         self.attempts = (ConnectAttempts(), ConnectAttempts())
         # By task: the neighbour that was sent a DISCONNECT in the last turn.
         self.asked_to_part: list[NodeId | None] = [None, None]
@@ -86,7 +84,7 @@ class Maintenance:
             gap = degree_max - task.degree
             if gap > 0:
                 is_asking = self._connect(kind, now_us, out)
-                if is_asking or not self._part_uncovered:
+                if is_asking or not task.counts_uncovered:
                     return is_asking
             if gap == 0:
                 # Differs: as written such a node is stuck: it neither connects nor disconnects. With views of 1,000 of
@@ -142,6 +140,16 @@ class Maintenance:
         if peer is not None:
             self.ask(Task.RANDOM, peer, now_us, out, is_bridge=True)
         return True
+
+    def ask_for_bridge(self, roots: Roots, now_us: int, out: list[Action]) -> None:
+        """Ask a peer in another component of a topic for a bridge, if there is such a peer and room for a neighbour."""
+        random = self._tasks[Task.RANDOM]
+        if not random.has_room:
+            return
+        key = draw_base(self._seed, self._node, Purpose.SPIDERCAST_BRIDGE, now_us)
+        peer = roots.next_bridge(self._view, {self._node, *random.neighbours}, key)
+        if peer is not None:
+            self.ask(Task.RANDOM, peer, now_us, out, is_bridge=True)
 
     def _disconnect(self, kind: Task, under_covered_most: int | None, now_us: int, out: list[Action]) -> bool:
         """Send a DISCONNECT to the most redundant neighbour; returns whether there was one.

@@ -15,7 +15,7 @@ from gossamer.protocols.membership.interest_exchange import PART_TOPICS, SomeTop
 
 
 class Task(IntEnum):
-    """The two neighbour maintenance tasks: the same code, sets of their own, another selection."""
+    """The two neighbour maintenance tasks. Each has its own set of neighbours and its own rule to select candidates."""
 
     GREEDY = 0
     RANDOM = 1
@@ -23,26 +23,26 @@ class Task(IntEnum):
 
 NeighbourCount = Annotated[int, Meta(ge=0, le=60_000)]
 
-# Messages. `degree` and `target` are the sender's number of neighbours in the task and its L.
+# Messages. `degree` is the number of neighbours of the sender in the task, and `target` its L.
 
 
 class ConnectRequest(Message, frozen=True, array_like=True, gc=False, tag="spidercast_connect"):
-    """Be my neighbour. Carries the degree before the link."""
+    """CONNECT: asks the receiver to become a neighbour. `degree` does not count the new link."""
 
     task: int
     degree: NeighbourCount
     target: NeighbourCount
-    # As much of the sender's interest as fits a frame, its version, and how many topics it has.
+    # As much of the sender's interest as fits a frame; `version` and `count` describe the whole interest.
     interest: SomeTopics
     address: Address = b""
-    # The link holds two parts of a topic together (`roots.py`): neither end may spare it.
+    # The link connects two components of a topic (`roots.py`): neither end drops it while they share a topic.
     is_bridge: bool = False
     version: int = 0
     count: int = 0
 
 
 class ConnectOk(Message, frozen=True, array_like=True, gc=False, tag="spidercast_connect_ok"):
-    """You are my neighbour. Carries the degree after the link, and L before it is raised."""
+    """CONNECT-OK: accepts a CONNECT. `degree` counts the new link; `target` is L before it grows."""
 
     task: int
     degree: NeighbourCount
@@ -53,32 +53,32 @@ class ConnectOk(Message, frozen=True, array_like=True, gc=False, tag="spidercast
 
 
 class Redirect(Message, frozen=True, array_like=True, gc=False, tag="spidercast_redirect"):
-    """I have no room; try this neighbour of mine, if there is one to name."""
+    """REDIRECT: the sender is full; `peer` is one of its neighbours to try next, or None."""
 
     task: int
     peer: Peer | None
 
 
 class DisconnectRequest(Message, frozen=True, array_like=True, gc=False, tag="spidercast_disconnect"):
-    """May we part?"""
+    """DISCONNECT: asks the receiver to agree that the link is removed."""
 
     task: int
 
 
 class DisconnectOk(Message, frozen=True, array_like=True, gc=False, tag="spidercast_disconnect_ok"):
-    """We have parted."""
+    """DISCONNECT-OK: the sender has removed the link."""
 
     task: int
 
 
 class LeaveNotice(Message, frozen=True, array_like=True, gc=False, tag="spidercast_leave"):
-    """I am no longer your neighbour."""
+    """LEAVE: the sender has removed the link and does not ask."""
 
     task: int
 
 
 class Heartbeat(Message, frozen=True, array_like=True, gc=False, tag="spidercast_heartbeat"):
-    """I am alive, and this is how I stand, with the version of my interest; what has changed since another, where it has."""
+    """Shows that the sender is alive; `added` and `removed` lead from version `since` of its interest to `version`."""
 
     task: int
     degree: NeighbourCount
@@ -90,7 +90,7 @@ class Heartbeat(Message, frozen=True, array_like=True, gc=False, tag="spidercast
 
 
 class Claims(Message, frozen=True, array_like=True, gc=False, tag="spidercast_claims"):
-    """For each of my topics, the lowest node that I have heard of and how many links away it is (`roots.py`)."""
+    """For each of the sender's topics: the lowest node id that it has heard of, and the distance in links (`roots.py`)."""
 
     claims: Annotated[tuple[tuple[TopicId, NodeId, NeighbourCount], ...], Meta(max_length=PART_TOPICS)]
 
@@ -99,12 +99,12 @@ MESSAGES = (ConnectRequest, ConnectOk, Redirect, DisconnectRequest, DisconnectOk
 
 
 class MaintenanceDue(Timer, frozen=True, array_like=True, gc=False, tag="spidercast_maintenance"):
-    """A turn of both tasks."""
+    """A maintenance turn of both tasks is due."""
 
 
 class HeartbeatDue(Timer, frozen=True, array_like=True, gc=False, tag="spidercast_heartbeat_due"):
-    """Tell every neighbour that one is alive, and look for those who no longer are."""
+    """A heartbeat to every neighbour is due, and a check for silent neighbours."""
 
 
 class MendDue(Timer, frozen=True, array_like=True, gc=False, tag="spidercast_mend"):
-    """Look for topics in two parts."""
+    """A check for disconnected topics is due."""

@@ -48,7 +48,7 @@ def receive(part, sender, message, now_us=0):
 def fetch(asker, answerer, now_us=0):
     """Carry asks and parts between two nodes, 1 and 2, until nothing more is said."""
     out, found, frames = [], [], 0
-    asker.want(Peer(2, b"there"), now_us, out)
+    asker.fetch(Peer(2, b"there"), now_us, out)
     while out:
         (ask,) = out
         (part,), _ = receive(answerer, 1, ask.message, now_us)
@@ -69,13 +69,13 @@ def test_the_largest_interest_can_be_told_at_once_and_goes_on_where_a_part_was_l
     asker, answerer, out = InterestExchange(), exchange_with(range(TOPICS_MAX)), []
     found, frames = fetch(asker, answerer)
     assert (len(found[0].topics), frames) == (TOPICS_MAX, 100)
-    asker.want(Peer(2), SECOND_US, out)
+    asker.fetch(Peer(2), SECOND_US, out)
     for _ in range(7):
         (part,), _ = receive(answerer, 1, out[0].message, SECOND_US)
         out, _ = receive(asker, 2, part.message, SECOND_US)
     assert out[0].message.index == 7
     again = []
-    asker.want(Peer(2, b"moved"), 5 * SECOND_US, again)
+    asker.fetch(Peer(2, b"moved"), 5 * SECOND_US, again)
     assert again == [Send((2,), out[0].message, (b"moved",))]
 
 
@@ -86,7 +86,7 @@ def test_an_empty_interest_is_told_too():
 def test_an_interest_that_changes_while_it_is_told_is_told_from_the_beginning():
     asker, answerer = InterestExchange(), exchange_with(range(1_500))
     out = []
-    asker.want(Peer(2), 0, out)
+    asker.fetch(Peer(2), 0, out)
     (part,), _ = receive(answerer, 1, out[0].message)
     out, _ = receive(asker, 2, part.message)
     answerer.handle(Unsubscribe(0), 5, [])
@@ -147,7 +147,7 @@ def test_parts_that_were_not_asked_for_are_not_kept():
 
 def test_a_peer_that_claims_a_million_topics_is_given_up_and_reported():
     part, out = exchange_with(()), []
-    part.want(Peer(2), 0, out)
+    part.fetch(Peer(2), 0, out)
     out, facts = receive(part, 2, InterestPart(7, 0, 1_000, tuple(range(PART_TOPICS))))
     assert facts == ()
     assert out == [Observe(PeerMisbehaved(2, f"claims more than {TOPICS_MAX} topics"))]
@@ -156,7 +156,7 @@ def test_a_peer_that_claims_a_million_topics_is_given_up_and_reported():
 
 def test_parts_that_are_too_large_or_say_nothing_new_make_nothing_grow():
     part, out = exchange_with(()), []
-    part.want(Peer(2), 0, out)
+    part.fetch(Peer(2), 0, out)
     for _ in range(50):
         receive(part, 2, InterestPart(7, 0, 50, tuple(range(3 * PART_TOPICS))))
         receive(part, 2, InterestPart(7, 9, 50, tuple(range(PART_TOPICS))))
@@ -165,7 +165,7 @@ def test_parts_that_are_too_large_or_say_nothing_new_make_nothing_grow():
 
 def test_a_peer_that_begins_anew_for_ever_is_given_no_more_time():
     part, out = exchange_with(()), []
-    part.want(Peer(2), 0, out)
+    part.fetch(Peer(2), 0, out)
     for number in range(1, 1_000):
         receive(part, 2, InterestPart(number, 0, 2, (1,)), now_us=number * 1_000)
     assert part._fetches[2].until_us < 3 * SECOND_US
@@ -174,12 +174,12 @@ def test_a_peer_that_begins_anew_for_ever_is_given_no_more_time():
 
 def test_few_are_asked_at_a_time_and_those_who_do_not_answer_make_room():
     part = exchange_with(())
-    asked = [part.want(Peer(node), 0, []) for node in range(2 * FETCHES_MAX)]
+    asked = [part.fetch(Peer(node), 0, []) for node in range(2 * FETCHES_MAX)]
     assert asked == [True] * FETCHES_MAX + [False] * FETCHES_MAX
     part.handle(PeerDown(0), 1, [])
-    assert part.want(Peer(50), 1, [])
+    assert part.fetch(Peer(50), 1, [])
     out = []
-    assert part.want(Peer(60), 10 * SECOND_US, out)
+    assert part.fetch(Peer(60), 10 * SECOND_US, out)
     assert out == [Send((60,), InterestAsk(0, 0, b"here"))]
 
 
