@@ -1,11 +1,11 @@
-"""An unstructured overlay: a node keeps the links it was given, whatever anybody follows.
+"""An unstructured overlay: a node keeps the links that it was given, whatever the interests of the nodes.
 
 Ferretti's gossip paper (2011, section II-A): "the overlay can be generated using any kind of algorithm"; its links "do not
-depend on the contents". Here whoever starts a node says who its neighbours are (the contacts of `Started`): a simulation
-draws them by a degree law (`systems/gossip/wiring.py`), a deployment reads them from a plan. A link stands when its
-connection does, for both ends; a given neighbour that is away is dialled again after a while.
+depend on the contents". Here the contacts of `Started` are the neighbours: a simulation draws them from a degree
+distribution (`systems/gossip/wiring.py`), a deployment reads them from a plan. Both ends count a link while its connection
+is open. A given neighbour that cannot be reached is dialled again after a while.
 
-Differs: the paper says nothing of neighbours that come and go.
+Differs: the paper does not say what happens when neighbours leave and return.
 """
 
 from collections.abc import Sequence
@@ -21,13 +21,13 @@ from gossamer.systems.gossip.parameters import UnstructuredParameters
 
 
 class RedialDue(Timer, frozen=True, array_like=True, gc=False, tag="unstructured_redial"):
-    """Try a given neighbour again."""
+    """Dial a given neighbour again."""
 
     node: NodeId
 
 
 class Unstructured:
-    """The overlay part: neighbours are the peers with a standing connection."""
+    """The overlay part: the neighbours are the peers with an open connection."""
 
     __slots__ = ("_given", "_neighbours", "_node", "_parameters")
 
@@ -41,7 +41,7 @@ class Unstructured:
         self._neighbours: dict[NodeId, None] = {}
 
     def handle(self, event: Event, now_us: int, out: list[Action]) -> Sequence[Fact]:
-        """The part contract (`interface.Part`)."""
+        """See `Part`."""
         match event:
             case Started():
                 self._given = {peer.node: peer for peer in event.contacts if peer.node != self._node}
@@ -57,7 +57,7 @@ class Unstructured:
         return NOTHING
 
     def learn(self, fact: Fact, now_us: int, out: list[Action]) -> Sequence[Fact]:
-        """Nothing below matters here."""
+        """No fact of a lower part is needed."""
         return NOTHING
 
     def _on_up(self, node: NodeId, out: list[Action]) -> Sequence[Fact]:

@@ -9,7 +9,7 @@ class ConnectAttempts:
     """One task's CONNECT requests.
 
     Differs: the paper keeps a set of redirect candidates. One is enough here: a task has one CONNECT open at a time and
-    tries the candidate that it was redirected to before it asks anybody else.
+    tries the candidate that it was redirected to before it asks another peer.
     """
 
     __slots__ = ("given", "is_bridge", "open_peer", "open_until_us", "quarantined", "redirect", "told")

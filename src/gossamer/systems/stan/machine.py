@@ -1,21 +1,22 @@
 """StAN: stacked aligned overlay networks (Matos, Nunes, Oliveira, Pereira, IPTPS 2010).
 
-The idea: a node keeps a random view of its own for every topic. It gives every other node a weight by a hash of the
-two ids, the same in all topics, and in each topic keeps the lightest it has heard of, from random walks inside that
-topic. Two topics with many nodes in common so end with the same peers, and share links, though neither has been told
-of the other. What a node does in one topic is the same whatever else it follows.
+The idea: a node keeps a separate random view for every topic. It gives every other node a weight, a hash of the two ids
+that is the same in all topics, and in each topic keeps the lightest nodes that its random walks inside that topic have
+found. Two topics with many nodes in common therefore end with the same peers and share links, although neither topic's
+overlay knows the other. The behaviour of a node in one topic does not depend on its other topics.
 
-Listing 1's line 8 adds `myId` again; the text says that the ids of the neighbours are added, and so do we.
+Reading: Listing 1, line 8 adds `myId` again; the text says that the ids of the neighbours are added. We follow the text.
 
-Differs: a peer is told when it enters or leaves a view. Links are then used both ways: with views of ln(n) peers about
-one node a topic is in nobody's view, and would get nothing.
-Differs: nodes that a walk visits weigh its source too (`weigh_sources`). The paper's walks only bring ids back, so that a
-node in nobody's view is never found.
-Differs: the paper starts from overlays that others have built. Here a newcomer enters by one peer, keeps as large a view
-as there are nodes that have that peer in theirs (on average the mean view; the peer's own size would be inherited with
-all its luck), and the peer makes room for `view_factor` more: mean views so grow with the logarithm of the topic, and
-nobody estimates its size. A peer that goes takes a place with it with probability view_factor / view size.
-Differs: a walk's answer is taken only from the walk that is open; what nobody asked for is dropped.
+Differs: a peer is told when it enters or leaves a view, and links are used in both directions. With views of ln(n) peers,
+about one node of a topic is in no view and would receive nothing.
+Differs: nodes that a walk visits also weigh its source (`weigh_sources`). The paper's walks only bring ids back, so that a
+node in no view is never found.
+Differs: the paper starts from overlays that already exist. Here a newcomer enters through one peer. Its view size is the
+number of nodes that have that peer in their views: on average the mean view size, whereas the peer's own size would pass
+on its random deviation. The peer increases its own view size by `view_factor`. Mean view sizes therefore grow with the
+logarithm of the topic without an estimate of its size. When a peer leaves, the view size shrinks by one with probability
+view_factor / view size.
+Differs: the result of a walk is accepted only for the walk that is open; any other result is dropped.
 """
 
 from collections.abc import Iterable, Sequence
@@ -59,7 +60,7 @@ from gossamer.systems.stan.view import TopicView, topic_seed, weight_key
 
 
 class Stan:
-    """The overlay part. Everything but weights, addresses and physical neighbours is by topic."""
+    """The overlay part. All state is kept by topic, except weights, addresses and physical neighbours."""
 
     __slots__ = (
         "_due_us",
@@ -88,7 +89,7 @@ class Stan:
         self._links = SharedLinks(node)
 
     def handle(self, event: Event, now_us: int, out: list[Action]) -> Sequence[Fact]:
-        """The part contract (`interface.Part`)."""
+        """See `Part`."""
         match event:
             case MessageReceived():
                 self._on_message(event.sender, event.message, now_us, out)
@@ -97,9 +98,9 @@ class Stan:
             case PeerDown():
                 for state in self.topics.values():
                     if event.node in state.view:
-                        # Should it live after all, it knows that it is held no longer.
+                        # If it is alive after all, it learns that it left this view.
                         self._tell(state, (event.node,), Release, out)
-                    self._on_gone(state, event.node, now_us, out)
+                    self._remove_peer(state, event.node, now_us, out)
                     self._note_alone(state)
             case Subscribe():
                 self._on_subscribe(event, out)
@@ -117,7 +118,7 @@ class Stan:
         return self._links.take_facts()
 
     def learn(self, fact: Fact, now_us: int, out: list[Action]) -> Sequence[Fact]:
-        """A probe has found a peer: enter by it, or let the next walk begin there."""
+        """A probe has found a peer: enter the topic through it, or start the next walk there."""
         if isinstance(fact, TopicPeer) and fact.topic in self.topics:
             state = self.topics[fact.topic]
             if state.alone:
@@ -131,7 +132,7 @@ class Stan:
         state = self.topics.get(topic)
         return NOTHING if state is None else state.neighbours
 
-    # Coming and going.
+    # Entering and leaving topics.
 
     def _on_subscribe(self, event: Subscribe, out: list[Action]) -> None:
         if event.topic in self.topics:
@@ -142,7 +143,7 @@ class Stan:
         state = TopicState(event.topic, key, topic_seed(self._seed, event.topic), view, event.peers)
         self.topics[event.topic] = state
         if self._prober is not None:
-            self._prober.hold(event.topic, key)
+            self._prober.add_topic(event.topic, key)
         if not event.joining:
             state.contacts = ()
             self._weigh(state, event.peers, out)
@@ -155,7 +156,7 @@ class Stan:
         if state is None:
             return
         if self._prober is not None:
-            self._prober.let_go(topic)
+            self._prober.remove_topic(topic)
         self._tell(state, state.neighbours, TopicLeave, out)
         if state.view:
             out.append(Observe(TopicViewChanged(topic, tuple(state.view.nodes()), ())))
@@ -187,8 +188,8 @@ class Stan:
         state.view.size = max(self._view_min, min(message.view_size, VIEW_MAX))
         self._weigh(state, message.peers, out)
 
-    def _on_gone(self, state: TopicState, node: NodeId, now_us: int, out: list[Action]) -> None:
-        """A peer has left the topic, or is down."""
+    def _remove_peer(self, state: TopicState, node: NodeId, now_us: int, out: list[Action]) -> None:
+        """Remove a peer that has left the topic or cannot be reached."""
         if state.drop(node):
             out.append(Observe(TopicViewChanged(state.topic, (node,), ())))
             self._links.untie(node, out)
@@ -196,9 +197,9 @@ class Stan:
             size = state.view.size
             if size > self._view_min and unit(bits) * size < self._parameters.view_factor:
                 state.view.size = size - 1
-        self._release(state, node, out)
+        self._remove_holder(state, node, out)
 
-    # Walks, Listing 1.
+    # Random walks.
 
     def _on_walk_due(self, now_us: int, out: list[Action]) -> None:
         if now_us < self._due_us:
@@ -212,12 +213,12 @@ class Stan:
                     self._enter(state, state.contacts[state.entries % len(state.contacts)], out)
                 continue
             if not state.view:
-                # All peers are gone, but some still have this node in their views.
+                # The view is empty, but other nodes have this node in theirs.
                 self._weigh(state, [self._links.peer(node) for node in state.holders], out)
             self._begin_walk(state, now_us, out)
 
     def _begin_walk(self, state: TopicState, now_us: int, out: list[Action]) -> None:
-        """Lines 1 to 3."""
+        """Listing 1, lines 1 to 3."""
         target, state.found = state.found, None
         if target is None:
             bits = draw(
@@ -242,9 +243,9 @@ class Stan:
         out.append(_send(target, Collect(state.topic, proof, source, walk, hops_left, holds, peers)))
 
     def _on_collect(self, state: TopicState, sender: NodeId, message: Collect, now_us: int, out: list[Action]) -> None:
-        """Lines 5 to 14."""
+        """Listing 1, lines 5 to 14."""
         if message.holds:
-            self._hold(state, sender, out)
+            self._add_holder(state, sender, out)
         found = {peer.node: peer for peer in message.peers}
         for node in (self._node, *state.view.nodes()):
             found.setdefault(node, self._links.peer(node))
@@ -263,7 +264,7 @@ class Stan:
             self._weigh(state, (source,), out)
 
     def _take_in(self, state: TopicState, walk: int, peers: Sequence[Peer], out: list[Action]) -> None:
-        """Lines 16 to 22: the lightest of all that is known, as many as before."""
+        """Listing 1, lines 16 to 22: keep the lightest of the known and the collected nodes, as many as before."""
         if walk == state.walk:
             state.walk = None
             self._weigh(state, peers, out)
@@ -273,7 +274,7 @@ class Stan:
     def _on_message(self, sender: NodeId, message: Message, now_us: int, out: list[Action]) -> None:
         assert isinstance(message, TopicMessage)
         state = self.topics.get(message.topic)
-        # One answer, none, whether the topic is not held or the proof is wrong: a stranger learns nothing.
+        # No answer in either case: a stranger must not learn whether this node holds the topic.
         if state is None or sender == self._node or message.proof != prove(state.key, b"stan", sender, self._node):
             out.append(Observe(PeerMisbehaved(sender, "spoke of a topic that is not held, or without its key")))
             return
@@ -283,19 +284,19 @@ class Stan:
             case Collected():
                 self._take_in(state, message.walk, message.peers, out)
             case Hold():
-                self._hold(state, sender, out)
+                self._add_holder(state, sender, out)
             case Release():
-                self._release(state, sender, out)
+                self._remove_holder(state, sender, out)
             case Enter():
                 self._on_enter(state, sender, message, now_us, out)
             case Welcome():
                 self._on_welcome(state, sender, message, out)
             case TopicLeave():
-                self._on_gone(state, sender, now_us, out)
+                self._remove_peer(state, sender, now_us, out)
         self._note_alone(state)
 
     def _weigh(self, state: TopicState, peers: Iterable[Peer], out: list[Action]) -> None:
-        """Offer peers to a view, and tell those who come and go."""
+        """Offer peers to a view, and tell the nodes that enter and leave it."""
         addresses = {peer.node: peer.address for peer in peers}
         added, dropped = state.weigh(addresses)
         if added:
@@ -307,13 +308,13 @@ class Stan:
         for node in dropped:
             self._links.untie(node, out)
 
-    def _hold(self, state: TopicState, node: NodeId, out: list[Action]) -> None:
+    def _add_holder(self, state: TopicState, node: NodeId, out: list[Action]) -> None:
         if state.add_holder(node):
             self._links.tie(node, out)
             if len(state.holders) > HOLDERS_MAX:
-                self._release(state, next(iter(state.holders)), out)
+                self._remove_holder(state, next(iter(state.holders)), out)
 
-    def _release(self, state: TopicState, node: NodeId, out: list[Action]) -> None:
+    def _remove_holder(self, state: TopicState, node: NodeId, out: list[Action]) -> None:
         if state.remove_holder(node):
             self._links.untie(node, out)
 

@@ -11,62 +11,62 @@ from gossamer.systems.stan.parameters import VIEW_MAX, WALK_MAX
 from gossamer.systems.stan.proofs import PROOF_BYTES
 
 Proof = Annotated[bytes, Meta(max_length=PROOF_BYTES)]
-# A walk visits WALK_MAX + 1 nodes, each with a view and itself.
+# A walk visits at most WALK_MAX + 1 nodes; each adds itself and its view.
 Peers = Annotated[tuple[Peer, ...], Meta(max_length=(WALK_MAX + 1) * (VIEW_MAX + 1))]
 
 
 class TopicMessage(Message, frozen=True, array_like=True, gc=False, tag="stan_topic"):
-    """What is said inside one topic's overlay. The proof shows that the sender knows the topic's key."""
+    """A message inside one topic's overlay. The proof shows that the sender knows the topic's key."""
 
     topic: TopicId
     proof: Proof
 
 
 class Collect(TopicMessage, frozen=True, array_like=True, gc=False, tag="stan_collect"):
-    """A random walk on its way: whoever gets it adds itself and its view."""
+    """A random walk: every node that it visits adds itself and its view."""
 
     source: Peer
     walk: int
     hops_left: int
-    # Whether the sender has the receiver in its view: a lost `Hold` is so made good.
+    # Whether the receiver is in the view of the sender; this repeats a `Hold` that may have been lost.
     holds: bool
     peers: Peers
 
 
 class Collected(TopicMessage, frozen=True, array_like=True, gc=False, tag="stan_collected"):
-    """What a walk has found, back to its source."""
+    """The result of a walk, sent to its source."""
 
     walk: int
     peers: Peers
 
 
 class Hold(TopicMessage, frozen=True, array_like=True, gc=False, tag="stan_hold"):
-    """You are in my view now."""
+    """The receiver is now in the view of the sender."""
 
 
 class Release(TopicMessage, frozen=True, array_like=True, gc=False, tag="stan_release"):
-    """You are in my view no longer."""
+    """The receiver is no longer in the view of the sender."""
 
 
 class Enter(TopicMessage, frozen=True, array_like=True, gc=False, tag="stan_enter"):
-    """I have come to this topic and know nobody else in it."""
+    """The sender is new in this topic and asks to be let in."""
 
     newcomer: Peer
 
 
 class Welcome(TopicMessage, frozen=True, array_like=True, gc=False, tag="stan_welcome"):
-    """How large a view to keep, and whom to begin with."""
+    """Answer to `Enter`: the view size for the newcomer, and its first peers."""
 
     view_size: int
     peers: Peers
 
 
 class TopicLeave(TopicMessage, frozen=True, array_like=True, gc=False, tag="stan_leave"):
-    """I am in this topic no longer."""
+    """The sender has left this topic."""
 
 
 class Probe(Message, frozen=True, array_like=True, gc=False, tag="stan_probe"):
-    """Do you hold the topic that I think of? The tag is a proof, or a random number."""
+    """Asks whether the receiver holds a topic, without naming it. The tag is a proof, or looks like one."""
 
     nonce: int
     tag: Proof
@@ -74,22 +74,22 @@ class Probe(Message, frozen=True, array_like=True, gc=False, tag="stan_probe"):
 
 
 class ProbeReply(Message, frozen=True, array_like=True, gc=False, tag="stan_probe_reply"):
-    """Always sent: a proof from one who recognised the probe, a random number from anybody else."""
+    """Sent for every probe: a proof if the receiver recognised the topic, otherwise a tag that looks like one."""
 
     nonce: int
     tag: Proof
 
 
 class WalkDue(Timer, frozen=True, array_like=True, gc=False, tag="stan_walk_due"):
-    """Once a period."""
+    """The walks of all topics are due, once a period."""
 
 
 class ProbeDue(Timer, frozen=True, array_like=True, gc=False, tag="stan_probe_due"):
-    """A turn of probes."""
+    """A turn of probes is due."""
 
 
 class TopicViewChanged(Fact, frozen=True, array_like=True, gc=False, tag="stan_view_changed"):
-    """A topic's view lost and gained these nodes, in one step; for whoever watches this node."""
+    """A topic's view lost and gained these nodes in one step. For observers; no part uses it."""
 
     topic: TopicId
     removed: tuple[NodeId, ...]
@@ -97,7 +97,7 @@ class TopicViewChanged(Fact, frozen=True, array_like=True, gc=False, tag="stan_v
 
 
 class TopicPeer(Fact, frozen=True, array_like=True, gc=False, tag="stan_topic_peer"):
-    """A probe has found somebody who holds a topic of ours."""
+    """A probe has found a peer that holds one of this node's topics."""
 
     topic: TopicId
     peer: Peer

@@ -48,7 +48,7 @@ class TopicState:
 
     @property
     def alone(self) -> bool:
-        """Whether the node knows nobody in this topic."""
+        """Whether the node knows no other node in this topic."""
         return not self.view and not self.holders
 
     @property

@@ -54,7 +54,7 @@ def test_the_number_of_probes_does_not_show_the_number_of_topics():
 
 def test_a_node_with_peers_in_every_topic_goes_on_probing():
     machine = node_with([4])
-    machine._parts[1].seek(4, wanted=False)
+    machine._parts[1].seek(4, needs_peer=False)
     assert len(turn(machine)) == PARAMETERS.probes
 
 
