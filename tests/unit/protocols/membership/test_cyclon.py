@@ -55,7 +55,7 @@ def test_a_node_that_starts_with_contacts_takes_them_as_its_view():
     assert [type(action) for action in out] == [SetTimer]
 
 
-def test_a_newcomer_asks_its_first_contact_and_goes_round_the_others():
+def test_a_newcomer_asks_its_contacts_in_turn():
     part, out = started(3, 5, joining=True)
     assert sends(out) == [Send((3,), Join(Peer(0, b"\x00")), (b"\x03",))]
     for now_us, expected in ((1_000, 5), (2_000, 3)):
@@ -85,7 +85,7 @@ def test_a_stale_timer_is_ignored():
     assert out == []
 
 
-def test_a_full_view_replaces_only_what_it_gave_away():
+def test_a_full_view_replaces_only_entries_that_it_sent():
     part, _ = started(1, 2, 3, 4)
     out, facts = receive(part, 9, ShuffleRequest((ViewEntry(9, 0, b"\x09"), ViewEntry(8, 5), ViewEntry(2, 1))))
     (send,) = sends(out)
@@ -99,7 +99,7 @@ def test_a_full_view_replaces_only_what_it_gave_away():
     assert len(view(part)) == 4
 
 
-def test_a_reply_from_somebody_else_or_after_the_next_request_is_dropped():
+def test_a_reply_from_another_peer_or_after_the_next_request_is_dropped():
     part, _ = started(1, 2, 3, 4)
     assert receive(part, 1, ShuffleReply((ViewEntry(8, 0),)))[1] == ()
     out = []
@@ -110,7 +110,7 @@ def test_a_reply_from_somebody_else_or_after_the_next_request_is_dropped():
     assert receive(part, asked, ShuffleReply((ViewEntry(8, 0),)))[1][0].added == (8,)
 
 
-def test_a_walk_ends_by_putting_the_newcomer_in_a_neighbours_place():
+def test_the_last_node_of_a_walk_replaces_a_neighbour_by_the_newcomer():
     part, _ = started(1, 2, 3, 4)
     out, facts = receive(part, 1, JoinWalk(Peer(9, b"\x09"), 0, 0))
     (change,) = facts
@@ -136,7 +136,7 @@ def test_an_introducer_starts_a_walk_for_each_slot_of_a_view():
     assert {send.message.hops_left for send in sends(out)} == {1}
 
 
-def test_the_second_node_of_a_network_is_taken_in_by_the_first():
+def test_the_first_node_of_a_network_adds_the_second_to_its_view():
     part, _ = started()
     out, facts = receive(part, 9, Join(Peer(9, b"\x09")))
     assert facts == (ViewChanged((), (9,)),)
@@ -164,7 +164,7 @@ messages = st.one_of(
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), messages), max_size=30))
-def test_whatever_peers_send_the_view_stays_small_distinct_and_without_oneself(received):
+def test_whatever_peers_send_the_view_is_bounded_and_contains_no_duplicate_and_not_the_node_itself(received):
     part, _ = started(1, 2, 3)
     for step, (sender, message) in enumerate(received):
         receive(part, sender, message, now_us=1_000 * step)
@@ -176,20 +176,20 @@ def test_whatever_peers_send_the_view_stays_small_distinct_and_without_oneself(r
         assert all(0 <= entry.age <= 255 for entry in part.view())
 
 
-def test_an_entry_that_comes_back_in_the_reply_is_not_replaced_by_it():
-    """Given away, replaced by another exchange, and returned: it is new again, not free to go."""
+def test_an_entry_that_returns_in_a_reply_is_not_replaced_by_the_same_reply():
+    """The entry was sent, replaced by another exchange, and returned: it counts as new, not as replaceable."""
     part, _ = started(1, 2, 3, 4)
     out = []
     part.handle(TimerFired(ShuffleDue()), 1_000, out)
     (request,) = sends(out)
     given = [entry.node for entry in request.message.entries[1:]]
-    # Other exchanges fill the empty slot and replace everything that was given.
+    # Other exchanges fill the empty slot and replace all entries that were sent.
     newcomers = iter(range(20, 60))
     while any(node in view(part) for node in given):
         three = tuple(ViewEntry(next(newcomers), 0) for _ in range(3))
         receive(part, three[0].node, ShuffleRequest(three), now_us=1_000 + three[0].node)
     first, second = given
-    # Only `first` may be replaced by anything in this reply, and it comes back in it: nothing else fits.
+    # Only `first` could be replaced, and this reply contains it: there is no room for the other entry.
     part._given = [first, second]
     part._view.replace(0, ViewEntry(second, 0))
     _, facts = receive(part, request.to[0], ShuffleReply((ViewEntry(first, 0), ViewEntry(6, 0))))
@@ -199,7 +199,7 @@ def test_an_entry_that_comes_back_in_the_reply_is_not_replaced_by_it():
     assert first in view(part)
 
 
-def test_only_the_first_reply_to_a_request_is_taken():
+def test_only_the_first_reply_to_a_request_is_accepted():
     part, _ = started(1, 2, 3, 4)
     out = []
     part.handle(TimerFired(ShuffleDue()), 1_000, out)
@@ -208,15 +208,15 @@ def test_only_the_first_reply_to_a_request_is_taken():
     assert receive(part, request.to[0], ShuffleReply((ViewEntry(9, 0),)))[1] == ()
 
 
-def test_nodes_that_start_together_do_not_shuffle_in_step():
+def test_nodes_that_start_together_shuffle_at_different_times():
     phases = {started(1, 2, node=node)[1][0].at_us for node in range(10, 30)}
     assert len(phases) > 15
     assert all(0 <= phase < 1_000 for phase in phases)
 
 
-def test_a_newcomer_asks_until_somebody_introduces_it():
+def test_a_newcomer_asks_again_until_an_introduction_arrives():
     part, _ = started(3, joining=True)
-    receive(part, 9, Join(Peer(9)))  # it takes in another newcomer meanwhile
+    receive(part, 9, Join(Peer(9)))  # meanwhile it adds another newcomer
     out = []
     part.handle(TimerFired(ShuffleDue()), 1_000, out)
     assert [type(send.message) for send in sends(out)] == [Join]
@@ -226,7 +226,7 @@ def test_a_newcomer_asks_until_somebody_introduces_it():
     assert [type(send.message) for send in sends(out)] == [ShuffleRequest]
 
 
-def test_a_peer_is_not_offered_to_itself():
+def test_a_peer_is_not_sent_its_own_entry():
     part, _ = started(1, 2, 3)
     out, _ = receive(part, 2, ShuffleRequest((ViewEntry(2, 0), ViewEntry(8, 0), ViewEntry(9, 0))))
     assert {entry.node for entry in sends(out)[0].message.entries} == {1, 3}
@@ -246,7 +246,7 @@ def due(part, now_us):
     return sends(out)
 
 
-def test_who_cannot_be_reached_leaves_a_view_that_carries_interests():
+def test_an_unreachable_peer_leaves_a_view_that_carries_interests():
     part, _ = with_interests(Peer(1), Peer(2), Peer(3))
     assert part.handle(PeerDown(2), 5, []) == (ViewChanged((2,), ()),)
     assert part.handle(PeerDown(2), 6, []) == ()
@@ -265,11 +265,11 @@ def test_a_node_whose_view_empties_asks_its_contacts_again():
     assert due(part, 2_000) == [Send((2,), Join(Peer(50, b"me")), (b"two",))]
 
 
-def test_contacts_without_a_name_are_asked_in_turn_and_never_kept():
+def test_contacts_without_an_id_are_asked_in_turn_and_never_enter_the_view():
     seeds = (Peer(0, b"a"), Peer(0, b"b"), Peer(0, b"me"))
     part, out = with_interests(*seeds, joining=True)
     asked = [*sends(out), *(send for at in range(1, 4) for send in due(part, 1_000 * at))]
-    assert [send.addresses for send in asked] == [(b"a",), (b"b",), (b"a",), (b"b",)], "and never oneself"
+    assert [send.addresses for send in asked] == [(b"a",), (b"b",), (b"a",), (b"b",)], "its own address is left out"
     assert {type(send.message) for send in asked} == {Join}
     assert view(part) == []
     ready, _ = with_interests(*seeds)
@@ -277,7 +277,7 @@ def test_contacts_without_a_name_are_asked_in_turn_and_never_kept():
     assert [type(send.message) for send in due(ready, 1_000)] == [Join]
 
 
-def test_now_and_then_a_node_shuffles_with_a_contact_of_old():
+def test_a_node_shuffles_with_a_first_contact_every_rejoin_period():
     part, _ = with_interests(Peer(0, b"seed"), joining=True, rejoin_us=3_000)
     for node in (1, 2, 3, 4):
         receive(part, node, Introduction(ViewEntry(node, 9)))
@@ -294,11 +294,11 @@ def test_now_and_then_a_node_shuffles_with_a_contact_of_old():
     _, facts = receive(part, 77, ShuffleReply((ViewEntry(77, 0, b"seed"), ViewEntry(78, 0))))
     assert set(facts[0].added) == {77, 78}
     assert set(facts[0].removed) <= given
-    assert receive(part, 99, ShuffleReply((ViewEntry(79, 0),)))[1] == (), "one reply a request"
+    assert receive(part, 99, ShuffleReply((ViewEntry(79, 0),)))[1] == (), "one reply for each request"
     assert due(part, 4_000)[0].addresses != (b"seed",) or 77 not in view(part)
 
 
-def test_a_younger_entry_brings_a_new_address_and_an_older_one_does_not():
+def test_a_younger_entry_updates_an_address_and_an_older_one_does_not():
     part, _ = started(1, 2, 3)
     due(part, 1_000)
     kept = view(part)[0]
@@ -313,7 +313,7 @@ def test_a_younger_entry_brings_a_new_address_and_an_older_one_does_not():
     assert {entry.node: entry.address for entry in part.view()}[kept] == b"anew"
 
 
-def test_entries_tell_what_peers_hold_and_the_latest_of_it_is_kept():
+def test_entries_carry_digests_and_the_newest_digest_is_kept():
     part, _ = with_interests(Peer(1), Peer(2))
     old, new = Digest(3, 1, (7,)), Digest(4, 1, (8,))
     _, facts = receive(part, 2, ShuffleRequest((ViewEntry(2, 0, b"", new), ViewEntry(1, 9), ViewEntry(60, 0))))
