@@ -100,7 +100,7 @@ def machine_state(driver: Lockstep):
             }
             found[node, kind] = (neighbours, task.target, task.coverage, task.under_covered, part.redirect(kind))
         if part._mend_us:
-            found[node, "roots"] = {topic: part.roots.lowest(topic) for topic in sorted(part._interest)}
+            found[node, "roots"] = {topic: part.roots.lowest(topic) for topic in sorted(part._exchange.topics)}
     return found
 
 
