@@ -9,7 +9,7 @@ from gossamer.model.values.run import GridLaw
 from gossamer.simulator.lockstep import Lockstep
 from gossamer.simulator.view_measures import measure_views
 from gossamer.systems import find_system
-from gossamer.systems.stan.messages import StanParameters
+from gossamer.systems.stan.parameters import StanParameters
 from gossamer.systems.stan.population import StanPopulation
 from gossamer.workloads.interests import make_grid_interests, make_interests
 

@@ -115,7 +115,7 @@ def test_ages_stop_at_the_same_height_in_both():
     kernel = cycle_engine.CyclonPopulation(parameters, 3, 10)
     kernel.state.ages[:] = 253
     for machine in machines.machines.values():
-        machine._parts[0]._ages = [253] * 4
+        machine._parts[0]._view._ages = [253] * 4
     for _ in range(6):
         machines.cycle()
         kernel.cycle()

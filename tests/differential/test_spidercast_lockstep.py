@@ -19,7 +19,7 @@ from gossamer.systems.spidercast.kernel import (
     state,
 )
 from gossamer.systems.spidercast.kernel import cycle as turns
-from gossamer.systems.spidercast.messages import RandomParameters, SimilarityParameters, SpiderCastParameters
+from gossamer.systems.spidercast.parameters import RandomParameters, SimilarityParameters, SpiderCastParameters
 from gossamer.systems.spidercast.population import random_numbers, similarity_numbers, spidercast_numbers
 from gossamer.workloads.interests import make_interests
 from tests.interpreted import interpreted, seed_that_differs
@@ -100,7 +100,7 @@ def machine_state(driver: Lockstep):
             }
             found[node, kind] = (neighbours, task.target, task.coverage, task.under_covered, part.redirect(kind))
         if part._mend_us:
-            found[node, "roots"] = {topic: part.roots.lowest(topic) for topic in sorted(part._interest)}
+            found[node, "roots"] = {topic: part.roots.lowest(topic) for topic in sorted(part._exchange.topics)}
     return found
 
 
@@ -162,7 +162,7 @@ def first_difference(seed: int, cycles: int = 30, seen: Counter[str] | None = No
         seen.update(kernel.rare_events())
         seen.update(
             redirects=counts["Redirect"],
-            refused_disconnects=counts["Disconnect"] - counts["DisconnectOk"],
+            refused_disconnects=counts["DisconnectRequest"] - counts["DisconnectOk"],
             agreed_disconnects=counts["DisconnectOk"],
             **{f"{name} runs": 1, "partial views": numbers.view < 1, "scans": numbers.scan},
             masked_views=len(kernel.world.mask_starts) > 1,

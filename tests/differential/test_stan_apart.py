@@ -14,7 +14,7 @@ from gossamer.simulator.network import ConstantLatency, Network
 from gossamer.simulator.population import CycleChanges
 from gossamer.systems import find_system
 from gossamer.systems.stan import view as stan_view
-from gossamer.systems.stan.messages import StanParameters
+from gossamer.systems.stan.parameters import StanParameters
 from gossamer.systems.stan.population import StanPopulation
 
 NODES, TOPICS, TOPIC = 40, 6, 2

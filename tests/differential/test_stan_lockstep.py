@@ -12,7 +12,7 @@ from gossamer.simulator.population import CycleChanges
 from gossamer.systems import find_system
 from gossamer.systems.stan import kernel as compiled
 from gossamer.systems.stan import population
-from gossamer.systems.stan.messages import StanParameters
+from gossamer.systems.stan.parameters import StanParameters
 from gossamer.workloads.interests import make_interests
 from tests.interpreted import interpreted, seed_that_differs
 

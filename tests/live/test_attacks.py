@@ -9,7 +9,7 @@ from gossamer import Limits, Node
 from gossamer.live.transport import wire
 from gossamer.protocols.contract.messages import BURST_MAX, Data, Peer
 from gossamer.protocols.dissemination.tree import TreeBurst, TreeData
-from gossamer.systems.spidercast.messages import Connect, ConnectOk, Heartbeat
+from gossamer.systems.spidercast.messages import ConnectOk, ConnectRequest, Heartbeat
 from tests.live.conftest import RawPeer
 from tests.waiting import until
 
@@ -186,15 +186,16 @@ def test_a_peer_that_never_reads_is_refused_frames_and_the_others_are_served(net
 
 def connect(*topics):
     """A CONNECT of SpiderCast as this build writes it."""
-    return Connect(task=0, degree=0, target=1, interest=topics, address=b"127.0.0.1:1")
+    return ConnectRequest(task=0, degree=0, target=1, interest=topics, address=b"127.0.0.1:1")
 
 
 def test_names_of_nodes_that_cannot_be_reached_cost_a_bounded_number_of_dials(network):
     async def act(node):
         peer = await RawPeer.greet(node)
-        from gossamer.protocols.membership.cyclon import Entry, Join, ShuffleRequest
+        from gossamer.protocols.membership.cyclon import Join, ShuffleRequest
+        from gossamer.protocols.membership.cyclon_view import ViewEntry
 
-        peer.send(ShuffleRequest(tuple(Entry(100 + index, 0, b"127.0.0.1:%d" % (1 + index)) for index in range(8))))
+        peer.send(ShuffleRequest(tuple(ViewEntry(100 + index, 0, b"127.0.0.1:%d" % (1 + index)) for index in range(8))))
         for index in range(300):
             peer.send(Join(Peer(10_000 + index, b"127.0.0.1:9")))
         await peer.writer.drain()

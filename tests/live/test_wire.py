@@ -12,7 +12,7 @@ from gossamer.model.values.errors import PeerError
 from gossamer.protocols.contract.messages import Data
 from gossamer.protocols.dissemination.flood import Flood
 from gossamer.protocols.dissemination.tree import TreeBurst, TreeData
-from gossamer.systems.spidercast.messages import Leave
+from gossamer.systems.spidercast.messages import LeaveNotice
 from tests.decoding import decode_frame
 from tests.live.conftest import RawPeer
 from tests.waiting import until
@@ -34,7 +34,7 @@ VECTORS = {
         ((1_700_000_000_000_010, b"1.08"), (1_700_000_000_000_020, b"1.09")),
         1_700_000_000_000_001,
     ),
-    "Leave": Leave(0),
+    "Leave": LeaveNotice(0),
 }
 
 

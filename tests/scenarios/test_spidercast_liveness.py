@@ -6,7 +6,7 @@ import pytest
 from gossamer.model.values.draw import below, draw
 from gossamer.simulator.measure import measure_topics
 from gossamer.simulator.population import CycleChanges
-from gossamer.systems.spidercast.messages import SpiderCastParameters
+from gossamer.systems.spidercast.parameters import SpiderCastParameters
 from gossamer.systems.spidercast.population import SpiderCastPopulation, spidercast_numbers
 from gossamer.workloads.interests import make_interests
 

@@ -17,7 +17,8 @@ from gossamer.protocols.contract.facts import NeighbourDown, NeighbourUp
 from gossamer.protocols.contract.messages import Data, Message, Peer
 from gossamer.protocols.delivery.recovery.messages import Answer
 from gossamer.protocols.dissemination.tree import TreeBurst
-from gossamer.protocols.membership.cyclon import Entry, ShuffleReply
+from gossamer.protocols.membership.cyclon import ShuffleReply
+from gossamer.protocols.membership.cyclon_view import ViewEntry
 from gossamer.simulator.checkers import (
     ClockChecker,
     DeliveryChecker,
@@ -25,7 +26,8 @@ from gossamer.simulator.checkers import (
     NonDisclosureChecker,
     all_checkers,
 )
-from gossamer.systems.stan.messages import Probe, prove, topic_key
+from gossamer.systems.stan.messages import Probe
+from gossamer.systems.stan.proofs import prove, topic_key
 
 HEARD = Deliver(5, b"", 9, 1, 1, 0)
 RELAY = Send((3,), Data(5, 9, 1, 1, 0, b""))
@@ -157,7 +159,7 @@ def tell(message, holds=()):
         Word(number=identity(LARGE.to_bytes(8, "big"))),
         Word(content=sha256(str(LARGE).encode()).digest()),
         Word(content=b"x" + md5(LARGE.to_bytes(8, "little")).digest()[:10]),
-        ShuffleReply((Entry(3, 0, b"", (LARGE,)),)),
+        ShuffleReply((ViewEntry(3, 0, b"", (LARGE,)),)),
         Word(peers=(Peer(3, LARGE.to_bytes(8, "big")),)),
     ],
     ids=str,
@@ -173,7 +175,7 @@ def test_keyed_hashes_counts_and_the_applications_own_bytes_pass():
     for message in (
         Probe(5, prove(key, b"probe", 1, 2, 5), b""),
         Word(number=7),
-        ShuffleReply((Entry(3, 0, b"there"),)),
+        ShuffleReply((ViewEntry(3, 0, b"there"),)),
     ):
         tell(message)
     tell(Data(3, 1, 1, 0, 0, LARGE.to_bytes(8, "big")), holds=(3,))

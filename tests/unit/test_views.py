@@ -10,7 +10,7 @@ from gossamer.protocols.contract.messages import Digest, Peer
 from gossamer.protocols.membership.interest_exchange import InterestExchange
 from gossamer.protocols.membership.interest_table import InterestTable
 from gossamer.simulator.views import InterestOracle, view_size, view_slots
-from gossamer.systems.spidercast.messages import SpiderCastParameters
+from gossamer.systems.spidercast.parameters import SpiderCastParameters
 
 NODES, TOPICS = 70, 9
 interests = st.dictionaries(

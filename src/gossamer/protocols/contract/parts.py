@@ -40,8 +40,12 @@ class InterestView(Protocol):
 class Overlay(Protocol):
     """What an overlay part offers those above it."""
 
-    def neighbours_on(self, topic: TopicId) -> Sequence[NodeId]:
-        """The neighbours that hold a topic, as this node was told, by id."""
+    def neighbours_on(self, topic: TopicId) -> tuple[NodeId, ...]:
+        """The neighbours that hold a topic, as this node was told, by id.
+
+        For a topic that this node holds, every call returns the same tuple object until its contents change. A caller may
+        therefore cache what it derives from the tuple and compare by identity (`is`), as the tree does for every message.
+        """
         ...
 
 

@@ -83,6 +83,6 @@ class Flood:
             out.append(Send(receivers, data))
 
 
-def neighbours_on_any(overlay: Overlay, topics: Sequence[TopicId]) -> Sequence[NodeId]:
+def neighbours_on_any(overlay: Overlay, topics: Sequence[TopicId]) -> tuple[NodeId, ...]:
     """The neighbours that hold one of these topics, each once, by id: a message of several topics crosses a link once."""
-    return sorted({node: None for topic in topics for node in overlay.neighbours_on(topic)})
+    return tuple(sorted({node: None for topic in topics for node in overlay.neighbours_on(topic)}))

@@ -1,1 +1,1 @@
-"""Which other nodes a node knows, and what they follow."""
+"""Membership: the nodes that a node knows, and their interests."""

@@ -1,74 +1,51 @@
 """Cyclon: membership by shuffling (Voulgaris, Gavidia, van Steen, J. Network Syst. Manage. 2005).
 
-The idea: every node keeps a small view of peers with ages. In each period it hands a few entries to
-its *oldest* peer, itself among them, and takes as many back, each side replacing what it gave away.
-Links are thus exchanged, not copied: in-degrees stay even, the graph stays close to a random one,
-and an entry of a dead node grows old, is asked, does not answer, and is gone.
+The idea: every node keeps a small view of peers with ages. Once a period it sends a few entries, its own among them,
+to its *oldest* peer and gets as many back; each side replaces the entries that it sent. Links are exchanged, not copied,
+so that in-degrees stay even and the graph stays close to a random one. The entry of a dead node grows old, is asked, does
+not answer, and is gone.
 
-Differs: the entry of the peer that is asked is removed when the request goes out, not when a time-out
-passes. The paper gives that entry away in the same exchange, so a live peer loses nothing and a
-dead one is forgotten without a timer.
-Differs: a node does not offer a peer to itself. The paper's reply may hold the asker, who throws it out; if the
-replier then replaces that entry too, neither end of the exchange knows the other any more.
-Differs: a newcomer asks again every period until somebody has introduced it, and a node whose view has run empty
-goes back to its first contacts. The paper's joins are never lost.
-Differs: a node holds at most one exchange open; a reply that comes after the next request went out is
-dropped.
-Differs: where asked to (`rejoin_us`) a node now and then shuffles with one of its first contacts instead of its oldest peer.
-Two large halves that were parted for long know nobody of each other any more, and would stay two networks.
+Differs: the entry of the peer that is asked is removed when the request is sent, not after a timeout. The paper gives
+that entry away in the same exchange, so that a live peer loses nothing and a dead one is forgotten without a timer.
+Differs: a node does not send a peer the peer's own entry. In the paper a reply may contain the requester, which discards
+it; if the replier also replaces that entry, neither end of the exchange knows the other any more.
+Differs: a newcomer asks again every period until an introduction arrives, and a node with an empty view asks its first
+contacts again. In the paper no join is ever lost.
+Differs: a node has at most one exchange open; a reply that arrives after the next request was sent is dropped.
+Differs: with `rejoin_us` a node sometimes shuffles with a first contact instead of its oldest peer. Two large halves of a
+network that were partitioned for long have no entries of each other left, and would stay two networks.
 
-A live node may know where its contacts are but not who: `Peer(0, address)`. Such a contact is asked and never kept.
+A live node may know the address of a contact but not its id: `Peer(0, address)`. Such a contact is asked, and never enters
+the view.
 """
 
 from collections.abc import Sequence
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 from msgspec import Meta, Struct
 
 from gossamer.model.values.draw import Purpose, below, draw, stepped
 from gossamer.model.values.ids import NodeId
 from gossamer.model.values.time import PERIOD_US_MAX, SECOND_US
-from gossamer.protocols.contract.actions import (
-    Action,
-    Observe,
-    Send,
-    SetTimer,
-)
-from gossamer.protocols.contract.events import (
-    Event,
-    MessageReceived,
-    PeerDown,
-    Started,
-    TimerFired,
-)
-from gossamer.protocols.contract.facts import (
-    Fact,
-    Heard,
-    PeerMisbehaved,
-    ViewChanged,
-)
-from gossamer.protocols.contract.messages import (
-    Address,
-    Digest,
-    Message,
-    Peer,
-    Timer,
-)
+from gossamer.protocols.contract.actions import Action, Observe, Send, SetTimer
+from gossamer.protocols.contract.events import Event, MessageReceived, PeerDown, Started, TimerFired
+from gossamer.protocols.contract.facts import Fact, Heard, PeerMisbehaved, ViewChanged
+from gossamer.protocols.contract.messages import Message, Peer, Timer
 from gossamer.protocols.contract.parts import NOTHING
+from gossamer.protocols.membership.cyclon_view import CyclonView, ViewEntry
 from gossamer.protocols.membership.interest_exchange import InterestExchange
-
-# Chosen: ages stop here, so that they fit a byte. An entry that old is asked next in any case.
-OLDEST_AGE = 255
 
 
 class CyclonParameters(Struct, frozen=True, kw_only=True):
     """Paper: section 4 uses views of 20, shuffles of 8 and a period of 10 s."""
 
-    view_size: Annotated[int, Meta(ge=1, le=250, description="Paper: 20. Entries in the view")] = 20
-    shuffle_length: Annotated[int, Meta(ge=1, le=250, description="Paper: 8. Entries exchanged")] = 8
+    view_size: Annotated[int, Meta(ge=1, le=250, description="Paper: 20. Entries in a view")] = 20
+    shuffle_length: Annotated[
+        int, Meta(ge=1, le=250, description="Paper: 8. Entries that each side of a shuffle sends")
+    ] = 8
     walk_length: Annotated[
         int,
-        Meta(ge=1, le=15, description="Chosen: 5, the mean path of the paper's networks. Hops of a join walk"),
+        Meta(ge=1, le=15, description="Chosen: 5, the mean path length in the paper's networks. Hops of a join walk"),
     ] = 5
     period_us: Annotated[
         int, Meta(ge=1, le=PERIOD_US_MAX, description="Paper: 10 s. Microseconds between a node's shuffles")
@@ -78,47 +55,37 @@ class CyclonParameters(Struct, frozen=True, kw_only=True):
         Meta(
             ge=0,
             le=PERIOD_US_MAX,
-            description="Chosen: 0, never, as in the paper. Microseconds between shuffles with a first contact",
+            description="Chosen: 0 (never), as in the paper. Microseconds between shuffles with a first contact",
         ),
     ] = 0
 
     def problem(self) -> str | None:
-        """What is wrong with the parameters together, if anything."""
+        """An error in the combination of parameters, or None."""
         if self.shuffle_length > self.view_size:
             return f"shuffle_length must be at most view_size ({self.view_size}), got {self.shuffle_length}"
         return None
 
 
-class Entry(Struct, frozen=True, array_like=True, gc=False):
-    """A peer as one view knows it."""
-
-    node: NodeId
-    age: int
-    address: Address = b""
-    # What the peer holds, where interests are carried along and it is known.
-    digest: Digest | None = None
-
-
 class ShuffleRequest(Message, frozen=True, array_like=True, gc=False, tag="cyclon_request"):
-    """Entries given to the oldest peer; the first is the sender itself, of age 0."""
+    """Entries for the oldest peer; the first one is the sender itself, with age 0."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[ViewEntry, ...]
 
 
 class ShuffleReply(Message, frozen=True, array_like=True, gc=False, tag="cyclon_reply"):
-    """Entries given back."""
+    """Entries in return for those of a request."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[ViewEntry, ...]
 
 
 class Join(Message, frozen=True, array_like=True, gc=False, tag="cyclon_join"):
-    """A newcomer asks to be introduced."""
+    """A newcomer asks a contact to introduce it."""
 
     newcomer: Peer
 
 
 class JoinWalk(Message, frozen=True, array_like=True, gc=False, tag="cyclon_walk"):
-    """A random walk that ends at the node which will take the newcomer in."""
+    """A random walk; the node where it ends puts the newcomer into its view."""
 
     newcomer: Peer
     walk: int
@@ -128,34 +95,31 @@ class JoinWalk(Message, frozen=True, array_like=True, gc=False, tag="cyclon_walk
 class Introduction(Message, frozen=True, array_like=True, gc=False, tag="cyclon_introduction"):
     """An entry for the newcomer's view."""
 
-    entry: Entry
+    entry: ViewEntry
 
 
 class ShuffleDue(Timer, frozen=True, array_like=True, gc=False, tag="cyclon_shuffle"):
-    """Once a period."""
+    """The next shuffle is due, once a period."""
 
 
 class Cyclon:
-    """The membership part. The view is ordered, and its order is part of the state: positions are drawn."""
+    """The membership part."""
 
     __slots__ = (
+        "_accepts_any_sender",
         "_address",
-        "_addresses",
-        "_ages",
         "_asked",
-        "_asks_anybody",
         "_contacts",
-        "_digests",
         "_due_us",
         "_exchange",
         "_given",
         "_introduced",
         "_joins",
         "_node",
-        "_nodes",
         "_parameters",
         "_rejoin_us",
         "_seed",
+        "_view",
     )
 
     MESSAGES: ClassVar[tuple[type[Message], ...]] = (ShuffleRequest, ShuffleReply, Join, JoinWalk, Introduction)
@@ -165,31 +129,28 @@ class Cyclon:
         self, parameters: CyclonParameters, seed: int, node: NodeId, exchange: InterestExchange | None = None
     ) -> None:
         self._parameters = parameters
-        # Where interests are carried along: what this node holds, and what each entry of its view does.
+        # If set, entries carry digests of interests: this node's own comes from here.
         self._exchange = exchange
-        self._digests: list[Digest | None] = []
         self._seed = seed
         self._node = node
         self._address = b""
-        self._nodes: list[NodeId] = []
-        self._ages: list[int] = []
-        self._addresses: list[bytes] = []
+        self._view = CyclonView(seed, node, parameters.view_size)
         self._contacts: tuple[Peer, ...] = ()
         self._joins = 0
         self._introduced = False
         self._due_us = 0
         self._rejoin_us = 0
         self._asked: NodeId | None = None
-        # The exchange that is open is with a contact of unknown name.
-        self._asks_anybody = False
+        # The open exchange is with a contact whose id is unknown: a reply from any sender is accepted.
+        self._accepts_any_sender = False
         self._given: list[NodeId] = []
 
-    def view(self) -> list[Entry]:
+    def view(self) -> list[ViewEntry]:
         """The view in its own order."""
-        return list(self._first(len(self._nodes)))
+        return list(self._view.first(len(self._view.nodes)))
 
     def handle(self, event: Event, now_us: int, out: list[Action]) -> Sequence[Fact]:
-        """The part contract (`interface.Part`)."""
+        """See `Part`."""
         if isinstance(event, MessageReceived):
             return self._on_message(event.sender, event.message, now_us, out)
         if isinstance(event, TimerFired):
@@ -201,21 +162,21 @@ class Cyclon:
         return NOTHING
 
     def learn(self, fact: Fact, now_us: int, out: list[Action]) -> Sequence[Fact]:
-        """Membership stands lowest: there is nobody to learn from."""
+        """Membership is the lowest part; no part below states facts."""
         return NOTHING
 
-    def _me(self) -> Entry:
-        return Entry(self._node, 0, self._address, None if self._exchange is None else self._exchange.digest())
+    def _me(self) -> ViewEntry:
+        return ViewEntry(self._node, 0, self._address, None if self._exchange is None else self._exchange.digest())
 
     def _on_peer_down(self, event: PeerDown) -> Sequence[Fact]:
-        """Who cannot be reached leaves the view at once.
+        """Remove an unreachable peer from the view at once.
 
-        Only where interests are carried: there it is others who are told of, and an overlay waits for them. Alone, Cyclon's
-        neighbours are its view, and its kernel lets them grow old as the paper says.
+        Only where entries carry interests, because an overlay would go on choosing the dead peer. Where the view itself is the
+        overlay, dead peers grow old as in the paper, and the kernel does the same.
         """
-        if self._exchange is None or event.hung_up or event.node not in self._nodes:
+        if self._exchange is None or event.hung_up or event.node not in self._view.nodes:
             return NOTHING
-        self._remove(self._nodes.index(event.node))
+        self._view.remove(self._view.nodes.index(event.node))
         return (ViewChanged((event.node,), ()),)
 
     def _on_started(self, event: Started, now_us: int, out: list[Action]) -> Sequence[Fact]:
@@ -225,7 +186,7 @@ class Cyclon:
         self._due_us = now_us
         self._rejoin_us = now_us + self._parameters.rejoin_us
         out.append(SetTimer(now_us + phase, ShuffleDue()))
-        # One of the contacts may be this node itself, by another way.
+        # A list of contacts may contain this node itself.
         self._contacts = tuple(peer for peer in event.contacts if not peer.address or peer.address != self._address)
         self._introduced = not event.joining
         if event.joining:
@@ -233,8 +194,8 @@ class Cyclon:
             return NOTHING
         added: list[NodeId] = []
         for contact in self._contacts:
-            if self._has_room_for(contact.node) and not _is_unnamed(contact):
-                self._append(Entry(contact.node, 0, contact.address))
+            if self._view.has_room_for(contact.node) and not _is_unnamed(contact):
+                self._view.append(ViewEntry(contact.node, 0, contact.address))
                 added.append(contact.node)
         return (ViewChanged((), tuple(added)),) if added else NOTHING
 
@@ -259,28 +220,28 @@ class Cyclon:
             return NOTHING
         self._due_us = now_us + self._parameters.period_us
         out.append(SetTimer(self._due_us, ShuffleDue()))
-        if not self._nodes or (self._contacts and not self._introduced):
+        if not self._view.nodes or (self._contacts and not self._introduced):
             self._ask_to_join(out)
             return NOTHING
         # Paper: "increase by one the age of all neighbors", "select neighbor Q with the highest age" (section 3).
-        self._ages = [min(age + 1, OLDEST_AGE) for age in self._ages]
+        self._view.grow_older()
         contact = self._contact_due(now_us)
         removed: tuple[NodeId, ...] = ()
         if contact is None:
-            asked = self._remove(self._ages.index(max(self._ages)))
+            asked = self._view.remove_oldest()
             removed = (asked.node,)
         else:
-            asked = Entry(contact.node, 0, contact.address)
-            if not _is_unnamed(contact) and contact.node in self._nodes:
-                asked = self._remove(self._nodes.index(contact.node))
+            asked = ViewEntry(contact.node, 0, contact.address)
+            if not _is_unnamed(contact) and contact.node in self._view.nodes:
+                asked = self._view.remove(self._view.nodes.index(contact.node))
                 removed = (asked.node,)
         # Paper: "and l - 1 other random neighbors" ... "replace Q's entry with a new entry of age 0 and with
         # P's address".
-        count = min(self._parameters.shuffle_length - 1, len(self._nodes))
-        self._choose(count, Purpose.CYCLON_SHUFFLE, now_us, item=0)
-        entries = self._first(count)
+        count = min(self._parameters.shuffle_length - 1, len(self._view.nodes))
+        self._view.choose(count, Purpose.CYCLON_SHUFFLE, now_us, item=0)
+        entries = self._view.first(count)
         self._asked = asked.node
-        self._asks_anybody = contact is not None and _is_unnamed(contact)
+        self._accepts_any_sender = contact is not None and _is_unnamed(contact)
         self._given = [entry.node for entry in entries]
         request = ShuffleRequest((self._me(), *entries))
         out.append(_send(Peer(asked.node, asked.address), request))
@@ -294,11 +255,11 @@ class Cyclon:
         return self._next_contact()
 
     def _on_shuffle_reply(self, sender: NodeId, message: ShuffleReply, out: list[Action]) -> Sequence[Fact]:
-        # Anybody may offer entries by a request at any time, so a reply from anybody takes no more on trust.
-        if sender != self._asked and not self._asks_anybody:
+        # Accepting a reply from any sender is no new risk: any node can offer entries with a request at any time.
+        if sender != self._asked and not self._accepts_any_sender:
             return NOTHING
         given, self._asked, self._given = self._given, None, []
-        self._asks_anybody = False
+        self._accepts_any_sender = False
         return self._take_in(sender, message.entries, given, out)
 
     # The passive side.
@@ -307,17 +268,17 @@ class Cyclon:
         self, sender: NodeId, message: ShuffleRequest, now_us: int, out: list[Action]
     ) -> Sequence[Fact]:
         # Paper: Q "sends back a random subset of its own neighbors" and does not age its view.
-        count = min(self._parameters.shuffle_length, len(self._nodes))
-        self._choose(count, Purpose.CYCLON_REPLY, now_us, item=sender)
-        entries = self._first(self._leave_out(sender, count))
+        count = min(self._parameters.shuffle_length, len(self._view.nodes))
+        self._view.choose(count, Purpose.CYCLON_REPLY, now_us, item=sender)
+        entries = self._view.first(self._view.leave_out(sender, count))
         address = message.entries[0].address if message.entries else b""
         out.append(_send(Peer(sender, address), ShuffleReply(entries)))
         return self._take_in(sender, message.entries, [entry.node for entry in entries], out)
 
     def _take_in(
-        self, sender: NodeId, entries: Sequence[Entry], given: list[NodeId], out: list[Action]
+        self, sender: NodeId, entries: Sequence[ViewEntry], given: list[NodeId], out: list[Action]
     ) -> Sequence[Fact]:
-        """Paper: fill empty slots first, then replace what was given away; skip what is known and oneself."""
+        """Paper: fill empty slots first, then replace the entries that were sent; skip known peers and oneself."""
         if len(entries) > self._parameters.shuffle_length:
             out.append(Observe(PeerMisbehaved(sender, "more entries than a shuffle holds")))
         removed: list[NodeId] = []
@@ -326,19 +287,19 @@ class Cyclon:
         for entry in entries[: self._parameters.shuffle_length]:
             if entry.node == self._node:
                 continue
-            if entry.node in self._nodes:
-                self._renew(entry, is_its_own=entry.node == sender)
+            if entry.node in self._view.nodes:
+                self._view.renew(entry, is_its_own=entry.node == sender)
                 continue
-            if len(self._nodes) >= self._parameters.view_size:
-                # Between a request and its reply other exchanges may have replaced what was given, and this very
-                # reply may have brought it back.
-                gone = next((node for node in replaceable if node in self._nodes and node not in added), None)
+            if self._view.is_full:
+                # Between a request and its reply other exchanges may have replaced the entries that were sent, and this
+                # reply may contain one of them again.
+                gone = next((node for node in replaceable if node in self._view.nodes and node not in added), None)
                 if gone is None:
                     break
-                self._replace(self._nodes.index(gone), entry)
+                self._view.replace(self._view.nodes.index(gone), entry)
                 removed.append(gone)
             else:
-                self._append(entry)
+                self._view.append(entry)
             added.append(entry.node)
         facts: list[Fact] = [ViewChanged(tuple(removed), tuple(added))] if added else []
         if self._exchange is not None:
@@ -346,7 +307,7 @@ class Cyclon:
             facts += [Heard(entry.node, entry.address, entry.digest) for entry in heard if entry.digest is not None]
         return facts
 
-    # Joining: random walks from an introducer, so that in-degrees stay even.
+    # Joining: random walks from the contact, so that in-degrees stay even.
 
     def _ask_to_join(self, out: list[Action]) -> None:
         if self._contacts:
@@ -359,14 +320,14 @@ class Cyclon:
 
     def _on_join(self, message: Join, now_us: int, out: list[Action]) -> Sequence[Fact]:
         # Paper: the introducer starts as many walks as a view has entries, each as long as the mean path.
-        if not self._nodes:
+        if not self._view.nodes:
             return self._end_walk(JoinWalk(message.newcomer, 0, 0), now_us, out)
         for walk in range(self._parameters.view_size):
             self._walk_on(JoinWalk(message.newcomer, walk, self._parameters.walk_length), now_us, out)
         return NOTHING
 
     def _on_join_walk(self, message: JoinWalk, now_us: int, out: list[Action]) -> Sequence[Fact]:
-        if message.hops_left <= 0 or not self._nodes or message.newcomer.node == self._node:
+        if message.hops_left <= 0 or not self._view.nodes or message.newcomer.node == self._node:
             return self._end_walk(message, now_us, out)
         self._walk_on(message, now_us, out)
         return NOTHING
@@ -374,28 +335,28 @@ class Cyclon:
     def _walk_on(self, message: JoinWalk, now_us: int, out: list[Action]) -> None:
         hops_left = min(message.hops_left, self._parameters.walk_length) - 1
         bits = draw(self._seed, self._node, Purpose.CYCLON_WALK, _walk_counter(message, now_us), message.newcomer.node)
-        position = below(bits, len(self._nodes))
+        position = below(bits, len(self._view.nodes))
         onward = JoinWalk(message.newcomer, message.walk, hops_left)
-        out.append(_send(Peer(self._nodes[position], self._addresses[position]), onward))
+        out.append(_send(Peer(self._view.nodes[position], self._view.address(position)), onward))
 
     def _end_walk(self, message: JoinWalk, now_us: int, out: list[Action]) -> Sequence[Fact]:
-        """Paper: the last node replaces a random neighbour by the newcomer, who gets that neighbour."""
+        """Paper: the last node replaces a random neighbour by the newcomer, which gets that neighbour as an entry."""
         newcomer = message.newcomer
         if newcomer.node == self._node:
             return NOTHING
-        if newcomer.node in self._nodes:
-            self._renew(Entry(newcomer.node, 0, newcomer.address), is_its_own=True)
+        if newcomer.node in self._view.nodes:
+            self._view.renew(ViewEntry(newcomer.node, 0, newcomer.address), is_its_own=True)
             return NOTHING
-        if len(self._nodes) < self._parameters.view_size:
+        if not self._view.is_full:
             # Chosen: a node with room keeps all its neighbours and offers itself.
-            self._append(Entry(newcomer.node, 0, newcomer.address))
+            self._view.append(ViewEntry(newcomer.node, 0, newcomer.address))
             out.append(_send(newcomer, Introduction(self._me())))
             return (ViewChanged((), (newcomer.node,)),)
         bits = draw(
             self._seed, self._node, Purpose.CYCLON_REPLACE, _walk_counter(message, now_us), message.newcomer.node
         )
-        position = below(bits, len(self._nodes))
-        replaced = self._replace(position, Entry(newcomer.node, 0, newcomer.address))
+        position = below(bits, len(self._view.nodes))
+        replaced = self._view.replace(position, ViewEntry(newcomer.node, 0, newcomer.address))
         out.append(_send(newcomer, Introduction(replaced)))
         return (ViewChanged((replaced.node,), (newcomer.node,)),)
 
@@ -405,84 +366,21 @@ class Cyclon:
         heard: tuple[Fact, ...] = ()
         if self._exchange is not None and entry.digest is not None:
             heard = (Heard(entry.node, entry.address, entry.digest),)
-        if entry.node in self._nodes:
-            self._renew(entry, is_its_own=False)
-        if not self._has_room_for(entry.node):
+        if entry.node in self._view.nodes:
+            self._view.renew(entry, is_its_own=False)
+        if not self._view.has_room_for(entry.node):
             return heard
-        self._append(entry)
+        self._view.append(entry)
         return (ViewChanged((), (entry.node,)), *heard)
-
-    # The view.
-
-    def _has_room_for(self, node: NodeId) -> bool:
-        return node != self._node and len(self._nodes) < self._parameters.view_size and node not in self._nodes
-
-    def _renew(self, entry: Entry, is_its_own: bool) -> None:
-        """A known peer's address and interest, where this is later news of it; addresses may change."""
-        position = self._nodes.index(entry.node)
-        if entry.address and (is_its_own or entry.age < self._ages[position]):
-            self._addresses[position] = entry.address
-        known = self._digests[position]
-        if entry.digest is not None and (known is None or entry.digest.version > known.version):
-            self._digests[position] = entry.digest
-
-    def _choose(self, count: int, purpose: Purpose, now_us: int, item: int) -> None:
-        """Move `count` random entries to the front: the first steps of a Fisher-Yates shuffle."""
-        size = len(self._nodes)
-        for step in range(count):
-            bits = draw(self._seed, self._node, purpose, stepped(now_us, step), item)
-            self._swap(step, step + below(bits, size - step))
-
-    def _leave_out(self, node: NodeId, count: int) -> int:
-        """Move `node` out of the first `count` entries if it is there; returns how many may be given."""
-        if node not in self._nodes[:count]:
-            return count
-        # The next entry takes its place; where there is none, one fewer is given.
-        has_more = count < len(self._nodes)
-        self._swap(self._nodes.index(node), count if has_more else count - 1)
-        return count if has_more else count - 1
-
-    def _swap(self, one: int, other: int) -> None:
-        columns: tuple[list[Any], ...] = (self._nodes, self._ages, self._addresses, self._digests)
-        for column in columns:
-            column[one], column[other] = column[other], column[one]
-
-    def _first(self, count: int) -> tuple[Entry, ...]:
-        columns = self._nodes[:count], self._ages[:count], self._addresses[:count], self._digests[:count]
-        return tuple(Entry(*row) for row in zip(*columns, strict=True))
-
-    def _append(self, entry: Entry) -> None:
-        self._nodes.append(entry.node)
-        self._ages.append(_age(entry.age))
-        self._addresses.append(entry.address)
-        self._digests.append(entry.digest)
-
-    def _replace(self, position: int, entry: Entry) -> Entry:
-        gone = Entry(self._nodes[position], self._ages[position], self._addresses[position], self._digests[position])
-        self._nodes[position] = entry.node
-        self._ages[position] = _age(entry.age)
-        self._addresses[position] = entry.address
-        self._digests[position] = entry.digest
-        return gone
-
-    def _remove(self, position: int) -> Entry:
-        """Take an entry out; the last entry moves into its place."""
-        last = Entry(self._nodes.pop(), self._ages.pop(), self._addresses.pop(), self._digests.pop())
-        return self._replace(position, last) if position < len(self._nodes) else last
 
 
 def _is_unnamed(contact: Peer) -> bool:
-    """A contact that is known by its address alone."""
+    """Whether only the address of a contact is known."""
     return contact.node == 0 and bool(contact.address)
 
 
-def _age(age: int) -> int:
-    """An age from outside, brought into range."""
-    return min(max(age, 0), OLDEST_AGE)
-
-
 def _walk_counter(message: JoinWalk, now_us: int) -> int:
-    """One counter for each hop of each walk that a node may handle at one time."""
+    """A draw counter of its own for each hop of each walk that a node may handle at the same time."""
     return stepped(now_us, (message.walk % 256) * 16 + message.hops_left % 16)
 
 

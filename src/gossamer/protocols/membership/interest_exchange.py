@@ -1,14 +1,14 @@
-"""What this node holds, and how others learn it without one large frame.
+"""Telling other nodes this node's interest, and fetching theirs, in frames of bounded size.
 
-The idea: an interest has a version that grows with every change. Membership spreads a *digest* of it (version, count, a
-bounded sample); neighbours tell each other changes; whoever needs the whole and cannot reach it from what it has asks the
-node itself, one bounded part after another. A frame with every topic is how others break (go-libp2p-pubsub #402).
+The idea: an interest has a version that grows with every change. Membership spreads a *digest* of it (version, number of
+topics, a bounded sample); neighbours tell each other changes; a node that needs a whole interest asks its owner for
+it, one bounded part after another. One frame with every topic is a known failure of other systems (go-libp2p-pubsub #402).
 
-The sample is a bottom-k sample: the topics whose mix is smallest. The same topics are in the samples of all nodes that
-hold them, so samples can be compared. An interest that fits the sample travels whole.
+The sample is a bottom-k sample: the topics whose hashes are smallest. All nodes that hold a topic with a small hash have
+it in their samples, so that samples can be compared. A small interest is sent whole.
 
-Nothing is asked twice at a time, few are asked at once, and there are no timers: what is not answered goes on when it is wanted
-again. Answers are counted, so that a peer that asks without end is answered so many times a second and no more.
+A peer is asked for one part at a time, few peers are asked at once, and there are no timers: a fetch that got no answer
+continues when the interest is wanted again. Answers are limited per second, for each peer and in total.
 """
 
 from collections.abc import Sequence
@@ -21,42 +21,28 @@ from gossamer.model.values.draw import finish
 from gossamer.model.values.ids import NodeId, TopicId
 from gossamer.model.values.time import SECOND_US
 from gossamer.protocols.contract.actions import Action, Observe, Send
-from gossamer.protocols.contract.events import (
-    Event,
-    MessageReceived,
-    PeerDown,
-    Started,
-    Subscribe,
-    Unsubscribe,
-)
+from gossamer.protocols.contract.events import Event, MessageReceived, PeerDown, Started, Subscribe, Unsubscribe
 from gossamer.protocols.contract.facts import Fact, PeerMisbehaved
-from gossamer.protocols.contract.messages import (
-    DIGEST_TOPICS,
-    Address,
-    Digest,
-    Message,
-    Peer,
-    Timer,
-)
+from gossamer.protocols.contract.messages import DIGEST_TOPICS, Address, Digest, Message, Peer, Timer
 from gossamer.protocols.contract.parts import NOTHING
 
 # Chosen: 1,000 topics in a frame, 9 kB.
 PART_TOPICS = 1_000
-# Chosen: 100,000 topics that one peer may claim to hold.
+# Chosen: 100,000 topics, the largest interest that is accepted from a peer.
 TOPICS_MAX = 100_000
-# Chosen: 8 peers asked at a time.
+# Chosen: 8 fetches at the same time.
 FETCHES_MAX = 8
-# Chosen: 2 s for an answer, several round trips.
+# Chosen: 2 s to wait for an answer, several round trips.
 ANSWER_US = 2 * SECOND_US
-# Chosen: parts that one peer, and all together, are given in a second: the largest interest there may be, and 4.6 MB.
+# Chosen: parts sent in one second, to one peer (a little more than the largest interest) and in total (4.6 MB).
 ANSWERS_A_PEER, ANSWERS_MAX = 128, 512
 
-# Topics of one frame; more are refused where it is decoded.
+# Topics in one frame; the decoder refuses longer ones.
 SomeTopics = Annotated[tuple[TopicId, ...], Meta(max_length=PART_TOPICS)]
 
 
 class InterestAsk(Message, frozen=True, array_like=True, gc=False, tag="interest_ask"):
-    """Tell me this part of what you hold; the first one, if it has changed since this version."""
+    """Request for part `index` of an interest; if its version is another, for the first part."""
 
     version: int
     index: int
@@ -64,7 +50,7 @@ class InterestAsk(Message, frozen=True, array_like=True, gc=False, tag="interest
 
 
 class InterestPart(Message, frozen=True, array_like=True, gc=False, tag="interest_part"):
-    """Part `index` of `of` of what I hold."""
+    """Part `index` of `of` of the sender's interest."""
 
     version: int
     index: int
@@ -73,7 +59,7 @@ class InterestPart(Message, frozen=True, array_like=True, gc=False, tag="interes
 
 
 class InterestFetched(Fact, frozen=True, array_like=True, gc=False, tag="interest_fetched"):
-    """A peer has told all that it holds."""
+    """The whole interest of a peer has arrived."""
 
     node: NodeId
     version: int
@@ -81,7 +67,7 @@ class InterestFetched(Fact, frozen=True, array_like=True, gc=False, tag="interes
 
 
 class _Fetch:
-    """A peer that is telling its interest, part by part."""
+    """An interest of which some parts have arrived."""
 
     __slots__ = ("peer", "topics", "until_us", "version", "wanted")
 
@@ -89,15 +75,15 @@ class _Fetch:
         self.peer = Peer(0)
         self.until_us = 0
         self.version = 0
-        # The part that is to come.
+        # The index of the next part.
         self.wanted = 0
         self.topics: list[TopicId] = []
 
 
 class InterestExchange:
-    """The part below all others that tell or ask for interests. `topics` is what this node holds, oldest first."""
+    """The part below all others that send or request interests. `topics` is this node's interest, oldest first."""
 
-    __slots__ = ("_address", "_answers", "_answers_us", "_digest", "_fetches", "_held", "_recent", "topics", "version")
+    __slots__ = ("_address", "_answers", "_answers_us", "_digest", "_fetches", "_recent", "_whole", "topics", "version")
 
     MESSAGES: ClassVar[tuple[type[Message], ...]] = (InterestAsk, InterestPart)
     TIMERS: ClassVar[tuple[type[Timer], ...]] = ()
@@ -106,33 +92,33 @@ class InterestExchange:
         self.topics: dict[TopicId, None] = {}
         self.version = 0
         self._address = b""
-        # Both made when they are asked for, and void after a change.
-        self._held: tuple[TopicId, ...] | None = None
+        # The interest and its digest, computed when needed and dropped after a change.
+        self._whole: tuple[TopicId, ...] | None = None
         self._digest: Digest | None = None
         self._fetches: dict[NodeId, _Fetch] = {}
-        # What was fetched last: whoever is connected to next has often just told.
+        # The last fetched interests: a peer is often fetched just before it becomes a neighbour.
         self._recent: dict[NodeId, InterestFetched] = {}
-        # Whom parts were given to within the second that began then.
+        # Parts sent to each peer in the second that began at `_answers_us`.
         self._answers: dict[NodeId, int] = {}
         self._answers_us = 0
 
     def digest(self) -> Digest:
-        """What membership spreads of this node."""
+        """The digest of this node's interest, which membership spreads."""
         if self._digest is None:
             self._digest = Digest(self.version, len(self.topics), bottom(self.topics))
         return self._digest
 
     def first(self) -> tuple[TopicId, ...]:
-        """As many topics as fit a frame."""
-        return self._whole()[:PART_TOPICS]
+        """As many topics as fit one frame."""
+        return self._all_topics()[:PART_TOPICS]
 
     def recall(self, node: NodeId, version: int) -> tuple[TopicId, ...] | None:
-        """What a peer told a moment ago, if it told of this version."""
+        """The interest of a peer at this version, if it was fetched a moment ago."""
         fetched = self._recent.get(node)
         return fetched.topics if fetched is not None and fetched.version == version else None
 
     def handle(self, event: Event, now_us: int, out: list[Action]) -> Sequence[Fact]:
-        """The part contract (`interface.Part`)."""
+        """See `Part`."""
         match event:
             case MessageReceived():
                 if isinstance(event.message, InterestAsk):
@@ -149,7 +135,7 @@ class InterestExchange:
         return NOTHING
 
     def learn(self, fact: Fact, now_us: int, out: list[Action]) -> Sequence[Fact]:
-        """There is nobody below to learn from."""
+        """No part below states facts."""
         return NOTHING
 
     def _on_interest(self, event: Subscribe | Unsubscribe, now_us: int) -> None:
@@ -162,16 +148,16 @@ class InterestExchange:
         self._changed(now_us)
 
     def _changed(self, now_us: int) -> None:
-        # The time makes versions grow over restarts too; a new address is a new version for the same reason.
+        # Versions start at the current time, so that they also grow across restarts, after which the address may be new.
         self.version = max(self.version + 1, now_us)
-        self._held = self._digest = None
+        self._whole = self._digest = None
 
-    def _whole(self) -> tuple[TopicId, ...]:
-        if self._held is None:
-            self._held = tuple(self.topics)
-        return self._held
+    def _all_topics(self) -> tuple[TopicId, ...]:
+        if self._whole is None:
+            self._whole = tuple(self.topics)
+        return self._whole
 
-    # Answering.
+    # Answering requests.
 
     def _on_ask(self, sender: NodeId, message: InterestAsk, now_us: int, out: list[Action]) -> None:
         if now_us >= self._answers_us + SECOND_US:
@@ -181,17 +167,17 @@ class InterestExchange:
         if given >= ANSWERS_A_PEER or sum(self._answers.values()) >= ANSWERS_MAX:
             return
         self._answers[sender] = given + 1
-        held = self._whole()[:TOPICS_MAX]
-        of = max(_parts(len(held)), 1)
+        topics = self._all_topics()[:TOPICS_MAX]
+        of = max(_parts(len(topics)), 1)
         index = message.index if message.version == self.version and 0 <= message.index < of else 0
-        topics = held[index * PART_TOPICS : (index + 1) * PART_TOPICS]
+        part = topics[index * PART_TOPICS : (index + 1) * PART_TOPICS]
         addresses = (message.address,) if message.address else ()
-        out.append(Send((sender,), InterestPart(self.version, index, of, topics), addresses))
+        out.append(Send((sender,), InterestPart(self.version, index, of, part), addresses))
 
-    # Asking.
+    # Fetching.
 
-    def want(self, peer: Peer, now_us: int, out: list[Action]) -> bool:
-        """Fetch what a peer holds; `InterestFetched` follows if it answers. Says whether it is being asked."""
+    def fetch(self, peer: Peer, now_us: int, out: list[Action]) -> bool:
+        """Fetch the interest of a peer; `InterestFetched` follows if it answers. Returns whether a fetch is under way."""
         fetch = self._fetches.get(peer.node)
         if fetch is not None and now_us < fetch.until_us:
             return True
@@ -202,7 +188,7 @@ class InterestExchange:
             del self._fetches[silent]
         if fetch is None:
             fetch = self._fetches[peer.node] = _Fetch()
-        # One that fell silent goes on where it was.
+        # A fetch that got no answer continues with the part that is missing.
         fetch.peer = peer
         fetch.until_us = now_us + ANSWER_US
         self._ask(fetch, out)
@@ -224,7 +210,7 @@ class InterestExchange:
         if not begins_anew and (message.version, message.index) != (fetch.version, fetch.wanted):
             return NOTHING
         if begins_anew:
-            # One that changes its mind all the time gets no more time for it.
+            # A peer that changes its interest during the fetch gets no more time for it.
             fetch.until_us = fetch.until_us if fetch.version else now_us + ANSWER_US
             fetch.version, fetch.topics = message.version, []
         else:
@@ -244,7 +230,7 @@ class InterestExchange:
 
 
 def bottom(topics: dict[TopicId, None]) -> tuple[TopicId, ...]:
-    """The sample of an interest: all of it, in its order, where it fits."""
+    """The sample of an interest: all topics in their order if they fit, else those with the smallest hashes."""
     if len(topics) <= DIGEST_TOPICS:
         return tuple(topics)
     return tuple(nsmallest(DIGEST_TOPICS, topics, key=finish))

@@ -1,7 +1,7 @@
-"""The membership view taken as the overlay: what a membership protocol alone gives.
+"""The membership view as an overlay: what a membership protocol alone provides.
 
-This is the overlay part of the `cyclon` system. It keeps nothing and sends nothing; it only says which
-peers the view holds, so that the same drivers measure a membership protocol and an overlay protocol.
+This is the overlay part of the `cyclon` system. It keeps no state and sends nothing; it only reports the peers in the view
+as neighbours, so that the same drivers measure a membership protocol and an overlay protocol.
 """
 
 from collections.abc import Sequence
@@ -9,18 +9,13 @@ from typing import ClassVar
 
 from gossamer.protocols.contract.actions import Action, Observe
 from gossamer.protocols.contract.events import Event
-from gossamer.protocols.contract.facts import (
-    Fact,
-    NeighbourDown,
-    NeighbourUp,
-    ViewChanged,
-)
+from gossamer.protocols.contract.facts import Fact, NeighbourDown, NeighbourUp, ViewChanged
 from gossamer.protocols.contract.messages import Message, Timer
 from gossamer.protocols.contract.parts import NOTHING
 
 
 class ViewOverlay:
-    """Neighbours are exactly the peers in the view."""
+    """The neighbours are exactly the peers in the view."""
 
     __slots__ = ()
 
@@ -28,11 +23,11 @@ class ViewOverlay:
     TIMERS: ClassVar[tuple[type[Timer], ...]] = ()
 
     def handle(self, event: Event, now_us: int, out: list[Action]) -> Sequence[Fact]:
-        """Nothing happens here but through the view."""
+        """No event changes neighbours; only the view does."""
         return NOTHING
 
     def learn(self, fact: Fact, now_us: int, out: list[Action]) -> Sequence[Fact]:
-        """Turn a change of the view into neighbours lost and gained."""
+        """Report a change of the view as neighbours lost and gained."""
         if not isinstance(fact, ViewChanged):
             return NOTHING
         changes = (*map(NeighbourDown, fact.removed), *map(NeighbourUp, fact.added))

@@ -17,7 +17,8 @@ from gossamer.model.values.time import SECOND_US
 from gossamer.protocols.contract.parts import InterestView, Part
 from gossamer.protocols.contract.system import Dissemination, Knows, LiveStart, StudyEntry, System
 from gossamer.systems.gossip.machine import Gossip, GossipParameters
-from gossamer.systems.gossip.unstructured import Unstructured, UnstructuredParameters
+from gossamer.systems.gossip.parameters import UnstructuredParameters
+from gossamer.systems.gossip.unstructured import Unstructured
 
 
 def _parts(parameters: UnstructuredParameters, seed: int, node: NodeId, view: InterestView | None) -> tuple[Part, ...]:

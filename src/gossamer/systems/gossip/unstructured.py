@@ -1,70 +1,33 @@
-"""An unstructured overlay: a node keeps the links it was given, whatever anybody follows.
+"""An unstructured overlay: a node keeps the links that it was given, whatever the interests of the nodes.
 
 Ferretti's gossip paper (2011, section II-A): "the overlay can be generated using any kind of algorithm"; its links "do not
-depend on the contents". Here whoever starts a node says who its neighbours are (the contacts of `Started`): a simulation
-draws them by a degree law (`systems/gossip/wiring.py`), a deployment reads them from a plan. A link stands when its
-connection does, for both ends; a given neighbour that is away is dialled again after a while.
+depend on the contents". Here the contacts of `Started` are the neighbours: a simulation draws them from a degree
+distribution (`systems/gossip/wiring.py`), a deployment reads them from a plan. Both ends count a link while its connection
+is open. A given neighbour that cannot be reached is dialled again after a while.
 
-Differs: the paper says nothing of neighbours that come and go.
+Differs: the paper does not say what happens when neighbours leave and return.
 """
 
 from collections.abc import Sequence
-from typing import Annotated, ClassVar
-
-from msgspec import Meta, Struct
+from typing import ClassVar
 
 from gossamer.model.values.ids import NodeId
-from gossamer.model.values.time import SECOND_US
-from gossamer.protocols.contract.actions import (
-    Action,
-    Connect,
-    Disconnect,
-    Observe,
-    SetTimer,
-)
-from gossamer.protocols.contract.events import (
-    Event,
-    PeerDown,
-    PeerUp,
-    Started,
-    TimerFired,
-)
-from gossamer.protocols.contract.facts import (
-    Fact,
-    NeighbourDown,
-    NeighbourUp,
-    PeerMisbehaved,
-)
+from gossamer.protocols.contract.actions import Action, Connect, Disconnect, Observe, SetTimer
+from gossamer.protocols.contract.events import Event, PeerDown, PeerUp, Started, TimerFired
+from gossamer.protocols.contract.facts import Fact, NeighbourDown, NeighbourUp, PeerMisbehaved
 from gossamer.protocols.contract.messages import Message, Peer, Timer
 from gossamer.protocols.contract.parts import NOTHING
-
-
-class UnstructuredParameters(Struct, frozen=True, kw_only=True):
-    """How many links nodes have, and how they are kept."""
-
-    degree: Annotated[
-        str,
-        Meta(
-            description="Paper: poisson:5 (V-A). The degree law: poisson:MEAN, regular:DEGREE, power:EXPONENT[:CUTOFF], "
-            "scale-free:A:B or given:DEGREE=SHARE,..."
-        ),
-    ] = "poisson:5"
-    redial_us: Annotated[
-        int, Meta(ge=1, description="Chosen: 5 s. How long after a failure a given neighbour is dialled again")
-    ] = 5 * SECOND_US
-    degree_max: Annotated[
-        int, Meta(ge=1, description="Chosen: 4,096, ten times the paper's largest hub. Further peers are turned away")
-    ] = 4_096
+from gossamer.systems.gossip.parameters import UnstructuredParameters
 
 
 class RedialDue(Timer, frozen=True, array_like=True, gc=False, tag="unstructured_redial"):
-    """Try a given neighbour again."""
+    """Dial a given neighbour again."""
 
     node: NodeId
 
 
 class Unstructured:
-    """The overlay part: neighbours are the peers with a standing connection."""
+    """The overlay part: the neighbours are the peers with an open connection."""
 
     __slots__ = ("_given", "_neighbours", "_node", "_parameters")
 
@@ -78,7 +41,7 @@ class Unstructured:
         self._neighbours: dict[NodeId, None] = {}
 
     def handle(self, event: Event, now_us: int, out: list[Action]) -> Sequence[Fact]:
-        """The part contract (`interface.Part`)."""
+        """See `Part`."""
         match event:
             case Started():
                 self._given = {peer.node: peer for peer in event.contacts if peer.node != self._node}
@@ -94,7 +57,7 @@ class Unstructured:
         return NOTHING
 
     def learn(self, fact: Fact, now_us: int, out: list[Action]) -> Sequence[Fact]:
-        """Nothing below matters here."""
+        """No fact of a lower part is needed."""
         return NOTHING
 
     def _on_up(self, node: NodeId, out: list[Action]) -> Sequence[Fact]:

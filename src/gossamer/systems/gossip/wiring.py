@@ -14,7 +14,7 @@ from gossamer.model.arrays.degrees import Counts, degree_law, read_scale_free
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay
 from gossamer.model.values.errors import InputError
-from gossamer.systems.gossip.unstructured import UnstructuredParameters
+from gossamer.systems.gossip.parameters import UnstructuredParameters
 
 U64 = np.uint64
 

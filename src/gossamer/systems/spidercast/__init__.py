@@ -18,14 +18,8 @@ from gossamer.protocols.membership.cyclon import Cyclon, CyclonParameters
 from gossamer.protocols.membership.interest_exchange import InterestExchange
 from gossamer.protocols.membership.interest_table import InterestTable
 from gossamer.systems.spidercast.machine import SpiderCast
-from gossamer.systems.spidercast.messages import (
-    MaintenanceDue,
-    MendDue,
-    RandomParameters,
-    SimilarityParameters,
-    SpiderCastParameters,
-    Timing,
-)
+from gossamer.systems.spidercast.messages import MaintenanceDue, MendDue
+from gossamer.systems.spidercast.parameters import RandomParameters, SimilarityParameters, SpiderCastParameters, Timing
 from gossamer.systems.spidercast.task import Rule
 
 

@@ -1,4 +1,4 @@
-"""What SpiderCast's neighbours hold, as they tell it: at first, when it changes, and all of it when something was missed."""
+"""The interests of SpiderCast's neighbours: sent with CONNECT, updated by heartbeats, fetched whole after a lost update."""
 
 from collections.abc import Sequence
 
@@ -12,13 +12,17 @@ from gossamer.protocols.membership.interest_exchange import (
     InterestFetched,
 )
 from gossamer.systems.spidercast.links import Links
-from gossamer.systems.spidercast.messages import Connect, ConnectOk, Heartbeat
+from gossamer.systems.spidercast.messages import ConnectOk, ConnectRequest, Heartbeat
 from gossamer.systems.spidercast.roots import Roots
 from gossamer.systems.spidercast.task import NO_VERSION, Neighbour, NeighbourTask
 
+# A change of this node's interest: the version before it, the topics added, the topics removed.
+InterestChange = tuple[int, tuple[TopicId, ...], tuple[TopicId, ...]]
+NO_CHANGE: InterestChange = (0, (), ())
+
 
 class NeighbourInterests:
-    """Keeps each task's neighbours at the latest version of their interests that can be had."""
+    """Keeps the interests of each task's neighbours up to date."""
 
     __slots__ = ("_exchange", "_links", "_roots", "_tasks")
 
@@ -29,9 +33,9 @@ class NeighbourInterests:
         self._exchange = exchange
 
     def new_neighbour(
-        self, sender: NodeId, message: Connect | ConnectOk, told: tuple[int, int], now_us: int, out: list[Action]
+        self, sender: NodeId, message: ConnectRequest | ConnectOk, told: tuple[int, int], now_us: int, out: list[Action]
     ) -> Neighbour:
-        """A neighbour as its message says; the rest of an interest that did not fit is asked for."""
+        """A neighbour with the interest in its message; the rest of an interest that did not fit the frame is fetched."""
         interest: Sequence[TopicId] = message.interest[:PART_TOPICS]
         is_whole = message.count <= len(interest)
         if not is_whole:
@@ -42,36 +46,36 @@ class NeighbourInterests:
         if is_whole:
             neighbour.version = message.version
         else:
-            self._exchange.want(self._links.peer(sender), now_us, out)
+            self._exchange.fetch(self._links.peer(sender), now_us, out)
         return neighbour
 
-    def hear(self, sender: NodeId, message: Heartbeat, now_us: int, out: list[Action]) -> bool:
-        """The version that a neighbour is at, and what it changed; says whether it now holds something else."""
+    def update(self, sender: NodeId, message: Heartbeat, now_us: int, out: list[Action]) -> bool:
+        """Apply a change of interest from a heartbeat; returns whether the neighbour's interest is another now."""
         task = self._tasks[message.task]
         neighbour = task.neighbours[sender]
         if message.version <= neighbour.version:
-            # Known, or overtaken.
+            # This version is known, or a newer one.
             return False
         if message.since != neighbour.version or message.since == NO_VERSION:
-            # Something was lost, or is still to come.
-            self._exchange.want(self._links.peer(sender), now_us, out)
+            # An earlier change was lost or has not arrived yet.
+            self._exchange.fetch(self._links.peer(sender), now_us, out)
             return False
         if len(neighbour.interest) + len(message.added) > TOPICS_MAX:
             out.append(Observe(PeerMisbehaved(sender, f"claims more than {TOPICS_MAX} topics")))
             return False
         task.change_interest(sender, message.added, message.removed)
-        self._is_at(neighbour, message.version)
+        self._set_version(neighbour, message.version)
         return True
 
     def take_in(self, fetched: InterestFetched) -> None:
-        """Somebody told all that it holds: maybe a neighbour."""
+        """A whole interest was fetched; the node may be a neighbour."""
         for task in self._tasks:
             neighbour = task.neighbours.get(fetched.node)
             if neighbour is not None and fetched.version > neighbour.version:
                 task.replace_interest(fetched.node, fetched.topics)
-                self._is_at(neighbour, fetched.version)
+                self._set_version(neighbour, fetched.version)
 
-    def _is_at(self, neighbour: Neighbour, version: int) -> None:
+    def _set_version(self, neighbour: Neighbour, version: int) -> None:
         neighbour.version = version
         self._links.changed()
         self._roots.is_stale = True

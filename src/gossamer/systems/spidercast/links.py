@@ -1,82 +1,106 @@
-"""The neighbours of both tasks of SpiderCast as one set of links: who they are, where they are, who holds a topic."""
+"""The neighbours of both tasks of SpiderCast as one set of links, their addresses, and the neighbours on each topic."""
 
 from collections.abc import Collection, Sequence
 
 from gossamer.model.values.ids import NodeId, TopicId
 from gossamer.protocols.contract.actions import Action, Connect, Disconnect, Observe, Send
-from gossamer.protocols.contract.facts import NeighbourDown, NeighbourUp
+from gossamer.protocols.contract.facts import Fact, NeighbourDown, NeighbourUp
 from gossamer.protocols.contract.messages import Message, Peer
+from gossamer.protocols.contract.parts import NOTHING
 from gossamer.systems.spidercast.task import Neighbour, NeighbourTask
 
 
 class Links:
-    """Links over the tasks' neighbours. A peer that is asked has an address here too."""
+    """Links to the neighbours of either task. Peers that were sent a CONNECT have an address here too."""
 
-    __slots__ = ("_addresses", "_on", "_own", "_tasks")
+    __slots__ = ("_addresses", "_facts", "_fresh", "_last", "_own", "_tasks")
 
     def __init__(self, tasks: Sequence[NeighbourTask], own: Collection[TopicId]) -> None:
         self._tasks = tasks
+        # The topics of this node.
         self._own = own
         self._addresses: dict[NodeId, bytes] = {}
-        # Answers of `neighbours_on` since a neighbour or an interest last changed.
-        self._on: dict[TopicId, tuple[NodeId, ...]] = {}
+        # Answers of `neighbours_on` for the node's own topics: the last ones, and those that are still up to date.
+        self._last: dict[TopicId, tuple[NodeId, ...]] = {}
+        self._fresh: dict[TopicId, tuple[NodeId, ...]] = {}
+        self._facts: list[Fact] = []
 
     def neighbours_on(self, topic: TopicId) -> tuple[NodeId, ...]:
-        """See `interface.Overlay`: neighbours of either task, each once, by id. Asked for every message, so it is kept."""
-        found = self._on.get(topic)
-        if found is None:
-            nodes = {
-                node: None
-                for task in self._tasks
-                for node, neighbour in task.neighbours.items()
-                if topic in neighbour.interest
-            }
-            found = tuple(sorted(nodes))
-            # Topics of others are without number.
-            if topic in self._own:
-                self._on[topic] = found
+        """See `Overlay`: neighbours of either task that hold the topic, each once, by id."""
+        found = self._fresh.get(topic)
+        return self._compute(topic) if found is None else found
+
+    def _compute(self, topic: TopicId) -> tuple[NodeId, ...]:
+        nodes = {
+            node: None
+            for task in self._tasks
+            for node, neighbour in task.neighbours.items()
+            if topic in neighbour.interest
+        }
+        found = tuple(sorted(nodes))
+        # Answers for other topics are not kept: peers can name any number of them.
+        if topic in self._own:
+            if self._last.setdefault(topic, found) != found:
+                self._last[topic] = found
+            found = self._fresh[topic] = self._last[topic]
         return found
 
     def changed(self) -> None:
-        """Neighbours, or what somebody holds, are not what they were."""
-        self._on.clear()
+        """A neighbour or the interest of a neighbour has changed: answers of `neighbours_on` must be computed again."""
+        self._fresh.clear()
+
+    def forget_topic(self, topic: TopicId) -> None:
+        """The node no longer holds a topic."""
+        self._last.pop(topic, None)
+        self._fresh.pop(topic, None)
 
     def is_neighbour(self, node: NodeId) -> bool:
-        """Whether it is a neighbour of either task."""
+        """Whether a node is a neighbour in either task."""
         return any(node in task.neighbours for task in self._tasks)
 
     def add(self, kind: int, node: NodeId, neighbour: Neighbour, out: list[Action]) -> None:
-        """A neighbour of one task, and a link if there was none."""
+        """Add a neighbour to one task, and a link if there was none."""
         is_new = not self.is_neighbour(node)
         self._tasks[kind].add(node, neighbour)
         self.changed()
         if is_new:
             out.append(Connect(self.peer(node)))
-            out.append(Observe(NeighbourUp(node)))
+            self._state(NeighbourUp(node), out)
 
     def remove(self, kind: int, node: NodeId, out: list[Action]) -> None:
-        """No neighbour of this task; no link if it is none of the other either."""
+        """Remove a neighbour from one task, and the link if it is not a neighbour in the other task."""
         self._tasks[kind].remove(node)
         self.changed()
         if not self.is_neighbour(node):
             out.append(Disconnect(node))
-            out.append(Observe(NeighbourDown(node)))
+            self._state(NeighbourDown(node), out)
             self._addresses.pop(node, None)
 
+    def take_facts(self) -> Sequence[Fact]:
+        """The links that came and went since the last call."""
+        if not self._facts:
+            return NOTHING
+        facts, self._facts = self._facts, []
+        return facts
+
     def peer(self, node: NodeId) -> Peer:
-        """Somebody with the address it was last known at."""
+        """A node with its last known address."""
         return Peer(node, self._addresses.get(node, b""))
 
     def note_address(self, peer: Peer) -> None:
-        """Where somebody is who is asked, or asks."""
+        """Keep the address of a peer that sends or is sent a CONNECT."""
         self._addresses[peer.node] = peer.address
 
     def forget_address(self, node: NodeId) -> None:
-        """Somebody is asked no longer; the address of a neighbour is kept."""
+        """A CONNECT is no longer open; the address is kept if the node is a neighbour."""
         if not self.is_neighbour(node):
             self._addresses.pop(node, None)
 
     def to(self, nodes: tuple[NodeId, ...], message: Message) -> Send:
-        """A message for these nodes, with their addresses."""
+        """Send a message to these nodes, with their addresses."""
         addresses = tuple(self._addresses.get(node, b"") for node in nodes)
         return Send(nodes, message, addresses if any(addresses) else ())
+
+    def _state(self, fact: Fact, out: list[Action]) -> None:
+        self._facts.append(fact)
+        out.append(Observe(fact))

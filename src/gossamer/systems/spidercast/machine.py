@@ -1,25 +1,28 @@
 """SpiderCast: a topic-connected overlay by local coverage (Chockler, Melamed, Tock, Vitenberg, DEBS 2007).
 
-The idea: every node wants K of its neighbours to hold each of its topics. It asks the peer that would cover
-most of what is still uncovered (greedy, K_g) or a random peer that would cover something (random, K_r), and
-lets go of neighbours it can spare. Links are shared by topics, so few are needed; K_g = 3 makes topic overlays
-that are as good as random 3-regular graphs, which are connected with high probability.
+The idea: every node wants each of its topics to be held by K of its neighbours. It asks the peer that covers most of the
+topics that are still under-covered (greedy, K_g) or a random peer that covers at least one of them (random, K_r), and
+disconnects from redundant neighbours. One link serves all topics that its ends share, so that few links are needed. With
+K_g = 3 topic overlays are as good as random 3-regular graphs, which are connected with high probability.
 
-Departures, each with its reason where it is made:
-- a DISCONNECT that was not agreed to is not repeated until the neighbour's state changes (`task.py`);
+This file has the message handlers (Figure 4) and failure detection; `maintenance.py` has the loop that sends CONNECT and
+DISCONNECT (Figure 2), `task.py` the rules of one task (Figures 3 and 5).
+
+Departures from the paper, each with its reason in the code:
+- a DISCONNECT that was refused is not repeated until the neighbour's state changes (`task.py`);
 - a node at exactly L_max that is under-covered may drop a wholly redundant neighbour (`drop_when_stuck`);
-- a node at rest sets no maintenance timer and is woken by what can change its coverage;
-- topics that fall into parts are found and bridged (`roots.py`);
-- a heartbeat from somebody who is no neighbour is answered with LEAVE, so that links become symmetric again;
-- interests travel in bounded frames: whole up to a size, then what changed, and all of it when somebody asks for it
-  (`interest_exchange.py`). A neighbour counts with what is known of it so far.
+- a node at rest sets no maintenance timer; events that can change its coverage set one;
+- disconnected topics are detected and bridged (`roots.py`);
+- a heartbeat from a node that is no neighbour is answered with LEAVE, so that links become symmetric again;
+- interests are sent in bounded frames: with CONNECT up to a limit, then changes only, and whole on request
+  (`interest_exchange.py`). Coverage counts the topics that are known so far.
 """
 
 from collections.abc import Sequence
 from typing import ClassVar
 
 from gossamer.model.values.draw import Purpose, draw_base
-from gossamer.model.values.ids import NodeId, TopicId
+from gossamer.model.values.ids import NodeId
 from gossamer.protocols.contract.actions import Action, Observe, SetTimer
 from gossamer.protocols.contract.events import (
     Event,
@@ -35,60 +38,47 @@ from gossamer.protocols.contract.facts import Fact, PeerMisbehaved
 from gossamer.protocols.contract.messages import Message, Peer, Timer
 from gossamer.protocols.contract.parts import NOTHING, InterestView
 from gossamer.protocols.membership.interest_exchange import PART_TOPICS, InterestExchange, InterestFetched
-from gossamer.systems.spidercast.interests import NeighbourInterests
+from gossamer.systems.spidercast.interests import NO_CHANGE, InterestChange, NeighbourInterests
 from gossamer.systems.spidercast.links import Links
+from gossamer.systems.spidercast.maintenance import Maintenance
 from gossamer.systems.spidercast.messages import (
     MESSAGES,
     Claims,
-    Connect,
     ConnectOk,
-    Disconnect,
+    ConnectRequest,
     DisconnectOk,
+    DisconnectRequest,
     Heartbeat,
     HeartbeatDue,
-    Leave,
+    LeaveNotice,
     MaintenanceDue,
     MendDue,
     Redirect,
     Task,
-    Timing,
 )
+from gossamer.systems.spidercast.parameters import Timing
 from gossamer.systems.spidercast.roots import REPEAT, Roots, may_be_bridge
-from gossamer.systems.spidercast.task import (
-    Asking,
-    Neighbour,
-    NeighbourTask,
-    Rule,
-    wants_more_links,
-)
+from gossamer.systems.spidercast.task import Neighbour, NeighbourTask, Rule
 
-_CONNECT = (Purpose.SPIDERCAST_CONNECT_GREEDY, Purpose.SPIDERCAST_CONNECT_RANDOM)
-_DISCONNECT = (Purpose.SPIDERCAST_DISCONNECT_GREEDY, Purpose.SPIDERCAST_DISCONNECT_RANDOM)
 _REDIRECT = (Purpose.SPIDERCAST_REDIRECT_GREEDY, Purpose.SPIDERCAST_REDIRECT_RANDOM)
 
 
 class SpiderCast:
-    """The overlay part. `tasks` are (rule, coverage) for the greedy and the random task."""
+    """The overlay part. `tasks` gives (rule, coverage) of the greedy and of the random task."""
 
     __slots__ = (
-        "_adaptive",
-        "_address",
-        "_asking",
-        "_drop_when_stuck",
+        "_attempts",
         "_exchange",
-        "_interest",
         "_interests",
         "_is_quiet",
         "_links",
+        "_maintenance",
         "_mend_us",
         "_node",
-        "_part_uncovered",
         "_seed",
-        "_sent_disconnect",
         "_timing",
         "_turn_is_set",
         "_version",
-        "_view",
         "heard",
         "neighbours_on",
         "roots",
@@ -114,51 +104,53 @@ class SpiderCast:
         mend_us: int = 0,
     ) -> None:
         self.tasks = tuple(NeighbourTask(rule, coverage, margin, part_uncovered) for rule, coverage in tasks)
-        self._asking = (Asking(), Asking())
         self._timing = timing
-        self._view = view
         self._seed = seed
         self._node = node
-        self._adaptive = adaptive
-        self._drop_when_stuck = drop_when_stuck
-        self._part_uncovered = part_uncovered
         self._mend_us = mend_us
-        # When others last said anything; the node fills it, and a heartbeat empties it.
+        # When each sender was last heard. The node machine fills it; every heartbeat turn empties it.
         self.heard: dict[NodeId, int] = {}
         self.roots = Roots(node)
-        # The version of its interest that neighbours were last told.
         self._exchange = exchange
-        self._interest = exchange.topics
+        # The version of the interest that neighbours were last told.
         self._version = 0
-        self._address = b""
-        self._links = Links(self.tasks, self._interest)
-        # See `interface.Overlay`. Asked for every message, so there is nothing in between.
+        self._links = Links(self.tasks, exchange.topics)
+        # See `Overlay`. Bound directly, because disseminations call it for every message.
         self.neighbours_on = self._links.neighbours_on
         self._interests = NeighbourInterests(self.tasks, self._links, self.roots, exchange)
-        # At most one maintenance timer is under way, so none is ever stale.
+        self._maintenance = Maintenance(
+            self.tasks,
+            self._links,
+            timing,
+            view,
+            exchange,
+            seed,
+            node,
+            adaptive=adaptive,
+            drop_when_stuck=drop_when_stuck,
+        )
+        self._attempts = self._maintenance.attempts
+        # At most one maintenance timer is set at a time, so that none is ever stale.
         self._turn_is_set = False
-        # The last turn found nothing to do, and nothing has changed since: the next would find nothing either.
+        # The last turn found nothing to do and nothing has changed since, so that the next turn can be skipped.
         self._is_quiet = False
-        self._sent_disconnect: list[NodeId | None] = [None, None]
 
     def redirect(self, task: Task) -> NodeId | None:
-        """Whom a task was redirected to and has not tried yet."""
-        peer = self._asking[task].redirect
+        """The redirect candidate that a task has not tried yet."""
+        peer = self._attempts[task].redirect
         return None if peer is None else peer.node
 
     def handle(self, event: Event, now_us: int, out: list[Action]) -> Sequence[Fact]:
-        """The part contract (`interface.Part`)."""
-        before = len(out)
+        """See `Part`."""
         match event:
             case MessageReceived():
                 self._on_message(event.sender, event.message, now_us, out)
+            case TimerFired(timer=MaintenanceDue()):
+                self._on_maintenance_due(now_us, out)
+            case TimerFired(timer=MendDue()):
+                self._on_mend_due(now_us, out)
             case TimerFired():
-                if isinstance(event.timer, MaintenanceDue):
-                    self._on_maintenance_due(now_us, out)
-                elif isinstance(event.timer, MendDue):
-                    self._on_mend_due(now_us, out)
-                else:
-                    self._on_heartbeat_due(now_us, out)
+                self._on_heartbeat_due(now_us, out)
             case PeerDown():
                 self._on_peer_down(event, now_us, out)
             case Subscribe() | Unsubscribe():
@@ -167,20 +159,20 @@ class SpiderCast:
                 self._on_started(event, now_us, out)
             case Stopping():
                 self._on_stopping(out)
-        return tuple(action.fact for action in out[before:] if type(action) is Observe)
+        return self._links.take_facts()
 
     def learn(self, fact: Fact, now_us: int, out: list[Action]) -> Sequence[Fact]:
-        """Somebody told all that it holds: a neighbour, or one to be considered. The interest view is asked when needed."""
+        """The whole interest of a neighbour or of a candidate was fetched."""
         if isinstance(fact, InterestFetched):
             self._is_quiet = False
             self._interests.take_in(fact)
             self._wake(now_us, out)
         return NOTHING
 
-    # Life and interest.
+    # Start, stop and changes of interest.
 
     def _on_started(self, event: Started, now_us: int, out: list[Action]) -> None:
-        self._address = event.address
+        self._maintenance.address = event.address
         self._version = self._exchange.version
         out.append(SetTimer(now_us + self._timing.heartbeat_us, HeartbeatDue()))
         if self._mend_us:
@@ -191,136 +183,51 @@ class SpiderCast:
         # Paper: "an orderly leave involves sending the LEAVE message to all the neighbors" (2.4).
         for kind, task in enumerate(self.tasks):
             if task.neighbours:
-                out.append(self._links.to(tuple(task.neighbours), Leave(kind)))
+                out.append(self._links.to(tuple(task.neighbours), LeaveNotice(kind)))
 
     def _on_interest(self, event: Subscribe | Unsubscribe, now_us: int, out: list[Action]) -> None:
         if isinstance(event, Subscribe) and event.peers:
-            self._asking[Task.RANDOM].given |= {peer.node: peer for peer in event.peers}
+            self._attempts[Task.RANDOM].given |= {peer.node: peer for peer in event.peers}
             self._wake(now_us, out)
         since, self._version = self._version, self._exchange.version
         if since == self._version:
             return
         self._is_quiet = False
-        self._links.changed()
         added, removed = ((event.topic,), ()) if isinstance(event, Subscribe) else ((), (event.topic,))
+        if removed:
+            self._links.forget_topic(event.topic)
         changing: tuple[Roots | NeighbourTask, ...] = (self.roots, *self.tasks)
-        for part in changing:
-            (part.hold if added else part.let_go)(event.topic)
+        for state in changing:
+            (state.add_topic if added else state.remove_topic)(event.topic)
         for kind, task in enumerate(self.tasks):
             # Paper: a change of interest is propagated "via the heart beat messages" (2.4).
             if task.neighbours:
-                self._tell(kind, tuple(task.neighbours), out, since, added, removed)
+                self._tell(kind, tuple(task.neighbours), out, (since, added, removed))
         self._wake(now_us, out)
 
-    # MAINTAINNEIGHBORS, Figure 2.
+    # Maintenance turns (`maintenance.py`).
 
     def _on_maintenance_due(self, now_us: int, out: list[Action]) -> None:
         self._turn_is_set = False
-        if self._is_quiet and not self._asking[Task.RANDOM].given:
+        if self._is_quiet and not self._attempts[Task.RANDOM].given:
             return
         before, coverage = len(out), self.tasks[Task.RANDOM].coverage
-        busy = self._maintain(Task.GREEDY, now_us, out)
-        self._adapt()
-        busy = self._ask_given(now_us, out) or self._maintain(Task.RANDOM, now_us, out) or busy
+        busy = self._maintenance.turn(now_us, out)
         for kind, task in enumerate(self.tasks):
-            # One that was just asked to part is told nothing: it may already be gone when that arrives.
-            untold = tuple(node for node in task.untold() if node != self._sent_disconnect[kind])
+            # No heartbeat to a neighbour that was just sent a DISCONNECT: it may have removed the link when it arrives.
+            untold = tuple(node for node in task.untold() if node != self._maintenance.asked_to_part[kind])
             if untold:
                 self._tell(kind, untold, out)
-        self._sent_disconnect = [None, None]
         waiting = any(task.coverage and task.under_covered for task in self.tasks)
         self._is_quiet = not (busy or waiting or len(out) > before or self.tasks[Task.RANDOM].coverage != coverage)
         if busy:
             self._wake(now_us, out)
 
-    def _ask_given(self, now_us: int, out: list[Action]) -> bool:
-        """Ask whom the application knows to hold its topics (a plan's peers); says whether there may be more to ask."""
-        asking = self._asking[Task.RANDOM]
-        if not asking.given:
-            return False
-        peer = asking.take_given(self.tasks[Task.RANDOM], now_us)
-        if peer is not None:
-            self._ask(Task.RANDOM, peer, now_us, out, is_bridge=True)
-        return True
-
-    def _maintain(self, kind: Task, now_us: int, out: list[Action]) -> bool:
-        """One iteration of the loop; says whether there may be more to do."""
-        task = self.tasks[kind]
-        if task.coverage == 0:
-            return False
-        degree_max = task.degree_max
-        under_covered = task.under_covered
-        if under_covered:
-            task.target = degree_max
-            gap = degree_max - task.degree
-            if gap > 0:
-                is_asking = self._connect(kind, now_us, out)
-                if is_asking or not self._part_uncovered:
-                    return is_asking
-            if gap == 0:
-                # Differs: as written such a node is stuck, neither connecting nor disconnecting. With views of
-                # 1,000 of 30,000 nodes this left 112 topics parted instead of 53.
-                return self._drop_when_stuck and self._part(kind, under_covered, now_us, out)
-        # DISCONNECT, lines 21-30. Differs, where asked to: also with topics that nobody known can cover. As written one such
-        # topic keeps all links; of 600 among 50 nodes that had come one by one 100 were missed by neither end.
-        task.target = min(degree_max, task.degree)
-        spare = task.degree - task.target
-        return self._part(kind, None if spare > 0 else under_covered, now_us, out)
-
-    def _connect(self, kind: Task, now_us: int, out: list[Action]) -> bool:
-        """CONNECT, lines 14-20."""
-        task, asking = self.tasks[kind], self._asking[kind]
-        if asking.open_peer is not None and now_us < asking.open_until_us:
-            return True
-        asking.end_quarantines(now_us)
-        exclude = {self._node, *task.neighbours, *asking.quarantined}
-        key = draw_base(self._seed, self._node, _CONNECT[kind], now_us)
-        peer = asking.take_redirect(self._node, task)
-        peer = peer or task.next_coverage_node(self._view, tuple(self._interest), exclude, key)
-        if peer is None:
-            # Nobody to ask until a quarantine ends or the view changes; the heartbeat looks again.
-            return False
-        self._ask(kind, peer, now_us, out)
-        return True
-
-    def _ask(self, kind: Task, peer: Peer, now_us: int, out: list[Action], is_bridge: bool = False) -> None:
-        task, asking = self.tasks[kind], self._asking[kind]
-        if asking.open_peer is not None:
-            self._links.forget_address(asking.open_peer)
-        if not is_bridge:
-            asking.quarantined[peer.node] = now_us + self._timing.quarantine_us
-        asking.open_peer = peer.node
-        asking.open_until_us = now_us + self._timing.connect_timeout_us
-        asking.told = (task.degree, task.target)
-        asking.is_bridge = is_bridge
-        self._links.note_address(peer)
-        told = (*asking.told, self._exchange.first(), self._address, is_bridge, self._version, len(self._interest))
-        out.append(self._links.to((peer.node,), Connect(kind, *told)))
-
-    def _part(self, kind: Task, under_covered_most: int | None, now_us: int, out: list[Action]) -> bool:
-        """Ask the least missed neighbour to part, if that leaves at most so many topics uncovered (None: any)."""
-        task = self.tasks[kind]
-        key = draw_base(self._seed, self._node, _DISCONNECT[kind], now_us)
-        node = task.disconnect_candidate(key, under_covered_most)
-        if node is None:
-            return False
-        neighbour = task.neighbours[node]
-        neighbour.asked_when = (neighbour.degree, neighbour.target)
-        self._sent_disconnect[kind] = node
-        out.append(self._links.to((node,), Disconnect(kind)))
-        return True
-
-    def _adapt(self) -> None:
-        """3.3.1: a node whose K_g coverage took only K_g links adds random coverage until it has enough links."""
-        greedy, random = self.tasks
-        if self._adaptive and wants_more_links(greedy, random, len(self._interest)):
-            random.raise_coverage()
-
     # Messages, Figure 4.
 
     def _on_message(self, sender: NodeId, message: Message, now_us: int, out: list[Action]) -> None:
         if isinstance(message, Claims):
-            if not self.roots.hear(self.tasks, sender, message.claims):
+            if not self.roots.take_claims(self.tasks, sender, message.claims):
                 out.append(Observe(PeerMisbehaved(sender, "claims what cannot be")))
             return
         self._is_quiet = False
@@ -332,29 +239,29 @@ class SpiderCast:
         if neighbour is not None:
             neighbour.heard_us = now_us
         match message:
-            case Connect():
+            case ConnectRequest():
                 self._on_connect(sender, message, now_us, out)
             case ConnectOk():
                 self._on_connect_ok(sender, message, now_us, out)
             case Redirect():
                 self._on_redirect(sender, message, now_us, out)
-            case Disconnect():
+            case DisconnectRequest():
                 self._on_disconnect(sender, message, now_us, out)
-            case DisconnectOk() | Leave():
+            case DisconnectOk() | LeaveNotice():
                 if neighbour is not None:
                     self._remove(kind, sender, now_us, out)
             case Heartbeat():
                 self._on_heartbeat(sender, message, now_us, out)
 
-    def _on_connect(self, sender: NodeId, message: Connect, now_us: int, out: list[Action]) -> None:
+    def _on_connect(self, sender: NodeId, message: ConnectRequest, now_us: int, out: list[Action]) -> None:
         task = self.tasks[message.task]
         self._links.note_address(Peer(sender, message.address))
         if sender in task.neighbours or task.has_room:
             told = (task.degree + (sender not in task.neighbours), task.target)
             neighbour = self._interests.new_neighbour(sender, message, told, now_us, out)
-            neighbour.is_bridge = may_be_bridge(message, self._interest)
+            neighbour.is_bridge = may_be_bridge(message, self._exchange.topics)
             self._add(message.task, sender, neighbour, now_us, out)
-            answer = ConnectOk(message.task, *told, self._exchange.first(), self._version, len(self._interest))
+            answer = ConnectOk(message.task, *told, self._exchange.first(), self._version, len(self._exchange.topics))
             out.append(self._links.to((sender,), answer))
             task.grow_target()
             self._wake(now_us, out)
@@ -366,13 +273,12 @@ class SpiderCast:
         self._links.forget_address(sender)
 
     def _on_connect_ok(self, sender: NodeId, message: ConnectOk, now_us: int, out: list[Action]) -> None:
-        task, asking = self.tasks[message.task], self._asking[message.task]
-        told = asking.told if asking.open_peer == sender else (-1, -1)
-        is_bridge = asking.is_bridge and asking.open_peer == sender
-        if asking.open_peer == sender:
-            asking.open_peer = None
-        # Differs: the paper takes any CONNECT-OK; we take it from somebody we asked, however late.
-        asked = is_bridge or sender in asking.quarantined or sender in task.neighbours
+        task, attempts = self.tasks[message.task], self._attempts[message.task]
+        answers_open = attempts.close(sender)
+        told = attempts.told if answers_open else (-1, -1)
+        is_bridge = attempts.is_bridge and answers_open
+        # Differs: the paper accepts any CONNECT-OK; we accept it only from a peer that was asked, however late.
+        asked = is_bridge or sender in attempts.quarantined or sender in task.neighbours
         if asked and (sender in task.neighbours or task.has_room):
             neighbour = self._interests.new_neighbour(sender, message, told, now_us, out)
             neighbour.is_bridge = is_bridge
@@ -380,26 +286,26 @@ class SpiderCast:
             task.grow_target()
             self._wake(now_us, out)
         else:
-            out.append(self._links.to((sender,), Leave(message.task)))
+            out.append(self._links.to((sender,), LeaveNotice(message.task)))
 
     def _on_redirect(self, sender: NodeId, message: Redirect, now_us: int, out: list[Action]) -> None:
-        asking = self._asking[message.task]
-        if asking.open_peer != sender:
+        attempts = self._attempts[message.task]
+        if not attempts.close(sender):
             return
-        asking.open_peer = None
         self._links.forget_address(sender)
-        # READING: the candidate is m, not the sender.
-        asking.redirect = message.peer
+        # Reading: Figure 4, line 11 adds m to the candidates; the text says the sender. We follow the figure.
+        attempts.redirect = message.peer
         self._wake(now_us, out)
 
-    def _on_disconnect(self, sender: NodeId, message: Disconnect, now_us: int, out: list[Action]) -> None:
+    def _on_disconnect(self, sender: NodeId, message: DisconnectRequest, now_us: int, out: list[Action]) -> None:
         task = self.tasks[message.task]
         if sender not in task.neighbours:
             out.append(self._links.to((sender,), DisconnectOk(message.task)))
             return
-        # READING: agrees only when it stays covered without the sender, or is above L_max.
+        # Paper: "it will disconnect from q if it can remove q without causing its interest to become under-covered, or if it
+        # has more than L^max neighbors" (2.3.1). Figure 4, line 23 says L instead of L^max; we follow the text.
         under_covered = task.under_covered_without(sender)
-        under_covered -= task.under_covered if self._part_uncovered else 0
+        under_covered -= task.under_covered if task.counts_uncovered else 0
         if under_covered and task.degree <= task.degree_max:
             return
         self._remove(message.task, sender, now_us, out)
@@ -410,31 +316,26 @@ class SpiderCast:
     def _on_heartbeat(self, sender: NodeId, message: Heartbeat, now_us: int, out: list[Action]) -> None:
         neighbour = self.tasks[message.task].neighbours.get(sender)
         if neighbour is None:
-            out.append(self._links.to((sender,), Leave(message.task)))
+            out.append(self._links.to((sender,), LeaveNotice(message.task)))
             return
         changed = (neighbour.degree, neighbour.target) != (message.degree, message.target)
         neighbour.degree, neighbour.target = message.degree, message.target
-        if self._interests.hear(sender, message, now_us, out) or changed:
+        if self._interests.update(sender, message, now_us, out) or changed:
             self._wake(now_us, out)
 
-    # Topics in parts (`roots.py`).
+    # Disconnected topics (`roots.py`).
 
     def _on_mend_due(self, now_us: int, out: list[Action]) -> None:
         out.append(SetTimer(now_us + self._mend_us, MendDue()))
         for node in self.tasks[Task.RANDOM].idle_bridges():
-            out.append(self._links.to((node,), Leave(Task.RANDOM)))
+            out.append(self._links.to((node,), LeaveNotice(Task.RANDOM)))
             self._remove(Task.RANDOM, node, now_us, out)
         if self.roots.is_moving:
             self.roots.is_moving = False
             return
-        for nodes, claims in self.roots.look(self.tasks, repeat=now_us // self._mend_us % REPEAT == 0):
+        for nodes, claims in self.roots.check(self.tasks, repeat=now_us // self._mend_us % REPEAT == 0):
             out.append(self._links.to(nodes, Claims(claims)))
-        random = self.tasks[Task.RANDOM]
-        if random.has_room:
-            key = draw_base(self._seed, self._node, Purpose.SPIDERCAST_BRIDGE, now_us)
-            peer = self.roots.next_bridge(self._view, {self._node, *random.neighbours}, key)
-            if peer is not None:
-                self._ask(Task.RANDOM, peer, now_us, out, is_bridge=True)
+        self._maintenance.ask_for_bridge(self.roots, now_us, out)
 
     # Failure detection.
 
@@ -455,45 +356,41 @@ class SpiderCast:
         for kind, task in enumerate(self.tasks):
             if event.node in task.neighbours:
                 self._remove(kind, event.node, now_us, out)
-            # No use waiting for its answer.
-            if not event.hung_up and self._asking[kind].give_up(event.node):
+            # Its answer will not arrive.
+            if not event.hung_up and self._attempts[kind].close(event.node):
                 self._is_quiet = False
                 self._links.forget_address(event.node)
                 self._wake(now_us, out)
 
-    # Neighbours, in and out.
+    # Adding and removing neighbours.
 
     def _add(self, kind: int, node: NodeId, neighbour: Neighbour, now_us: int, out: list[Action]) -> None:
         neighbour.heard_us = now_us
         known = self.tasks[kind].neighbours.get(node)
         neighbour.is_bridge = neighbour.is_bridge or (known is not None and known.is_bridge)
         self._links.add(kind, node, neighbour, out)
-        self.roots.moved()
+        self.roots.neighbours_changed()
 
     def _remove(self, kind: int, node: NodeId, now_us: int, out: list[Action]) -> None:
-        """REMOVECONNECTION, lines 34-38."""
+        """REMOVECONNECTION (Figure 4, lines 34-38)."""
         self._links.remove(kind, node, out)
-        self.roots.moved()
+        self.roots.neighbours_changed()
         self._is_quiet = False
         self._wake(now_us, out)
 
     def _tell(
-        self,
-        kind: int,
-        nodes: tuple[NodeId, ...],
-        out: list[Action],
-        since: int = 0,
-        added: tuple[TopicId, ...] = (),
-        removed: tuple[TopicId, ...] = (),
+        self, kind: int, nodes: tuple[NodeId, ...], out: list[Action], change: InterestChange = NO_CHANGE
     ) -> None:
+        """Send a heartbeat."""
         task = self.tasks[kind]
         told = (task.degree, task.target)
+        since, added, removed = change
         for node in nodes:
             task.neighbours[node].told = told
         out.append(self._links.to(nodes, Heartbeat(kind, *told, self._version, since, added, removed)))
 
     def _wake(self, now_us: int, out: list[Action]) -> None:
-        """Have a maintenance turn soon, unless one is due already."""
+        """Set the maintenance timer, unless it is set."""
         if not self._turn_is_set:
             self._turn_is_set = True
             out.append(SetTimer(now_us + self._timing.period_us, MaintenanceDue()))

@@ -1,215 +1,88 @@
-"""SpiderCast's parameters, messages and timers.
+"""SpiderCast's messages and timers.
 
 Chockler, Melamed, Tock, Vitenberg: SpiderCast, a scalable interest-aware overlay for topic-based pub/sub
 communication (DEBS 2007). Sections and figures named here are that paper's.
 """
 
 from enum import IntEnum
-from typing import Annotated, Literal
+from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import Meta
 
 from gossamer.model.values.ids import NodeId, TopicId
-from gossamer.model.values.time import MILLISECOND_US, PERIOD_US_MAX, SECOND_US
-from gossamer.protocols.contract.messages import (
-    Address,
-    Message,
-    Peer,
-    Timer,
-)
+from gossamer.protocols.contract.messages import Address, Message, Peer, Timer
 from gossamer.protocols.membership.interest_exchange import PART_TOPICS, SomeTopics
 
 
 class Task(IntEnum):
-    """The two neighbour maintenance tasks: the same code, sets of their own, another selection."""
+    """The two neighbour maintenance tasks. Each has its own set of neighbours and its own rule to select candidates."""
 
     GREEDY = 0
     RANDOM = 1
 
 
-Count = Annotated[int, Meta(ge=0, le=60_000)]
+NeighbourCount = Annotated[int, Meta(ge=0, le=60_000)]
 
-Membership = Annotated[
-    Literal["oracle", "cyclon"],
-    Meta(description="Chosen: oracle (simulation). cyclon: a table fed by Cyclon with interests, as live nodes have"),
-]
+# Messages. `degree` is the number of neighbours of the sender in the task, and `target` its L.
 
 
-class Timing(Struct, frozen=True, kw_only=True):
-    """How long things take. The paper publishes none of it; its 2 s rule (3.8) implies short periods."""
-
-    period_us: Annotated[
-        int,
-        Meta(
-            ge=1,
-            le=PERIOD_US_MAX,
-            description="Chosen: 100 ms. Between a busy node's maintenance turns; at rest there are none",
-        ),
-    ] = 100 * MILLISECOND_US
-    heartbeat_us: Annotated[
-        int,
-        Meta(
-            ge=1,
-            le=PERIOD_US_MAX,
-            description="Chosen: 1 s. Between heartbeats; also the length of a cycle in lockstep",
-        ),
-    ] = SECOND_US
-    suspect_after: Annotated[
-        int, Meta(ge=1, description="Chosen: 3. Missed heartbeats after which a neighbour is taken for dead")
-    ] = 3
-    connect_timeout_us: Annotated[
-        int,
-        Meta(
-            ge=1,
-            le=PERIOD_US_MAX,
-            description="Chosen: 500 ms, several round trips. A CONNECT without an answer is given up",
-        ),
-    ] = 500 * MILLISECOND_US
-    quarantine_us: Annotated[
-        int,
-        Meta(ge=1, le=PERIOD_US_MAX, description="Chosen: 5 s. A peer that was asked is not asked again for so long"),
-    ] = 5 * SECOND_US
-
-
-class SpiderCastParameters(Timing, frozen=True, kw_only=True):
-    """Paper: K_g = 3, K_r = 0, Margin = 5 (2.3, 3.3)."""
-
-    greedy_coverage: Annotated[
-        int, Meta(ge=0, le=50, description="Paper: 3 (K_g). Neighbours for each topic, chosen greedily")
-    ] = 3
-    random_coverage: Annotated[
-        int, Meta(ge=0, le=50, description="Paper: 0 (K_r). Neighbours for each topic, chosen at random")
-    ] = 0
-    adaptive: Annotated[
-        bool, Meta(description="Paper: 3.3.1, off by default here. Raise K_r where interests are too much alike")
-    ] = False
-    margin: Annotated[int, Meta(ge=0, le=1000, description="Paper: 5. Links accepted beyond L_max")] = 5
-    view: Annotated[
-        float,
-        Meta(gt=0, le=1, description="Paper: 1 (full), 0.05 suffices (3.7). Share of nodes whose interest one knows"),
-    ] = 1.0
-    membership: Membership = "oracle"
-    ties: Annotated[
-        Literal["random", "near", "scan"],
-        Meta(
-            description="Paper: random; near: by round trip (section 5). scan: by id, a coin at each tie; biased, for "
-            "the exhibit of Figure 6 alone"
-        ),
-    ] = "random"
-    mend_us: Annotated[
-        int,
-        Meta(
-            ge=0,
-            le=PERIOD_US_MAX,
-            description="Chosen: 15 s. Between looks for topics in two parts, which get a bridge; 0: never, as in the paper",
-        ),
-    ] = 15 * SECOND_US
-    drop_when_stuck: Annotated[
-        bool,
-        Meta(description="Chosen: yes. A node at L_max that is under-covered may drop a redundant neighbour"),
-    ] = True
-    part_uncovered: Annotated[
-        bool,
-        Meta(
-            description="Chosen: no, as in the paper; live nodes: yes. A node with a topic that nobody can cover parts from "
-            "redundant neighbours all the same (event engine only)"
-        ),
-    ] = False
-
-    def problem(self) -> str | None:
-        """What is wrong with the parameters together, if anything."""
-        if self.greedy_coverage == 0 and self.random_coverage == 0:
-            return "greedy_coverage and random_coverage must not both be 0: nobody would ever connect"
-        return None
-
-
-class SimilarityParameters(Timing, frozen=True, kw_only=True):
-    """similarity(x, y) of section 3.9.1: x links to the most similar nodes and y to random ones."""
-
-    similar: Annotated[
-        int, Meta(ge=0, le=1000, description="Paper: 10 (x). Links to the nodes of most similar interest")
-    ] = 10
-    random: Annotated[int, Meta(ge=0, le=1000, description="Paper: 0 (y). Links to random nodes")] = 0
-    margin: Annotated[int, Meta(ge=0, le=1000, description="Paper: 5. Links accepted beyond x or y")] = 5
-    view: Annotated[float, Meta(gt=0, le=1, description="Paper: 1 (full). Share of nodes whose interest one knows")] = (
-        1.0
-    )
-    membership: Membership = "oracle"
-
-    def problem(self) -> str | None:
-        """What is wrong with the parameters together, if anything."""
-        return "similar and random must not both be 0" if self.similar == 0 and self.random == 0 else None
-
-
-class RandomParameters(Timing, frozen=True, kw_only=True):
-    """random(y) of section 3.9.1."""
-
-    links: Annotated[int, Meta(ge=1, le=1000, description="Paper: 10 (y). Links to random nodes")] = 10
-    margin: Annotated[int, Meta(ge=0, le=1000, description="Paper: 5. Links accepted beyond y")] = 5
-    view: Annotated[float, Meta(gt=0, le=1, description="Paper: 1 (full). Share of nodes that one knows")] = 1.0
-    membership: Membership = "oracle"
-
-
-# Messages. `degree` and `target` are the sender's number of neighbours in the task and its L.
-
-
-class Connect(Message, frozen=True, array_like=True, gc=False, tag="spidercast_connect"):
-    """Be my neighbour. Carries the degree before the link."""
+class ConnectRequest(Message, frozen=True, array_like=True, gc=False, tag="spidercast_connect"):
+    """CONNECT: asks the receiver to become a neighbour. `degree` does not count the new link."""
 
     task: int
-    degree: Count
-    target: Count
-    # As much of the sender's interest as fits a frame, its version, and how many topics it has.
+    degree: NeighbourCount
+    target: NeighbourCount
+    # As much of the sender's interest as fits a frame; `version` and `count` describe the whole interest.
     interest: SomeTopics
     address: Address = b""
-    # The link holds two parts of a topic together (`roots.py`): neither end may spare it.
+    # The link connects two components of a topic (`roots.py`): neither end drops it while they share a topic.
     is_bridge: bool = False
     version: int = 0
     count: int = 0
 
 
 class ConnectOk(Message, frozen=True, array_like=True, gc=False, tag="spidercast_connect_ok"):
-    """You are my neighbour. Carries the degree after the link, and L before it is raised."""
+    """CONNECT-OK: accepts a CONNECT. `degree` counts the new link; `target` is L before it grows."""
 
     task: int
-    degree: Count
-    target: Count
+    degree: NeighbourCount
+    target: NeighbourCount
     interest: SomeTopics
     version: int = 0
     count: int = 0
 
 
 class Redirect(Message, frozen=True, array_like=True, gc=False, tag="spidercast_redirect"):
-    """I have no room; try this neighbour of mine, if there is one to name."""
+    """REDIRECT: the sender is full; `peer` is one of its neighbours to try next, or None."""
 
     task: int
     peer: Peer | None
 
 
-class Disconnect(Message, frozen=True, array_like=True, gc=False, tag="spidercast_disconnect"):
-    """May we part?"""
+class DisconnectRequest(Message, frozen=True, array_like=True, gc=False, tag="spidercast_disconnect"):
+    """DISCONNECT: asks the receiver to agree that the link is removed."""
 
     task: int
 
 
 class DisconnectOk(Message, frozen=True, array_like=True, gc=False, tag="spidercast_disconnect_ok"):
-    """We have parted."""
+    """DISCONNECT-OK: the sender has removed the link."""
 
     task: int
 
 
-class Leave(Message, frozen=True, array_like=True, gc=False, tag="spidercast_leave"):
-    """I am no longer your neighbour."""
+class LeaveNotice(Message, frozen=True, array_like=True, gc=False, tag="spidercast_leave"):
+    """LEAVE: the sender has removed the link and does not ask."""
 
     task: int
 
 
 class Heartbeat(Message, frozen=True, array_like=True, gc=False, tag="spidercast_heartbeat"):
-    """I am alive, and this is how I stand, with the version of my interest; what has changed since another, where it has."""
+    """Shows that the sender is alive; `added` and `removed` lead from version `since` of its interest to `version`."""
 
     task: int
-    degree: Count
-    target: Count
+    degree: NeighbourCount
+    target: NeighbourCount
     version: int = 0
     since: int = 0
     added: SomeTopics = ()
@@ -217,21 +90,21 @@ class Heartbeat(Message, frozen=True, array_like=True, gc=False, tag="spidercast
 
 
 class Claims(Message, frozen=True, array_like=True, gc=False, tag="spidercast_claims"):
-    """For each of my topics, the lowest node that I have heard of and how many links away it is (`roots.py`)."""
+    """For each of the sender's topics: the lowest node id that it has heard of, and the distance in links (`roots.py`)."""
 
-    claims: Annotated[tuple[tuple[TopicId, NodeId, Count], ...], Meta(max_length=PART_TOPICS)]
+    claims: Annotated[tuple[tuple[TopicId, NodeId, NeighbourCount], ...], Meta(max_length=PART_TOPICS)]
 
 
-MESSAGES = (Connect, ConnectOk, Redirect, Disconnect, DisconnectOk, Leave, Heartbeat, Claims)
+MESSAGES = (ConnectRequest, ConnectOk, Redirect, DisconnectRequest, DisconnectOk, LeaveNotice, Heartbeat, Claims)
 
 
 class MaintenanceDue(Timer, frozen=True, array_like=True, gc=False, tag="spidercast_maintenance"):
-    """A turn of both tasks."""
+    """A maintenance turn of both tasks is due."""
 
 
 class HeartbeatDue(Timer, frozen=True, array_like=True, gc=False, tag="spidercast_heartbeat_due"):
-    """Tell every neighbour that one is alive, and look for those who no longer are."""
+    """A heartbeat to every neighbour is due, and a check for silent neighbours."""
 
 
 class MendDue(Timer, frozen=True, array_like=True, gc=False, tag="spidercast_mend"):
-    """Look for topics in two parts."""
+    """A check for disconnected topics is due."""

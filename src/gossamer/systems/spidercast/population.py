@@ -17,12 +17,7 @@ from gossamer.systems.spidercast.kernel import cycle as kernel
 from gossamer.systems.spidercast.kernel import mend, state
 from gossamer.systems.spidercast.kernel.selection import fill_masks
 from gossamer.systems.spidercast.kernel.state import TaskState, World
-from gossamer.systems.spidercast.messages import (
-    RandomParameters,
-    SimilarityParameters,
-    SpiderCastParameters,
-    Timing,
-)
+from gossamer.systems.spidercast.parameters import RandomParameters, SimilarityParameters, SpiderCastParameters, Timing
 from gossamer.systems.spidercast.roots import DEPTH_MAX, PATIENCE, REPEAT
 from gossamer.systems.spidercast.task import Rule
 

@@ -1,6 +1,6 @@
-"""One neighbour maintenance task of SpiderCast: its set of neighbours and the rules on it.
+"""One neighbour maintenance task of SpiderCast: its neighbours, their coverage, and the rules that choose among them.
 
-A task knows coverage, not messages or time. The machine asks it what to do and tells it what happened.
+A task knows neither messages nor time: those are in `maintenance.py` and `machine.py`.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -13,29 +13,27 @@ from gossamer.protocols.contract.parts import InterestView
 
 # Paper: "If its degree is lower than its number of subscriptions and K_r <= 3" (3.3.1).
 ADAPTIVE_COVERAGE_MAX = 3
-
-
 # The version of an interest of which only a part is known.
 NO_VERSION = -1
 
 
 class Rule(IntEnum):
-    """What a task wants of its neighbours."""
+    """How a task selects neighbours, and when it has enough."""
 
     COVER_GREEDILY = 0
     COVER_AT_RANDOM = 1
-    # The rivals of 3.9.1: a number of links instead of coverage.
+    # The rivals of 3.9.1 want a number of links instead of coverage.
     COUNT_SIMILAR = 2
     COUNT_RANDOM = 3
 
 
 class Neighbour:
-    """A neighbour as this node was last told of it, and what it was last told."""
+    """A neighbour as its last messages describe it, and what this node last told it."""
 
     __slots__ = (
         "asked_when",
         "degree",
-        "heard_claims",
+        "has_claims",
         "heard_us",
         "interest",
         "is_bridge",
@@ -49,18 +47,19 @@ class Neighbour:
     def __init__(self, degree: int, target: int, interest: Iterable[TopicId], told: tuple[int, int]) -> None:
         self.degree = degree
         self.target = target
-        # What it holds as far as it has told, and the version of that; NO_VERSION while something is missing.
+        # Its interest as far as it is known, and the version of it; NO_VERSION while a part is missing.
         self.interest = set(interest)
         self.version = NO_VERSION
+        # Topics that this node holds too.
         self.shared: dict[TopicId, None] = {}
+        # The (degree, target) of this node that it was last told.
         self.told = told
-        # The (degree, target) it had when it last did not agree to a DISCONNECT.
+        # Its (degree, target) when it was last sent a DISCONNECT.
         self.asked_when: tuple[int, int] | None = None
         self.heard_us = 0
-        # What it last claimed of its topics (`roots.py`), whether it has heard what this node claims now, and whether
-        # the link holds two parts of a topic together.
+        # Its claims (`roots.py`), whether it has this node's claims, and whether the link is a bridge.
         self.roots: dict[TopicId, tuple[TopicId, NodeId, int]] = {}
-        self.heard_claims = False
+        self.has_claims = False
         self.is_bridge = False
 
 
@@ -82,9 +81,9 @@ class NeighbourTask:
 
     def __init__(self, rule: Rule, coverage: int, margin: int, counts_uncovered: bool = False) -> None:
         self.rule = rule
-        # Whether one who holds a topic that is under-covered as it is counts as missed too.
+        # Also count topics that are already under-covered when judging whether a neighbour can be spared.
         self.counts_uncovered = counts_uncovered
-        # K; for the rivals the number of links wanted.
+        # K; for the rivals, the number of links wanted.
         self.coverage = coverage
         self.margin = margin
         self.neighbours: dict[NodeId, Neighbour] = {}
@@ -93,12 +92,12 @@ class NeighbourTask:
         self._interest: dict[TopicId, None] = {}
         self._cover: dict[TopicId, int] = {}
         self._uncovered_count = 0
-        # Topics that K neighbours hold and no more: who shares one is missed.
+        # Topics that exactly K neighbours hold: no neighbour with one of them can be spared.
         self._just_covered: set[TopicId] = set()
 
     @property
     def degree(self) -> int:
-        """How many neighbours this task has."""
+        """The number of neighbours in this task."""
         return len(self.neighbours)
 
     @property
@@ -113,13 +112,13 @@ class NeighbourTask:
 
     @property
     def under_covered(self) -> int:
-        """CALCKUNCOVERED of Figure 3, kept as neighbours come and go; for the rivals, links still missing."""
+        """CALCKUNCOVERED of Figure 3, kept up to date on every change; for the rivals, the number of missing links."""
         if self.rule <= Rule.COVER_AT_RANDOM:
             return self._uncovered_count
         return max(self.coverage - len(self.neighbours), 0)
 
     def under_covered_without(self, node: NodeId) -> int:
-        """CALCKUNCOVERED over all neighbours but one."""
+        """CALCKUNCOVERED over all neighbours except one."""
         if self.rule <= Rule.COVER_AT_RANDOM:
             shared = self.neighbours[node].shared
             if self.counts_uncovered:
@@ -128,7 +127,7 @@ class NeighbourTask:
         return max(self.coverage - len(self.neighbours) + 1, 0)
 
     def uncovered_topics(self) -> list[TopicId]:
-        """Own topics that fewer than K neighbours hold.
+        """The node's topics that fewer than K neighbours hold.
 
         Paper: Figure 5 counts over `cands`. Differs: over the current neighbours, as the text says (READING).
         """
@@ -137,7 +136,7 @@ class NeighbourTask:
     def next_coverage_node(
         self, view: InterestView, interest: Sequence[TopicId], exclude: Collection[NodeId], key: int
     ) -> Peer | None:
-        """NEXTGREEDYCOVERAGENODE, NEXTRANDOMCOVERAGENODE (Figure 5), and those of the rivals (3.9.1)."""
+        """NEXTGREEDYCOVERAGENODE and NEXTRANDOMCOVERAGENODE (Figure 5), and their replacements in the rivals (3.9.1)."""
         match self.rule:
             case Rule.COVER_GREEDILY:
                 return view.best_cover(self.uncovered_topics(), exclude, key)
@@ -149,23 +148,23 @@ class NeighbourTask:
                 return view.random_peer(exclude, key)
 
     def silent(self, since_us: int, heard: Mapping[NodeId, int]) -> list[NodeId]:
-        """Neighbours who have said nothing since then.
+        """Neighbours from which nothing was received since that time.
 
-        Differs: whatever they say is a sign of life, not heartbeats alone, which come late behind many messages.
+        Differs: any message is a sign of life, not only a heartbeat, which may be delayed behind many other messages.
         """
         for node, neighbour in self.neighbours.items():
             neighbour.heard_us = max(neighbour.heard_us, heard.get(node, 0))
         return [node for node, neighbour in self.neighbours.items() if neighbour.heard_us < since_us]
 
     def raise_coverage(self) -> None:
-        """K := K + 1, for the adaptive K_r."""
+        """Set K to K + 1, for the adaptive K_r."""
         self.coverage += 1
         self._uncovered_count, self._just_covered = 0, set()
         for topic, count in self._cover.items():
             self._note(topic, count)
 
-    def hold(self, topic: TopicId) -> None:
-        """The node itself holds another topic."""
+    def add_topic(self, topic: TopicId) -> None:
+        """This node holds one more topic."""
         self._interest[topic] = None
         self._cover[topic] = 0
         self._note(topic, 0)
@@ -174,8 +173,8 @@ class NeighbourTask:
             if topic in neighbour.interest:
                 self._share(neighbour, topic)
 
-    def let_go(self, topic: TopicId) -> None:
-        """The node itself holds a topic no longer."""
+    def remove_topic(self, topic: TopicId) -> None:
+        """This node no longer holds a topic."""
         for neighbour in self.neighbours.values():
             _forget_claims(neighbour)
             neighbour.shared.pop(topic, None)
@@ -184,7 +183,7 @@ class NeighbourTask:
         self._just_covered.discard(topic)
 
     def add(self, node: NodeId, neighbour: Neighbour) -> None:
-        """A new neighbour, or a known one with new values."""
+        """Add a neighbour, or replace a known one."""
         if node in self.neighbours:
             self.remove(node)
         self.neighbours[node] = neighbour
@@ -193,12 +192,12 @@ class NeighbourTask:
                 self._share(neighbour, topic)
 
     def remove(self, node: NodeId) -> None:
-        """The neighbour is gone."""
+        """Remove a neighbour."""
         for topic in self.neighbours.pop(node).shared:
             self._count(topic, -1)
 
     def change_interest(self, node: NodeId, added: Iterable[TopicId], removed: Iterable[TopicId]) -> None:
-        """A neighbour follows other topics than before."""
+        """Topics were added to and removed from the interest of a neighbour."""
         neighbour = self.neighbours[node]
         _forget_claims(neighbour)
         for topic in removed:
@@ -212,11 +211,11 @@ class NeighbourTask:
                 self._share(neighbour, topic)
 
     def replace_interest(self, node: NodeId, interest: Sequence[TopicId]) -> None:
-        """All that a neighbour follows, whatever was known before."""
+        """Set the whole interest of a neighbour."""
         neighbour = self.neighbours[node]
-        held = set(interest)
-        self.change_interest(node, interest, [topic for topic in neighbour.shared if topic not in held])
-        neighbour.interest = held
+        whole = set(interest)
+        self.change_interest(node, interest, [topic for topic in neighbour.shared if topic not in whole])
+        neighbour.interest = whole
 
     def grow_target(self) -> None:
         """Figure 4, lines 4-5 and 15-16: L follows the degree, up to L_max."""
@@ -224,13 +223,13 @@ class NeighbourTask:
             self.target += 1
 
     def disconnect_candidate(self, key: int, under_covered_most: int | None) -> NodeId | None:
-        """DISCONNECTCANDIDATE of Figure 3: the neighbour that is missed least among those who can spare us.
+        """DISCONNECTCANDIDATE of Figure 3: the most redundant neighbour among those that have reached their own coverage.
 
-        None if its going would leave more topics uncovered than so many.
+        None if every removal would leave more than `under_covered_most` topics under-covered.
 
-        Paper: line 9 says degree > target, the text that `target <= degree` shows coverage; we follow the text.
-        Differs: one that did not agree is not a candidate until its (degree, target) changes. As written
-        DISCONNECT never goes quiet: about 35 a node, 0.2 of them agreed to.
+        Paper: line 9 says degree > target; the text says that `target <= degree` shows coverage. We follow the text.
+        Differs: a neighbour that did not agree is no candidate until its (degree, target) changes. As written, nodes send
+        DISCONNECT for ever: about 35 a node, 0.2 of them agreed to.
         """
         best: tuple[int, int, NodeId] | None = None
         fewest = under_covered_most
@@ -240,7 +239,7 @@ class NeighbourTask:
             if neighbour.is_bridge:
                 continue
             under_covered = self.under_covered_without(node)
-            # A node at rest asks this every turn, and there its neighbours are all missed.
+            # Skip before the draw: in a node at rest no neighbour can be spared, and this runs every turn.
             if fewest is not None and under_covered > fewest:
                 continue
             score = (under_covered, finish((key + node * ITEM_FACTOR) & MASK), node)
@@ -249,7 +248,7 @@ class NeighbourTask:
         return None if best is None else best[2]
 
     def redirect_candidate(self, interest: Collection[TopicId], key: int) -> NodeId | None:
-        """Figure 4, lines 7-8: the neighbour with room that shares most with the one who asked."""
+        """Figure 4, lines 7-8: the neighbour below its target + Margin that shares most topics with the requester."""
         best: tuple[int, int, NodeId] | None = None
         for node, neighbour in self.neighbours.items():
             if neighbour.degree < neighbour.target + self.margin:
@@ -263,11 +262,11 @@ class NeighbourTask:
         return None if best is None else best[2]
 
     def idle_bridges(self) -> list[NodeId]:
-        """Bridges whose ends share no topic any more."""
+        """Bridges to neighbours that share no topic with this node any more."""
         return [node for node, neighbour in self.neighbours.items() if neighbour.is_bridge and not neighbour.shared]
 
     def untold(self) -> list[NodeId]:
-        """Neighbours whose last-told (degree, target) of this node is no longer true."""
+        """Neighbours that were last told another (degree, target) than this node has now."""
         now = (len(self.neighbours), self.target)
         return [node for node, neighbour in self.neighbours.items() if neighbour.told != now]
 
@@ -276,7 +275,7 @@ class NeighbourTask:
         self._count(topic, 1)
 
     def _count(self, topic: TopicId, change: int) -> None:
-        """So many neighbours more hold a topic of the node's own."""
+        """Change the number of neighbours that hold one of this node's topics."""
         count = self._cover[topic]
         self._uncovered_count -= count < self.coverage
         self._cover[topic] = count + change
@@ -290,54 +289,8 @@ class NeighbourTask:
             self._just_covered.discard(topic)
 
 
-class Asking:
-    """What a task is doing about new neighbours: a redirect to try, peers asked lately, the open CONNECT.
-
-    One redirect is enough: a node asks one peer at a time, and tries where it was sent before it asks another.
-    """
-
-    __slots__ = ("given", "is_bridge", "open_peer", "open_until_us", "quarantined", "redirect", "told")
-
-    def __init__(self) -> None:
-        self.redirect: Peer | None = None
-        # Whom the application knows, to be asked before anybody else for a link that stays.
-        self.given: dict[NodeId, Peer] = {}
-        self.quarantined: dict[NodeId, int] = {}
-        self.open_peer: NodeId | None = None
-        self.open_until_us = 0
-        # The (degree, target) that the open CONNECT carried.
-        self.told = (0, 0)
-        self.is_bridge = False
-
-    def end_quarantines(self, now_us: int) -> None:
-        """Peers that were asked long enough ago may be asked again."""
-        for node in [node for node, until_us in self.quarantined.items() if until_us <= now_us]:
-            del self.quarantined[node]
-
-    def give_up(self, node: NodeId) -> bool:
-        """A peer cannot be reached; says whether it was the one that was asked."""
-        if self.open_peer != node:
-            return False
-        self.open_peer = None
-        return True
-
-    def take_given(self, task: NeighbourTask, now_us: int) -> Peer | None:
-        """One of those the application knows who is no neighbour yet, unless an answer is awaited."""
-        if self.open_peer is not None and now_us < self.open_until_us:
-            return None
-        peer = self.given.pop(next(iter(self.given)))
-        return None if peer.node in task.neighbours else peer
-
-    def take_redirect(self, me: NodeId, task: NeighbourTask) -> Peer | None:
-        """The redirect candidate, if it is still one; it is used up."""
-        peer, self.redirect = self.redirect, None
-        if peer is None or peer.node == me or peer.node in task.neighbours or peer.node in self.quarantined:
-            return None
-        return peer
-
-
 def wants_more_links(greedy: NeighbourTask, random: NeighbourTask, topics: int) -> bool:
-    """3.3.1: whether K_r should be raised: K_g coverage took only K_g links, or there are fewer links than topics."""
+    """3.3.1: whether to raise K_r: K_g coverage took only K_g links, or there are fewer links than topics."""
     if not topics or greedy.under_covered:
         return False
     if random.coverage == 0:
@@ -348,6 +301,6 @@ def wants_more_links(greedy: NeighbourTask, random: NeighbourTask, topics: int) 
 
 
 def _forget_claims(neighbour: Neighbour) -> None:
-    """Of topics that one of the two did not hold before, nothing was said: both say everything again."""
+    """Drop all claims: an end that gains a topic has missed the claims on it, so both ends send all claims again."""
     neighbour.roots = {}
-    neighbour.heard_claims = False
+    neighbour.has_claims = False

@@ -16,7 +16,8 @@ from gossamer.protocols.contract.parts import InterestView, Part
 from gossamer.protocols.contract.system import Knows, LiveStart, LockstepTimer, StudyEntry, System
 from gossamer.protocols.membership.cyclon import Cyclon, CyclonParameters
 from gossamer.systems.stan.machine import Stan
-from gossamer.systems.stan.messages import StanParameters, WalkDue
+from gossamer.systems.stan.messages import WalkDue
+from gossamer.systems.stan.parameters import StanParameters
 from gossamer.systems.stan.probe import Prober
 
 

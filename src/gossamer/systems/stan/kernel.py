@@ -31,7 +31,7 @@ NOBODY = U64(0)
 
 # Positions in the array of message counts.
 COLLECTS, COLLECTEDS, HOLDS, RELEASES, ENTERS, WELCOMES, LEAVES = range(7)
-KINDS = ("Collect", "Collected", "Hold", "Release", "Enter", "Welcome", "Leave")
+KINDS = ("Collect", "Collected", "Hold", "Release", "Enter", "Welcome", "TopicLeave")
 # Beside them, what a test must have seen: views that ran empty and were filled by those who hold the node.
 REFILLS = len(KINDS)
 COUNTERS = REFILLS + 1

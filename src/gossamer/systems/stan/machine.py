@@ -1,21 +1,22 @@
 """StAN: stacked aligned overlay networks (Matos, Nunes, Oliveira, Pereira, IPTPS 2010).
 
-The idea: a node keeps a random view of its own for every topic. It gives every other node a weight by a hash of the
-two ids, the same in all topics, and in each topic keeps the lightest it has heard of, from random walks inside that
-topic. Two topics with many nodes in common so end with the same peers, and share links, though neither has been told
-of the other. What a node does in one topic is the same whatever else it follows.
+The idea: a node keeps a separate random view for every topic. It gives every other node a weight, a hash of the two ids
+that is the same in all topics, and in each topic keeps the lightest nodes that its random walks inside that topic have
+found. Two topics with many nodes in common therefore end with the same peers and share links, although neither topic's
+overlay knows the other. The behaviour of a node in one topic does not depend on its other topics.
 
-Listing 1's line 8 adds `myId` again; the text says that the ids of the neighbours are added, and so do we.
+Reading: Listing 1, line 8 adds `myId` again; the text says that the ids of the neighbours are added. We follow the text.
 
-Differs: a peer is told when it enters or leaves a view. Links are then used both ways: with views of ln(n) peers about
-one node a topic is in nobody's view, and would get nothing.
-Differs: nodes that a walk visits weigh its source too (`weigh_sources`). The paper's walks only bring ids back, so that a
-node in nobody's view is never found.
-Differs: the paper starts from overlays that others have built. Here a newcomer enters by one peer, keeps as large a view
-as there are nodes that have that peer in theirs (on average the mean view; the peer's own size would be inherited with
-all its luck), and the peer makes room for `view_factor` more: mean views so grow with the logarithm of the topic, and
-nobody estimates its size. A peer that goes takes a place with it with probability view_factor / view size.
-Differs: a walk's answer is taken only from the walk that is open; what nobody asked for is dropped.
+Differs: a peer is told when it enters or leaves a view, and links are used in both directions. With views of ln(n) peers,
+about one node of a topic is in no view and would receive nothing.
+Differs: nodes that a walk visits also weigh its source (`weigh_sources`). The paper's walks only bring ids back, so that a
+node in no view is never found.
+Differs: the paper starts from overlays that already exist. Here a newcomer enters through one peer. Its view size is the
+number of nodes that have that peer in their views: on average the mean view size, whereas the peer's own size would pass
+on its random deviation. The peer increases its own view size by `view_factor`. Mean view sizes therefore grow with the
+logarithm of the topic without an estimate of its size. When a peer leaves, the view size shrinks by one with probability
+view_factor / view size.
+Differs: the result of a walk is accepted only for the walk that is open; any other result is dropped.
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,14 +24,7 @@ from typing import ClassVar
 
 from gossamer.model.values.draw import Purpose, below, draw, stepped, unit
 from gossamer.model.values.ids import NodeId, TopicId
-from gossamer.protocols.contract.actions import (
-    Action,
-    Connect,
-    Disconnect,
-    Observe,
-    Send,
-    SetTimer,
-)
+from gossamer.protocols.contract.actions import Action, Observe, Send, SetTimer
 from gossamer.protocols.contract.events import (
     Event,
     MessageReceived,
@@ -41,84 +35,45 @@ from gossamer.protocols.contract.events import (
     TimerFired,
     Unsubscribe,
 )
-from gossamer.protocols.contract.facts import (
-    Fact,
-    NeighbourDown,
-    NeighbourUp,
-    PeerMisbehaved,
-    TopicViewChanged,
-)
+from gossamer.protocols.contract.facts import Fact, PeerMisbehaved, TopicViewChanged
 from gossamer.protocols.contract.messages import Message, Peer, Timer
 from gossamer.protocols.contract.parts import NOTHING
+from gossamer.systems.stan.links import SharedLinks
 from gossamer.systems.stan.messages import (
-    HOLDERS_MAX,
-    VIEW_MAX,
-    VIEW_MIN,
-    VIEW_MIN_PROBED,
     Collect,
     Collected,
     Enter,
     Hold,
-    Leave,
     Release,
-    StanParameters,
+    TopicLeave,
     TopicMessage,
     TopicPeer,
     WalkDue,
     Welcome,
-    prove,
-    topic_key,
 )
+from gossamer.systems.stan.parameters import HOLDERS_MAX, VIEW_MAX, VIEW_MIN, VIEW_MIN_PROBED, StanParameters
 from gossamer.systems.stan.probe import Prober
+from gossamer.systems.stan.proofs import prove, topic_key
+from gossamer.systems.stan.topic import TopicState
 from gossamer.systems.stan.view import TopicView, topic_seed, weight_key
 
 
-class TopicState:
-    """What a node keeps for one topic."""
-
-    __slots__ = ("contacts", "entering", "entries", "found", "holders", "key", "seed", "topic", "view", "walk")
-
-    def __init__(self, topic: TopicId, key: bytes, seed: int, view: TopicView, contacts: tuple[Peer, ...]) -> None:
-        self.topic = topic
-        self.key = key
-        self.seed = seed
-        self.view = view
-        self.contacts = contacts
-        # Who has this node in its view, as it said; in the order in which it said so.
-        self.holders: dict[NodeId, None] = {}
-        # Whose welcome is waited for, and how often one was asked.
-        self.entering: NodeId | None = None
-        self.entries = 0
-        # Somebody that a probe has found: the next walk goes there.
-        self.found: Peer | None = None
-        # The walk whose answer is waited for.
-        self.walk: int | None = None
-
-    @property
-    def alone(self) -> bool:
-        """Whether nobody is known here."""
-        return not self.view and not self.holders
-
-
 class Stan:
-    """The overlay part. Everything but weights, addresses and physical neighbours is by topic."""
+    """The overlay part. All state is kept by topic, except weights, addresses and physical neighbours."""
 
     __slots__ = (
-        "_address",
-        "_addresses",
         "_due_us",
-        "_idle",
+        "_links",
         "_node",
         "_parameters",
         "_prober",
         "_seed",
-        "_ties",
         "_view_min",
         "_weights",
         "topics",
     )
 
-    MESSAGES: ClassVar[tuple[type[Message], ...]] = (Collect, Collected, Hold, Release, Enter, Welcome, Leave)
+    MESSAGES: ClassVar[tuple[type[Message], ...]] = (Collect, Collected, Hold, Release, Enter, Welcome, TopicLeave)
     TIMERS: ClassVar[tuple[type[Timer], ...]] = (WalkDue,)
 
     def __init__(self, parameters: StanParameters, seed: int, node: NodeId, prober: Prober | None = None) -> None:
@@ -128,18 +83,12 @@ class Stan:
         self._prober = prober
         self._view_min = VIEW_MIN if prober is None else VIEW_MIN_PROBED
         self._weights = weight_key(seed, node)
-        self._address = b""
         self._due_us = 0
         self.topics: dict[TopicId, TopicState] = {}
-        # For each physical neighbour, how many views of either end it stands in, and where it can be reached.
-        self._ties: dict[NodeId, int] = {}
-        self._addresses: dict[NodeId, bytes] = {}
-        # Neighbours no longer, whose connections are still kept: since this turn, and since the one before.
-        self._idle: list[dict[NodeId, None]] = [{}, {}]
+        self._links = SharedLinks(node)
 
     def handle(self, event: Event, now_us: int, out: list[Action]) -> Sequence[Fact]:
-        """The part contract (`interface.Part`)."""
-        before = len(out)
+        """See `Part`."""
         match event:
             case MessageReceived():
                 self._on_message(event.sender, event.message, now_us, out)
@@ -148,16 +97,16 @@ class Stan:
             case PeerDown():
                 for state in self.topics.values():
                     if event.node in state.view:
-                        # Should it live after all, it knows that it is held no longer.
+                        # If it is alive after all, it learns that it left this view.
                         self._tell(state, (event.node,), Release, out)
-                    self._on_gone(state, event.node, now_us, out)
+                    self._remove_peer(state, event.node, now_us, out)
                     self._note_alone(state)
             case Subscribe():
                 self._on_subscribe(event, out)
             case Unsubscribe():
                 self._on_unsubscribe(event.topic, out)
             case Started():
-                self._address = event.address
+                self._links.me = Peer(self._node, event.address)
                 # Chosen: a random phase, so that nodes started together do not walk in step.
                 phase = draw(self._seed, self._node, Purpose.STAN_PHASE, now_us) % self._parameters.period_us
                 out.append(SetTimer(now_us + phase, WalkDue()))
@@ -165,10 +114,10 @@ class Stan:
             case Stopping():
                 for topic in list(self.topics):
                     self._on_unsubscribe(topic, out)
-        return tuple(action.fact for action in out[before:] if type(action) is Observe)
+        return self._links.take_facts()
 
     def learn(self, fact: Fact, now_us: int, out: list[Action]) -> Sequence[Fact]:
-        """A probe has found a peer: enter by it, or let the next walk begin there."""
+        """A probe has found a peer: enter the topic through it, or start the next walk there."""
         if isinstance(fact, TopicPeer) and fact.topic in self.topics:
             state = self.topics[fact.topic]
             if state.alone:
@@ -177,12 +126,12 @@ class Stan:
                 state.found = fact.peer
         return NOTHING
 
-    def neighbours_on(self, topic: TopicId) -> Sequence[NodeId]:
-        """See `interface.Overlay`: those in this node's view and those that have it in theirs."""
+    def neighbours_on(self, topic: TopicId) -> tuple[NodeId, ...]:
+        """See `Overlay`: the nodes in this node's view of the topic, and the nodes that have this node in theirs."""
         state = self.topics.get(topic)
-        return [] if state is None else sorted({**dict.fromkeys(state.view.nodes()), **state.holders})
+        return NOTHING if state is None else state.neighbours
 
-    # Coming and going.
+    # Entering and leaving topics.
 
     def _on_subscribe(self, event: Subscribe, out: list[Action]) -> None:
         if event.topic in self.topics:
@@ -193,7 +142,7 @@ class Stan:
         state = TopicState(event.topic, key, topic_seed(self._seed, event.topic), view, event.peers)
         self.topics[event.topic] = state
         if self._prober is not None:
-            self._prober.hold(event.topic, key)
+            self._prober.add_topic(event.topic, key)
         if not event.joining:
             state.contacts = ()
             self._weigh(state, event.peers, out)
@@ -206,22 +155,21 @@ class Stan:
         if state is None:
             return
         if self._prober is not None:
-            self._prober.let_go(topic)
-        told = sorted({**dict.fromkeys(state.view.nodes()), **state.holders})
-        self._tell(state, told, Leave, out)
+            self._prober.remove_topic(topic)
+        self._tell(state, state.neighbours, TopicLeave, out)
         if state.view:
             out.append(Observe(TopicViewChanged(topic, tuple(state.view.nodes()), ())))
         for node in (*state.view.nodes(), *state.holders):
-            self._untie(node, out)
+            self._links.untie(node, out)
 
     def _enter(self, state: TopicState, contact: Peer, out: list[Action]) -> None:
         state.entering = contact.node
         state.entries += 1
-        message = Enter(state.topic, self._proof(state, contact.node), Peer(self._node, self._address))
+        message = Enter(state.topic, self._proof(state, contact.node), self._links.me)
         out.append(_send(contact, message))
 
     def _on_enter(self, state: TopicState, sender: NodeId, message: Enter, now_us: int, out: list[Action]) -> None:
-        peers = tuple(self._peer(node) for node in (self._node, *state.view.nodes()) if node != sender)
+        peers = tuple(self._links.peer(node) for node in (self._node, *state.view.nodes()) if node != sender)
         newcomer = Peer(sender, message.newcomer.address)
         welcome = Welcome(state.topic, self._proof(state, sender), len(state.holders), peers)
         out.append(_send(newcomer, welcome))
@@ -239,45 +187,45 @@ class Stan:
         state.view.size = max(self._view_min, min(message.view_size, VIEW_MAX))
         self._weigh(state, message.peers, out)
 
-    def _on_gone(self, state: TopicState, node: NodeId, now_us: int, out: list[Action]) -> None:
-        """A peer has left the topic, or is down."""
-        if state.view.drop(node):
+    def _remove_peer(self, state: TopicState, node: NodeId, now_us: int, out: list[Action]) -> None:
+        """Remove a peer that has left the topic or cannot be reached."""
+        if state.drop(node):
             out.append(Observe(TopicViewChanged(state.topic, (node,), ())))
-            self._untie(node, out)
+            self._links.untie(node, out)
             bits = draw(state.seed, self._node, Purpose.STAN_SHRINK, now_us, item=node)
             size = state.view.size
             if size > self._view_min and unit(bits) * size < self._parameters.view_factor:
                 state.view.size = size - 1
-        self._release(state, node, out)
+        self._remove_holder(state, node, out)
 
-    # Walks, Listing 1.
+    # Random walks.
 
     def _on_walk_due(self, now_us: int, out: list[Action]) -> None:
         if now_us < self._due_us:
             return
         self._due_us = now_us + self._parameters.period_us
         out.append(SetTimer(self._due_us, WalkDue()))
-        self._hang_up(out)
+        self._links.close_idle(out)
         for state in self.topics.values():
             if state.alone:
                 if state.contacts:
                     self._enter(state, state.contacts[state.entries % len(state.contacts)], out)
                 continue
             if not state.view:
-                # All peers are gone, but some still have this node in their views.
-                self._weigh(state, [self._peer(node) for node in state.holders], out)
+                # The view is empty, but other nodes have this node in theirs.
+                self._weigh(state, [self._links.peer(node) for node in state.holders], out)
             self._begin_walk(state, now_us, out)
 
     def _begin_walk(self, state: TopicState, now_us: int, out: list[Action]) -> None:
-        """Lines 1 to 3."""
+        """Listing 1, lines 1 to 3."""
         target, state.found = state.found, None
         if target is None:
             bits = draw(
                 state.seed, self._node, Purpose.STAN_WALK, stepped(now_us, self._parameters.walk_hops + 1), self._node
             )
-            target = self._peer(state.view[below(bits, len(state.view))])
+            target = self._links.peer(state.view[below(bits, len(state.view))])
         state.walk = draw(state.seed, self._node, Purpose.STAN_NAME, now_us)
-        self._collect(state, target, Peer(self._node, self._address), state.walk, self._parameters.walk_hops, (), out)
+        self._collect(state, target, self._links.me, state.walk, self._parameters.walk_hops, (), out)
 
     def _collect(
         self,
@@ -294,17 +242,17 @@ class Stan:
         out.append(_send(target, Collect(state.topic, proof, source, walk, hops_left, holds, peers)))
 
     def _on_collect(self, state: TopicState, sender: NodeId, message: Collect, now_us: int, out: list[Action]) -> None:
-        """Lines 5 to 14."""
+        """Listing 1, lines 5 to 14."""
         if message.holds:
-            self._hold(state, sender, out)
+            self._add_holder(state, sender, out)
         found = {peer.node: peer for peer in message.peers}
         for node in (self._node, *state.view.nodes()):
-            found.setdefault(node, self._peer(node))
+            found.setdefault(node, self._links.peer(node))
         peers, source = tuple(found.values()), message.source
         hops_left = min(message.hops_left, self._parameters.walk_hops)
         if hops_left > 0 and state.view:
             bits = draw(state.seed, self._node, Purpose.STAN_WALK, stepped(now_us, hops_left), source.node)
-            target = self._peer(state.view[below(bits, len(state.view))])
+            target = self._links.peer(state.view[below(bits, len(state.view))])
             self._collect(state, target, source, message.walk, hops_left - 1, peers, out)
         elif source.node == self._node:
             self._take_in(state, message.walk, peers, out)
@@ -315,7 +263,7 @@ class Stan:
             self._weigh(state, (source,), out)
 
     def _take_in(self, state: TopicState, walk: int, peers: Sequence[Peer], out: list[Action]) -> None:
-        """Lines 16 to 22: the lightest of all that is known, as many as before."""
+        """Listing 1, lines 16 to 22: keep the lightest of the known and the collected nodes, as many as before."""
         if walk == state.walk:
             state.walk = None
             self._weigh(state, peers, out)
@@ -325,7 +273,7 @@ class Stan:
     def _on_message(self, sender: NodeId, message: Message, now_us: int, out: list[Action]) -> None:
         assert isinstance(message, TopicMessage)
         state = self.topics.get(message.topic)
-        # One answer, none, whether the topic is not held or the proof is wrong: a stranger learns nothing.
+        # No answer in either case: a stranger must not learn whether this node holds the topic.
         if state is None or sender == self._node or message.proof != prove(state.key, b"stan", sender, self._node):
             out.append(Observe(PeerMisbehaved(sender, "spoke of a topic that is not held, or without its key")))
             return
@@ -335,86 +283,52 @@ class Stan:
             case Collected():
                 self._take_in(state, message.walk, message.peers, out)
             case Hold():
-                self._hold(state, sender, out)
+                self._add_holder(state, sender, out)
             case Release():
-                self._release(state, sender, out)
+                self._remove_holder(state, sender, out)
             case Enter():
                 self._on_enter(state, sender, message, now_us, out)
             case Welcome():
                 self._on_welcome(state, sender, message, out)
-            case Leave():
-                self._on_gone(state, sender, now_us, out)
+            case TopicLeave():
+                self._remove_peer(state, sender, now_us, out)
         self._note_alone(state)
 
     def _weigh(self, state: TopicState, peers: Iterable[Peer], out: list[Action]) -> None:
-        """Offer peers to a view, and tell those who come and go."""
+        """Offer peers to a view, and tell the nodes that enter and leave it."""
         addresses = {peer.node: peer.address for peer in peers}
-        added, dropped = state.view.weigh(addresses)
+        added, dropped = state.weigh(addresses)
         if added:
             out.append(Observe(TopicViewChanged(state.topic, tuple(dropped), tuple(added))))
         for node in added:
-            self._addresses.setdefault(node, addresses[node])
-            self._tie(node, out)
-            if self._ties[node] == 1:
-                out.append(Connect(self._peer(node)))
+            self._links.tie_viewed(Peer(node, addresses[node]), out)
         self._tell(state, added, Hold, out)
         self._tell(state, dropped, Release, out)
         for node in dropped:
-            self._untie(node, out)
+            self._links.untie(node, out)
 
-    def _hold(self, state: TopicState, node: NodeId, out: list[Action]) -> None:
-        if node not in state.holders:
-            state.holders[node] = None
-            self._tie(node, out)
+    def _add_holder(self, state: TopicState, node: NodeId, out: list[Action]) -> None:
+        if state.add_holder(node):
+            self._links.tie(node, out)
             if len(state.holders) > HOLDERS_MAX:
-                self._release(state, next(iter(state.holders)), out)
+                self._remove_holder(state, next(iter(state.holders)), out)
 
-    def _release(self, state: TopicState, node: NodeId, out: list[Action]) -> None:
-        if node in state.holders:
-            del state.holders[node]
-            self._untie(node, out)
+    def _remove_holder(self, state: TopicState, node: NodeId, out: list[Action]) -> None:
+        if state.remove_holder(node):
+            self._links.untie(node, out)
 
     def _note_alone(self, state: TopicState) -> None:
         if self._prober is not None:
             self._prober.seek(state.topic, state.alone)
 
-    # Physical neighbours: every node that any topic ties this one to.
-
-    def _tie(self, node: NodeId, out: list[Action]) -> None:
-        self._ties[node] = self._ties.get(node, 0) + 1
-        if self._ties[node] == 1:
-            out.append(Observe(NeighbourUp(node)))
-
-    def _untie(self, node: NodeId, out: list[Action]) -> None:
-        self._ties[node] -= 1
-        if not self._ties[node]:
-            del self._ties[node]
-            self._addresses.pop(node, None)
-            self._idle[0][node] = None
-            out.append(Observe(NeighbourDown(node)))
-
-    def _hang_up(self, out: list[Action]) -> None:
-        """Let go of connections that nothing has needed for a whole turn.
-
-        Not at once: the other end may just have put this node into a view, and would take the end of the connection for
-        the end of this node. Whether it does so would depend on the other topics that the two share.
-        """
-        for node in self._idle[1]:
-            if node not in self._ties:
-                out.append(Disconnect(node))
-        self._idle = [{}, self._idle[0]]
-
     def _tell(
-        self, state: TopicState, nodes: Sequence[NodeId], kind: type[Hold | Release | Leave], out: list[Action]
+        self, state: TopicState, nodes: Sequence[NodeId], kind: type[Hold | Release | TopicLeave], out: list[Action]
     ) -> None:
         for node in nodes:
-            out.append(_send(self._peer(node), kind(state.topic, self._proof(state, node))))
+            out.append(_send(self._links.peer(node), kind(state.topic, self._proof(state, node))))
 
     def _proof(self, state: TopicState, receiver: NodeId) -> bytes:
         return prove(state.key, b"stan", self._node, receiver)
-
-    def _peer(self, node: NodeId) -> Peer:
-        return Peer(node, self._address if node == self._node else self._addresses.get(node, b""))
 
 
 def _send(peer: Peer, message: Message) -> Send:

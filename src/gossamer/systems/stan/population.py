@@ -13,7 +13,7 @@ from gossamer.model.values.errors import InputError
 from gossamer.simulator.population import CycleChanges
 from gossamer.systems.stan import kernel
 from gossamer.systems.stan.first_views import first_contact, first_view
-from gossamer.systems.stan.messages import VIEW_MAX, VIEW_MIN, StanParameters
+from gossamer.systems.stan.parameters import VIEW_MAX, VIEW_MIN, StanParameters
 from gossamer.systems.stan.view import topic_seed
 
 # Room in a row beyond the largest view, for views that grow.

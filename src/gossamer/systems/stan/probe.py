@@ -1,12 +1,12 @@
-"""Finding the first peer of a topic without telling anybody which topics one follows.
+"""Finding the first peer of a topic without disclosing which topics a node follows.
 
-Membership below (Cyclon) carries no interests. A node sends probes to peers that membership brings, each for one topic: a
-tag that only somebody with the topic's key recognises. Everybody answers every probe: with a proof of its own, or with
-a random number. A node sends as many probes whether it follows no topic or a thousand, as long as it runs: those that
-no topic needs are sent for topics that have peers already, which finds parts of a topic that have lost each other, and
-those of a node without topics are random numbers. So neither the number of probes nor that of answers shows anything.
+Membership below (Cyclon) carries no interests. A node sends probes to peers of its membership view, each probe for one
+topic: a tag that only nodes with the topic's key can recognise. Every node answers every probe, with a proof of its own or
+with a random-looking tag. A node sends the same number of probes in every turn, whether it follows no topic or a thousand.
+Probes that no topic needs are sent for topics that already have peers, which reconnects components of a topic; a node
+without topics sends random-looking tags. The numbers of probes and answers therefore disclose nothing.
 
-What a listener can still do stands in docs/privacy.md.
+docs/privacy.md describes what an eavesdropper can still learn.
 """
 
 from collections.abc import Sequence
@@ -15,29 +15,18 @@ from typing import ClassVar
 from gossamer.model.values.draw import Purpose, below, draw, stepped
 from gossamer.model.values.ids import NodeId, TopicId
 from gossamer.protocols.contract.actions import Action, Send, SetTimer
-from gossamer.protocols.contract.events import (
-    Event,
-    MessageReceived,
-    Started,
-    TimerFired,
-)
+from gossamer.protocols.contract.events import Event, MessageReceived, Started, TimerFired
 from gossamer.protocols.contract.facts import Fact
 from gossamer.protocols.contract.messages import Message, Peer, Timer
 from gossamer.protocols.contract.parts import NOTHING
 from gossamer.protocols.membership.cyclon import Cyclon
-from gossamer.systems.stan.messages import (
-    Probe,
-    ProbeDue,
-    ProbeReply,
-    StanParameters,
-    TopicPeer,
-    prove,
-    topic_key,
-)
+from gossamer.systems.stan.messages import Probe, ProbeDue, ProbeReply, TopicPeer
+from gossamer.systems.stan.parameters import StanParameters
+from gossamer.systems.stan.proofs import prove, topic_key
 
 
 class Prober:
-    """The part between membership and StAN, which tells it what is held and what is sought."""
+    """The part between membership and StAN. StAN tells it which topics exist and which need a peer."""
 
     __slots__ = (
         "_address",
@@ -60,17 +49,17 @@ class Prober:
         self._seed = seed
         self._node = node
         self._membership = membership
-        # Nobody else has it: what it makes are random numbers to all others.
+        # No other node knows this key: tags made with it look random to all others.
         self._own_key = topic_key(node, draw(seed, node, Purpose.STAN_NONCE, 0).to_bytes(8, "big"))
         self._keys: dict[TopicId, bytes] = {}
         self._sought: dict[TopicId, None] = {}
-        # Probes of this turn and the one before, by nonce: the topic, and who was asked.
+        # The probes of this turn and of the turn before, by nonce: the topic, and the peer that was asked.
         self._open: list[dict[int, tuple[TopicId, Peer]]] = [{}, {}]
         self._due_us = 0
         self._address = b""
 
     def handle(self, event: Event, now_us: int, out: list[Action]) -> Sequence[Fact]:
-        """The part contract (`interface.Part`)."""
+        """See `Part`."""
         match event:
             case MessageReceived(message=Probe()):
                 self._on_probe(event.sender, event.message, out)
@@ -86,23 +75,23 @@ class Prober:
         return NOTHING
 
     def learn(self, fact: Fact, now_us: int, out: list[Action]) -> Sequence[Fact]:
-        """Membership is asked when a probe is due."""
+        """Facts of membership are not needed: its view is read when probes are due."""
         return NOTHING
 
-    # What StAN says.
+    # Called by StAN.
 
-    def hold(self, topic: TopicId, key: bytes) -> None:
+    def add_topic(self, topic: TopicId, key: bytes) -> None:
         """The node follows a topic."""
         self._keys[topic] = key
 
-    def let_go(self, topic: TopicId) -> None:
-        """It follows it no longer."""
+    def remove_topic(self, topic: TopicId) -> None:
+        """The node no longer follows a topic."""
         self._keys.pop(topic, None)
         self._sought.pop(topic, None)
 
-    def seek(self, topic: TopicId, wanted: bool) -> None:
-        """A topic has no peer, or has one."""
-        if wanted:
+    def seek(self, topic: TopicId, needs_peer: bool) -> None:
+        """Set whether a topic needs a peer."""
+        if needs_peer:
             self._sought[topic] = None
         else:
             self._sought.pop(topic, None)
@@ -129,7 +118,7 @@ class Prober:
             out.append(_send(peer, Probe(nonce, tag, self._address)))
 
     def _next_topic(self, counter: int) -> TopicId | None:
-        """One that has no peer yet, else any; none where none is followed."""
+        """A random topic that needs a peer, else any topic; None if the node follows none."""
         topics = list(self._sought or self._keys)
         if not topics:
             return None
@@ -139,10 +128,10 @@ class Prober:
         nonce = message.nonce
         answer = self._own_key
         for key in self._keys.values():
-            # No early end: how long it takes does not say whether a topic was recognised.
+            # No early exit: the time that this takes must not show whether a topic was recognised.
             if prove(key, b"probe", sender, self._node, nonce) == message.tag:
                 answer = key
-        # For whoever the link says it is: the tag is of no use to anybody else.
+        # The tag is for the authenticated sender; no other node can use it.
         tag = prove(answer, b"reply", self._node, sender, nonce)
         out.append(_send(Peer(sender, message.address), ProbeReply(nonce, tag)))
 

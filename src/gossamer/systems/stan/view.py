@@ -1,4 +1,4 @@
-"""One node's view of one topic: so many peers, those of smallest weight that it has heard of."""
+"""One node's view of one topic: a limited number of peers, the lightest that it has heard of."""
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
@@ -8,20 +8,20 @@ from gossamer.model.values.ids import NodeId, TopicId
 
 
 def topic_seed(seed: int, topic: TopicId) -> int:
-    """The seed of all that is drawn in one topic's overlay: nothing there depends on any other topic."""
+    """The seed of all draws in one topic's overlay: they do not depend on any other topic."""
     return draw(seed, 0, Purpose.STAN_TOPIC, 0, item=topic)
 
 
 def weight_key(seed: int, node: NodeId) -> int:
-    """What a node's weights have in common; the same in all its topics, which is what aligns them."""
+    """The key of a node's weights. It is the same in all its topics, which aligns their views."""
     return draw_base(seed, node, Purpose.STAN_WEIGHT, 0)
 
 
 class TopicView:
-    """Peers by weight, lightest first. Positions in that order are drawn.
+    """Peers by weight, lightest first. Walks draw positions in this order.
 
     Paper: "Hash(string(myself) + string(id))" (Listing 1).
-    Differs: the hash is keyed by the node's own seed, so that nobody can make up an id that this node will prefer.
+    Differs: the hash is keyed with the node's own seed, so that no other node can choose an id that this node prefers.
     """
 
     __slots__ = ("_key", "_node", "_peers", "size")
@@ -46,7 +46,7 @@ class TopicView:
         return [node for _, node in self._peers]
 
     def weigh(self, nodes: Iterable[NodeId]) -> tuple[Sequence[NodeId], Sequence[NodeId]]:
-        """Keep the lightest of what is held and what is offered; (who is new, who had to go)."""
+        """Keep the lightest of the present and the offered peers; returns (added, removed)."""
         before = self._peers
         peers = list(before)
         for node in nodes:
@@ -63,7 +63,7 @@ class TopicView:
         return added, [entry[1] for entry in before if entry not in peers]
 
     def drop(self, node: NodeId) -> bool:
-        """Take a peer out; says whether it was there."""
+        """Remove a peer; returns whether it was in the view."""
         entry = self._entry(node)
         if entry not in self._peers:
             return False

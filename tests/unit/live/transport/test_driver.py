@@ -34,7 +34,8 @@ from gossamer.protocols.contract.messages import BURST_MAX, Data, Peer
 from gossamer.protocols.contract.system import read_parameters
 from gossamer.protocols.dissemination.flood import Flood
 from gossamer.protocols.dissemination.tree import TreeBurst
-from gossamer.protocols.membership.cyclon import Entry, ShuffleDue, ShuffleRequest
+from gossamer.protocols.membership.cyclon import ShuffleDue, ShuffleRequest
+from gossamer.protocols.membership.cyclon_view import ViewEntry
 from gossamer.systems import decoder_of, find_system, make_machine
 from tests.decoding import PART_CLASSES
 from tests.waiting import until
@@ -189,14 +190,14 @@ def test_whatever_bytes_come_the_driver_lives():
     async def scenario():
         network = Network(1)
         network.start()
-        good = msgspec.msgpack.encode(ShuffleRequest((Entry(5, 0, b"x"), Entry(6, 1, b"y"))))
+        good = msgspec.msgpack.encode(ShuffleRequest((ViewEntry(5, 0, b"x"), ViewEntry(6, 1, b"y"))))
         for number in range(3_000):
             frame = bytearray(good)
             for change in range(1 + number % 4):
                 bits = draw(1, number, 0, change)
                 frame[bits % len(frame)] = (bits >> 32) & 0xFF
             network.drivers[0].receive(9, [bytes(frame)])
-        network.drivers[0].receive(9, [msgspec.msgpack.encode(ShuffleRequest((Entry(7, 0, b"x" * 1_000),)))])
+        network.drivers[0].receive(9, [msgspec.msgpack.encode(ShuffleRequest((ViewEntry(7, 0, b"x" * 1_000),)))])
         network.stop()
         return network
 

@@ -28,7 +28,16 @@ ADAPTIVE_COVERAGE_MAX = 3
 # A (degree, target) that nobody has: never told, or never asked.
 NEVER = np.uint16(65535)
 # Counters: messages by kind, then what tests want to see happen.
-KINDS = ("Connect", "ConnectOk", "Redirect", "Disconnect", "DisconnectOk", "Leave", "Heartbeat", "Claims")
+KINDS = (
+    "ConnectRequest",
+    "ConnectOk",
+    "Redirect",
+    "DisconnectRequest",
+    "DisconnectOk",
+    "LeaveNotice",
+    "Heartbeat",
+    "Claims",
+)
 M_CONNECT, M_CONNECT_OK, M_REDIRECT, M_DISCONNECT, M_DISCONNECT_OK, M_LEAVE, M_HEARTBEAT, M_CLAIMS = range(8)
 RAISES, STUCK_DROPS, BRIDGES, IDLE_BRIDGES, COUNTERS = range(8, 13)
 

@@ -1,4 +1,4 @@
-"""Interests in parts, digests, and the table that ranks by them: what is told, what is asked, what a liar can cost."""
+"""Fetching interests in parts, digests, and the table that ranks nodes by them; bounds on what a lying peer can cost."""
 
 import msgspec
 from hypothesis import given
@@ -46,9 +46,9 @@ def receive(part, sender, message, now_us=0):
 
 
 def fetch(asker, answerer, now_us=0):
-    """Carry asks and parts between two nodes, 1 and 2, until nothing more is said."""
+    """Carry requests and parts between two nodes, 1 and 2, until neither sends more."""
     out, found, frames = [], [], 0
-    asker.want(Peer(2, b"there"), now_us, out)
+    asker.fetch(Peer(2, b"there"), now_us, out)
     while out:
         (ask,) = out
         (part,), _ = receive(answerer, 1, ask.message, now_us)
@@ -58,35 +58,35 @@ def fetch(asker, answerer, now_us=0):
     return found, frames
 
 
-def test_an_interest_is_told_in_bounded_parts_and_put_together_again():
+def test_an_interest_is_sent_in_bounded_parts_and_assembled():
     topics = tuple(identity(b"%d" % number) for number in range(2_500))
     found, frames = fetch(InterestExchange(), exchange_with(topics, now_us=77))
     assert found == [InterestFetched(2, 77 + len(topics), topics)]
     assert frames == 3
 
 
-def test_the_largest_interest_can_be_told_at_once_and_goes_on_where_a_part_was_lost():
+def test_the_largest_interest_is_sent_within_a_second_and_continues_after_a_lost_part():
     asker, answerer, out = InterestExchange(), exchange_with(range(TOPICS_MAX)), []
     found, frames = fetch(asker, answerer)
     assert (len(found[0].topics), frames) == (TOPICS_MAX, 100)
-    asker.want(Peer(2), SECOND_US, out)
+    asker.fetch(Peer(2), SECOND_US, out)
     for _ in range(7):
         (part,), _ = receive(answerer, 1, out[0].message, SECOND_US)
         out, _ = receive(asker, 2, part.message, SECOND_US)
     assert out[0].message.index == 7
     again = []
-    asker.want(Peer(2, b"moved"), 5 * SECOND_US, again)
+    asker.fetch(Peer(2, b"moved"), 5 * SECOND_US, again)
     assert again == [Send((2,), out[0].message, (b"moved",))]
 
 
-def test_an_empty_interest_is_told_too():
+def test_an_empty_interest_is_sent_too():
     assert fetch(InterestExchange(), exchange_with(()))[0] == [InterestFetched(2, 1, ())]
 
 
-def test_an_interest_that_changes_while_it_is_told_is_told_from_the_beginning():
+def test_an_interest_that_changes_during_a_fetch_is_fetched_from_the_beginning():
     asker, answerer = InterestExchange(), exchange_with(range(1_500))
     out = []
-    asker.want(Peer(2), 0, out)
+    asker.fetch(Peer(2), 0, out)
     (part,), _ = receive(answerer, 1, out[0].message)
     out, _ = receive(asker, 2, part.message)
     answerer.handle(Unsubscribe(0), 5, [])
@@ -98,7 +98,7 @@ def test_an_interest_that_changes_while_it_is_told_is_told_from_the_beginning():
     assert found[0].version == answerer.version
 
 
-def test_versions_grow_with_every_change_and_over_restarts_and_only_then():
+def test_versions_grow_with_every_change_and_restart_and_only_then():
     part = exchange_with((1, 2), now_us=5)
     seen = [part.version]
     for event in (Subscribe(3, Role.FOLLOWS), Unsubscribe(1)):
@@ -112,13 +112,13 @@ def test_versions_grow_with_every_change_and_over_restarts_and_only_then():
 
 
 @given(st.sets(st.integers(0, 2**64 - 1), max_size=200))
-def test_a_digest_is_the_whole_interest_or_the_topics_of_smallest_mix(topics):
+def test_a_digest_has_the_whole_interest_or_the_topics_with_the_smallest_hashes(topics):
     digest = exchange_with(sorted(topics)).digest()
     assert digest.count == len(topics)
     assert set(digest.topics) == set(sorted(topics, key=finish)[:DIGEST_TOPICS])
 
 
-def test_a_peer_that_asks_without_end_is_answered_so_often_a_second_and_others_still_are():
+def test_answers_to_one_peer_are_limited_per_second_and_other_peers_are_still_answered():
     part = exchange_with(range(10))
     answers = sum(len(receive(part, 9, InterestAsk(0, 0), now_us=number)[0]) for number in range(10_000))
     assert answers == ANSWERS_A_PEER
@@ -130,14 +130,14 @@ def test_a_peer_that_asks_without_end_is_answered_so_often_a_second_and_others_s
 
 
 @given(st.integers(-(2**63), 2**63 - 1), st.integers(-(2**63), 2**63 - 1))
-def test_whatever_part_is_asked_for_the_answer_is_one_small_frame(version, index):
+def test_whatever_part_is_requested_the_answer_is_one_small_frame(version, index):
     part = exchange_with(identity(b"%d" % number) for number in range(1_200))
     (send,), _ = receive(part, 9, InterestAsk(version, index, b"at"))
     assert send.addresses == (b"at",)
     assert len(msgspec.msgpack.encode(send.message)) < 10_000
 
 
-def test_parts_that_were_not_asked_for_are_not_kept():
+def test_parts_that_were_not_requested_are_not_kept():
     part = exchange_with(())
     for node in range(1_000):
         assert receive(part, node, InterestPart(1, 0, 50, tuple(range(PART_TOPICS)))) == ([], ())
@@ -145,45 +145,45 @@ def test_parts_that_were_not_asked_for_are_not_kept():
     assert part._recent == {}
 
 
-def test_a_peer_that_claims_a_million_topics_is_given_up_and_reported():
+def test_the_fetch_from_a_peer_that_claims_a_million_topics_ends_and_is_reported():
     part, out = exchange_with(()), []
-    part.want(Peer(2), 0, out)
+    part.fetch(Peer(2), 0, out)
     out, facts = receive(part, 2, InterestPart(7, 0, 1_000, tuple(range(PART_TOPICS))))
     assert facts == ()
     assert out == [Observe(PeerMisbehaved(2, f"claims more than {TOPICS_MAX} topics"))]
     assert part._fetches == {}
 
 
-def test_parts_that_are_too_large_or_say_nothing_new_make_nothing_grow():
+def test_oversized_and_repeated_parts_do_not_grow_the_state():
     part, out = exchange_with(()), []
-    part.want(Peer(2), 0, out)
+    part.fetch(Peer(2), 0, out)
     for _ in range(50):
         receive(part, 2, InterestPart(7, 0, 50, tuple(range(3 * PART_TOPICS))))
         receive(part, 2, InterestPart(7, 9, 50, tuple(range(PART_TOPICS))))
     assert len(part._fetches[2].topics) == PART_TOPICS
 
 
-def test_a_peer_that_begins_anew_for_ever_is_given_no_more_time():
+def test_a_peer_that_restarts_its_interest_again_and_again_gets_no_more_time():
     part, out = exchange_with(()), []
-    part.want(Peer(2), 0, out)
+    part.fetch(Peer(2), 0, out)
     for number in range(1, 1_000):
         receive(part, 2, InterestPart(number, 0, 2, (1,)), now_us=number * 1_000)
     assert part._fetches[2].until_us < 3 * SECOND_US
     assert len(part._fetches[2].topics) == 1
 
 
-def test_few_are_asked_at_a_time_and_those_who_do_not_answer_make_room():
+def test_fetches_at_a_time_are_limited_and_unanswered_ones_make_room():
     part = exchange_with(())
-    asked = [part.want(Peer(node), 0, []) for node in range(2 * FETCHES_MAX)]
+    asked = [part.fetch(Peer(node), 0, []) for node in range(2 * FETCHES_MAX)]
     assert asked == [True] * FETCHES_MAX + [False] * FETCHES_MAX
     part.handle(PeerDown(0), 1, [])
-    assert part.want(Peer(50), 1, [])
+    assert part.fetch(Peer(50), 1, [])
     out = []
-    assert part.want(Peer(60), 10 * SECOND_US, out)
+    assert part.fetch(Peer(60), 10 * SECOND_US, out)
     assert out == [Send((60,), InterestAsk(0, 0, b"here"))]
 
 
-# The table.
+# The interest table.
 
 
 def sampled(count, version=1, first=0):
@@ -196,7 +196,7 @@ def asks(out):
     return [action.to[0] for action in out if isinstance(action, Send) and isinstance(action.message, InterestAsk)]
 
 
-def test_a_node_of_which_a_sample_is_known_is_asked_before_it_is_offered():
+def test_a_node_with_a_partly_known_interest_is_fetched_before_it_is_returned():
     table = InterestTable(0, InterestExchange())
     digest, topics = sampled(3_000)
     wanted = topics[:100]
@@ -205,12 +205,12 @@ def test_a_node_of_which_a_sample_is_known_is_asked_before_it_is_offered():
     out = []
     table.learn(Heard(6, b"six", Digest(1, 1, (wanted[0],))), 10, out)
     assert asks(out) == [5]
-    assert table.best_cover(wanted, {0}, 1) == Peer(6, b"six"), "it is known in full"
+    assert table.best_cover(wanted, {0}, 1) == Peer(6, b"six"), "its whole interest is known"
     table.learn(InterestFetched(5, 1, tuple(topics)), 20, [])
     assert table.best_cover(wanted, {0}, 1) == Peer(5, b"five")
 
 
-def test_one_that_does_not_tell_counts_with_its_sample_and_is_not_asked_again_at_once():
+def test_a_node_that_does_not_answer_counts_with_its_sample_and_is_not_asked_again_at_once():
     table = InterestTable(0, InterestExchange())
     digest, topics = sampled(3_000)
     table.learn(Heard(5, b"", digest), 0, [])
@@ -222,7 +222,7 @@ def test_one_that_does_not_tell_counts_with_its_sample_and_is_not_asked_again_at
         assert (table.best_cover(topics, {0}, 1) is None) == (second < 3)
 
 
-def test_nobody_is_asked_whose_rest_cannot_matter():
+def test_a_node_is_not_fetched_if_its_unknown_topics_cannot_change_the_answer():
     table = InterestTable(0, InterestExchange())
     digest, _ = sampled(3_000)
     table.learn(Heard(5, b"", digest), 0, [])
@@ -234,7 +234,7 @@ def test_nobody_is_asked_whose_rest_cannot_matter():
     assert asks(out) == []
 
 
-def test_what_a_sample_shares_tells_apart_who_is_alike_and_who_is_not():
+def test_shared_topics_in_samples_separate_similar_nodes_from_others():
     table = InterestTable(0, InterestExchange())
     alike, topics = sampled(5_000)
     other, _ = sampled(5_000, first=100_000)
@@ -247,7 +247,7 @@ def test_what_a_sample_shares_tells_apart_who_is_alike_and_who_is_not():
     assert estimates[2] > 4_500
 
 
-def test_older_news_replaces_nothing_and_newer_news_everything():
+def test_older_news_changes_nothing_and_newer_news_replaces_all():
     table = InterestTable(0, InterestExchange())
     table.learn(Heard(5, b"new", Digest(9, 1, (1,))), 0, [])
     table.learn(Heard(5, b"old", Digest(4, 1, (2,))), 0, [])
@@ -257,7 +257,7 @@ def test_older_news_replaces_nothing_and_newer_news_everything():
     assert table.best_cover([2], {0}, 1) == Peer(5, b"moved")
 
 
-def test_who_cannot_be_reached_is_forgotten_and_who_hung_up_is_not():
+def test_an_unreachable_node_is_forgotten_and_one_that_closed_its_connection_is_not():
     table = InterestTable(0, InterestExchange())
     table.learn(Heard(5, b"", Digest(1, 1, (1,))), 0, [])
     table.handle(PeerDown(5, hung_up=True), 1, [])
@@ -266,7 +266,7 @@ def test_who_cannot_be_reached_is_forgotten_and_who_hung_up_is_not():
     assert table.best_cover([1], {0}, 1) is None
 
 
-def test_fetched_interests_are_bounded_in_all():
+def test_the_total_size_of_fetched_interests_is_bounded():
     table = InterestTable(0, InterestExchange())
     digest, _ = sampled(100)
     for node in range(1, 20):

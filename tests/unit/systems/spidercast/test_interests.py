@@ -1,4 +1,4 @@
-"""What SpiderCast's neighbours hold: told whole, in changes or in parts, missed and made good; and peers that are gone."""
+"""The interests of SpiderCast's neighbours: sent whole, as changes or in parts, and repaired after losses."""
 
 import msgspec
 import pytest
@@ -25,10 +25,10 @@ from gossamer.simulator.views import InterestOracle
 from gossamer.systems import find_system, make_machine
 from gossamer.systems.spidercast.messages import (
     Claims,
-    Connect,
     ConnectOk,
-    Disconnect,
+    ConnectRequest,
     DisconnectOk,
+    DisconnectRequest,
     Heartbeat,
     MaintenanceDue,
     MendDue,
@@ -71,28 +71,28 @@ class Node:
         return self.part.tasks[task].neighbours[node].interest
 
 
-def test_neighbours_on_a_topic_are_those_of_now_whatever_changed():
+def test_neighbours_on_a_topic_are_up_to_date_after_every_kind_of_change():
     node = Node()
     assert node.part.neighbours_on(7) == ()
-    node.hear(TWO, Connect(Task.GREEDY, 0, 3, (7,), version=1, count=1))
+    node.hear(TWO, ConnectRequest(Task.GREEDY, 0, 3, (7,), version=1, count=1))
     assert node.part.neighbours_on(7) == (TWO,)
-    node.hear(ONE, Connect(Task.RANDOM, 0, 3, (7, 9), version=1, count=2))
-    node.hear(ONE, Connect(Task.GREEDY, 0, 3, (7, 9), version=1, count=2))
+    node.hear(ONE, ConnectRequest(Task.RANDOM, 0, 3, (7, 9), version=1, count=2))
+    node.hear(ONE, ConnectRequest(Task.GREEDY, 0, 3, (7, 9), version=1, count=2))
     assert node.part.neighbours_on(7) == (ONE, TWO), "each once"
     node.hear(TWO, Heartbeat(Task.GREEDY, 0, 3, version=2, since=1, removed=(7,), added=(8,)))
     assert node.part.neighbours_on(7) == (ONE,)
     assert node.part.neighbours_on(8) == (TWO,)
-    assert node.part.neighbours_on(9) == (ONE,), "a topic of others is looked up"
-    assert 9 not in node.part._links._on
+    assert node.part.neighbours_on(9) == (ONE,), "the node does not hold this topic"
+    assert 9 not in node.part._links._last
     node.give(PeerDown(TWO))
     assert node.part.neighbours_on(8) == ()
     node.give(Unsubscribe(7))
-    assert 7 not in node.part._links._on
+    assert 7 not in node.part._links._last
 
 
-def test_a_change_travels_alone():
+def test_a_heartbeat_carries_only_the_change_of_an_interest():
     node = Node(topics=[identity(b"%d" % number) for number in range(3_000)])
-    node.hear(ONE, Connect(Task.GREEDY, 0, 3, (7,), version=1, count=1))
+    node.hear(ONE, ConnectRequest(Task.GREEDY, 0, 3, (7,), version=1, count=1))
     before = node.part._version
     node.now_us = 10**15
     sent, _ = node.give(Subscribe(identity(b"one more"), Role.FOLLOWS))
@@ -106,24 +106,24 @@ def test_a_change_travels_alone():
     assert node.give(Unsubscribe(identity(b"5")))[0] == [], "nothing changed"
 
 
-def test_an_interest_that_does_not_fit_is_begun_and_the_rest_is_asked_for():
+def test_the_rest_of_an_interest_that_does_not_fit_a_connect_is_fetched():
     node, topics = Node(), tuple(range(2_500))
-    sent, _ = node.hear(ONE, Connect(Task.GREEDY, 0, 3, topics[:PART_TOPICS], version=5, count=2_500))
+    sent, _ = node.hear(ONE, ConnectRequest(Task.GREEDY, 0, 3, topics[:PART_TOPICS], version=5, count=2_500))
     assert (ONE, InterestAsk(0, 0, b"here")) in sent
-    assert node.part.neighbours_on(7) == (ONE,), "it counts with what is known"
+    assert node.part.neighbours_on(7) == (ONE,), "known topics count already"
     for index in range(3):
         part = topics[index * PART_TOPICS : (index + 1) * PART_TOPICS]
         sent, _ = node.hear(ONE, InterestPart(5, index, 3, part))
         assert [message for _, message in sent] == ([InterestAsk(5, index + 1, b"here")] if index < 2 else [])
     assert node.knows(ONE) == set(topics)
-    sent, _ = node.hear(ONE, Connect(Task.RANDOM, 0, 3, topics[:PART_TOPICS], version=5, count=2_500))
-    assert node.knows(ONE, Task.RANDOM) == set(topics), "it has just been told"
+    sent, _ = node.hear(ONE, ConnectRequest(Task.RANDOM, 0, 3, topics[:PART_TOPICS], version=5, count=2_500))
+    assert node.knows(ONE, Task.RANDOM) == set(topics), "it was fetched a moment ago"
     assert not [message for _, message in sent if isinstance(message, InterestAsk)]
 
 
-def test_what_a_node_says_of_itself_fits_frames():
+def test_messages_of_a_node_with_many_topics_fit_frames():
     node = Node(topics=[identity(b"%d" % number) for number in range(10_000)])
-    sent, _ = node.hear(ONE, Connect(Task.GREEDY, 0, 3, (7,), version=1, count=1))
+    sent, _ = node.hear(ONE, ConnectRequest(Task.GREEDY, 0, 3, (7,), version=1, count=1))
     (ok,) = [message for _, message in sent if isinstance(message, ConnectOk)]
     assert (len(ok.interest), ok.count) == (PART_TOPICS, 10_000)
     claims = []
@@ -134,26 +134,26 @@ def test_what_a_node_says_of_itself_fits_frames():
     assert max(len(msgspec.msgpack.encode(message)) for message in [ok, *claims]) < 64 * 1024
 
 
-def test_a_change_that_does_not_follow_on_what_is_known_is_asked_for_and_made_good():
+def test_after_a_lost_change_the_whole_interest_is_fetched():
     node = Node()
-    node.hear(ONE, Connect(Task.GREEDY, 0, 3, (7,), version=10, count=1))
+    node.hear(ONE, ConnectRequest(Task.GREEDY, 0, 3, (7,), version=10, count=1))
     sent, _ = node.hear(ONE, Heartbeat(Task.GREEDY, 0, 3, version=30, since=20, added=(8,)))
     assert sent == [(ONE, InterestAsk(0, 0, b"here"))]
     assert node.knows(ONE) == {7}
-    assert node.hear(ONE, Heartbeat(Task.GREEDY, 0, 3, version=30))[0] == [], "it is being asked"
+    assert node.hear(ONE, Heartbeat(Task.GREEDY, 0, 3, version=30))[0] == [], "a fetch is under way"
     node.hear(ONE, Heartbeat(Task.GREEDY, 0, 3, version=20, since=10, added=(9,)))
-    assert node.knows(ONE) == {7, 9}, "what was overtaken still follows on"
+    assert node.knows(ONE) == {7, 9}, "a delayed change that fits the known version is applied"
     node.hear(ONE, InterestPart(30, 0, 1, (8, 9)))
     assert node.knows(ONE) == {8, 9}
     node.hear(ONE, Heartbeat(Task.GREEDY, 0, 3, version=20, since=30, added=(7,)))
-    assert node.knows(ONE) == {8, 9}, "older than what is known"
+    assert node.knows(ONE) == {8, 9}, "older than the known version"
     assert node.part.neighbours_on(7) == ()
     assert node.part.neighbours_on(8) == (ONE,)
 
 
-def test_an_ask_that_was_lost_is_repeated_after_a_heartbeat():
+def test_a_lost_request_is_repeated_after_a_heartbeat():
     node = Node()
-    node.hear(ONE, Connect(Task.GREEDY, 0, 3, (7,), version=10, count=1))
+    node.hear(ONE, ConnectRequest(Task.GREEDY, 0, 3, (7,), version=10, count=1))
     asked = []
     for second in range(6):
         node.now_us = second * 1_000_000
@@ -162,12 +162,12 @@ def test_an_ask_that_was_lost_is_repeated_after_a_heartbeat():
     assert asked == [1, 0, 1, 0, 1, 0]
 
 
-def test_coverage_follows_what_neighbours_change():
+def test_coverage_follows_changes_of_interests():
     node = Node()
     greedy = node.part.tasks[Task.GREEDY]
     assert greedy.under_covered == 2
     for version, other in enumerate((60, 61, 62), start=1):
-        node.hear(other, Connect(Task.GREEDY, 0, 3, (7, 8), version=version, count=2))
+        node.hear(other, ConnectRequest(Task.GREEDY, 0, 3, (7, 8), version=version, count=2))
     assert greedy.under_covered == 0
     assert greedy.under_covered_without(60) == 2
     node.hear(60, Heartbeat(Task.GREEDY, 0, 3, version=9, since=1, removed=(7,)))
@@ -181,9 +181,9 @@ def test_coverage_follows_what_neighbours_change():
     assert greedy.under_covered == 2
 
 
-def test_changes_cannot_make_an_interest_grow_without_end():
+def test_changes_cannot_grow_an_interest_without_bound():
     node = Node()
-    node.hear(ONE, Connect(Task.GREEDY, 0, 3, (), version=0, count=0))
+    node.hear(ONE, ConnectRequest(Task.GREEDY, 0, 3, (), version=0, count=0))
     facts = []
     for number in range(TOPICS_MAX // PART_TOPICS + 5):
         added = tuple(range(number * PART_TOPICS, (number + 1) * PART_TOPICS))
@@ -193,39 +193,43 @@ def test_changes_cannot_make_an_interest_grow_without_end():
 
 
 @pytest.mark.parametrize("parts", [True, False])
-def test_a_topic_that_nobody_can_cover_keeps_only_those_who_hold_it(parts):
-    """Topic 9 has one other holder: K_g = 3 can never be. Four hold topic 7 and can be spared one by one, if asked to."""
+def test_a_node_that_cannot_cover_a_topic_still_agrees_to_part_from_redundant_neighbours(parts):
+    """Topic 9 has one other holder, fewer than K_g = 3. Four neighbours hold topic 7; with `part_uncovered` one can go."""
     node = Node(topics=(7, 9), part_uncovered=parts)
     for other in (60, 61, 62, 63):
-        node.hear(other, Connect(Task.GREEDY, 5, 5, (7, 9) if other == 60 else (7,), version=1, count=2))
-    assert [message for to, message in node.hear(60, Disconnect(Task.GREEDY))[0]] == [], "it holds the rare topic"
-    agreed = [to for to, message in node.hear(61, Disconnect(Task.GREEDY))[0] if isinstance(message, DisconnectOk)]
+        node.hear(other, ConnectRequest(Task.GREEDY, 5, 5, (7, 9) if other == 60 else (7,), version=1, count=2))
+    assert [message for to, message in node.hear(60, DisconnectRequest(Task.GREEDY))[0]] == [], (
+        "it holds the rare topic 9"
+    )
+    agreed = [
+        to for to, message in node.hear(61, DisconnectRequest(Task.GREEDY))[0] if isinstance(message, DisconnectOk)
+    ]
     assert agreed == ([61] if parts else [])
-    assert node.hear(62, Disconnect(Task.GREEDY))[0] == [], "three are needed for topic 7"
+    assert node.hear(62, DisconnectRequest(Task.GREEDY))[0] == [], "three are needed for topic 7"
 
 
 @pytest.mark.parametrize("parts", [True, False])
-def test_a_node_with_nobody_left_to_ask_parts_from_whom_it_can_spare(parts):
+def test_a_node_without_candidates_asks_a_redundant_neighbour_to_part(parts):
     node = Node(topics=(7, 9), part_uncovered=parts)
     for other in (ONE, TWO, 62, 63):
-        node.hear(other, Connect(Task.GREEDY, 5, 5, (7, 9) if other == ONE else (7,), version=1, count=2))
+        node.hear(other, ConnectRequest(Task.GREEDY, 5, 5, (7, 9) if other == ONE else (7,), version=1, count=2))
     node.now_us = 100_000
-    asked = [to for to, message in node.give(TimerFired(MaintenanceDue()))[0] if isinstance(message, Disconnect)]
+    asked = [to for to, message in node.give(TimerFired(MaintenanceDue()))[0] if isinstance(message, DisconnectRequest)]
     assert len(asked) == parts
     assert ONE not in asked
 
 
 @pytest.mark.parametrize("gone", [True, False])
-def test_a_connect_to_somebody_who_is_gone_is_given_up_at_once(gone):
+def test_a_connect_to_an_unreachable_peer_is_closed_at_once(gone):
     node = Node()
     node.now_us = 100_000
     sent, _ = node.give(TimerFired(MaintenanceDue()))
     ((first, message),) = sent
-    assert isinstance(message, Connect)
+    assert isinstance(message, ConnectRequest)
     node.now_us = 150_000
     node.give(PeerDown(first, hung_up=not gone))
     node.now_us = 200_000
     sent, _ = node.give(TimerFired(MaintenanceDue()))
-    others = [to for to, message in sent if isinstance(message, Connect)]
+    others = [to for to, message in sent if isinstance(message, ConnectRequest)]
     assert others == ([ONE + TWO - first] if gone else [])
     assert len(node.part._links._addresses) <= 1

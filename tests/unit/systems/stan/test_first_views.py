@@ -1,4 +1,4 @@
-"""First views and what is measured of views; and the fit of StAN's workload."""
+"""First views, measures of views, and the fit of StAN's workload."""
 
 from math import log
 
@@ -29,7 +29,7 @@ def test_first_views_are_strongly_connected_without_loops_or_repeats(count, fact
         assert all(owner != peer for owner, peer in links)
 
 
-def test_first_views_are_as_large_as_the_law_says_and_differ_by_topic_and_seed():
+def test_first_views_have_the_expected_size_and_differ_by_topic_and_seed():
     members = np.arange(400, dtype=np.int32)
     drawn = [first_view(1.5, seed, topic, members) for seed in (1, 2) for topic in range(10)]
     mean = np.mean([len(owners) for owners, _ in drawn]) / 400
@@ -39,7 +39,7 @@ def test_first_views_are_as_large_as_the_law_says_and_differ_by_topic_and_seed()
     assert all((one == other).all() for one, other in zip(again, drawn[0], strict=True))
 
 
-def test_the_quick_look_for_strong_connection_agrees_with_networkx():
+def test_the_fast_check_for_strong_connection_agrees_with_networkx():
     generator = np.random.default_rng(1)
     seen = set()
     for _ in range(200):
@@ -53,14 +53,14 @@ def test_the_quick_look_for_strong_connection_agrees_with_networkx():
     assert seen == {True, False}
 
 
-def test_a_newcomer_is_introduced_by_any_other_holder():
+def test_a_newcomer_is_introduced_by_a_random_other_holder():
     holders = np.array([3, 5, 8], np.int32)
     found = {first_contact(1, 5, 2, time, holders) for time in range(50)}
     assert found == {3, 8}
     assert first_contact(1, 5, 2, 0, np.array([5], np.int32)) is None
 
 
-def test_views_are_counted_as_a_table_worked_out_by_hand():
+def test_view_counts_agree_with_a_table_made_by_hand():
     # Node 0 holds topics 0 and 1, 1 both, 2 topic 0, 3 nothing.
     interest = Interest.from_pairs(np.array([0, 0, 1, 1, 2]), np.array([0, 1, 0, 1, 0]), 4, 2)
     rows = np.array([(0, 0, 1), (1, 0, 1), (0, 0, 2), (0, 1, 2), (1, 1, 0), (0, 2, 0)], np.int32)
@@ -79,7 +79,7 @@ def test_views_are_counted_as_a_table_worked_out_by_hand():
     ]
 
 
-def test_the_fit_reads_nothing_of_table_2_but_total_and_unique_initial(tmp_path, monkeypatch):
+def test_the_fit_reads_only_total_and_unique_initial_of_table_2(tmp_path, monkeypatch):
     text = (stan_fit.FOLDER / "published.toml").read_text()
     kept = [line for line in text.splitlines() if "Final" not in line]
     (tmp_path / "published.toml").write_text("\n".join(kept))
@@ -91,15 +91,15 @@ def test_the_fit_reads_nothing_of_table_2_but_total_and_unique_initial(tmp_path,
     assert len(expected) == 9
 
 
-def test_the_fit_searches_inside_its_ranges():
+def test_the_fit_stays_inside_its_ranges():
     for share in (-1.0, 0.0, 0.3, 1.0, 2.0):
         numbers = stan_fit.numbers_at(np.full(5, share))
         for name, (low, high, _) in stan_fit.RANGES.items():
             assert low * 0.999 <= numbers[name] <= high * 1.001
 
 
-def test_like_nodes_are_those_whose_rows_correlate():
-    # 0 and 1 follow the same; 2 follows half of it; 3 what nobody else does; 4 everything, 5 nothing.
+def test_similar_nodes_are_nodes_whose_rows_correlate():
+    # 0 and 1 have equal interests; 2 has half of it; 3 has a topic that only 4 shares; 4 has all topics, 5 none.
     rows = [(0, 0), (0, 1), (1, 0), (1, 1), (2, 0), (3, 3)] + [(4, topic) for topic in range(4)]
     columns = np.array(rows)
     shape = interest_shape(Interest.from_pairs(columns[:, 0], columns[:, 1], 6, 4))

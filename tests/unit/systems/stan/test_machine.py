@@ -27,21 +27,10 @@ from gossamer.protocols.contract.facts import NeighbourDown, NeighbourUp, PeerMi
 from gossamer.protocols.contract.messages import Peer
 from gossamer.simulator.population import CycleChanges
 from gossamer.systems import find_system, make_machine
-from gossamer.systems.stan.messages import (
-    VIEW_MAX,
-    Collect,
-    Collected,
-    Enter,
-    Hold,
-    Leave,
-    Release,
-    StanParameters,
-    WalkDue,
-    Welcome,
-    prove,
-    topic_key,
-)
+from gossamer.systems.stan.messages import Collect, Collected, Enter, Hold, Release, TopicLeave, WalkDue, Welcome
+from gossamer.systems.stan.parameters import VIEW_MAX, StanParameters
 from gossamer.systems.stan.population import StanPopulation
+from gossamer.systems.stan.proofs import prove, topic_key
 from gossamer.systems.stan.view import TopicView, weight_key
 
 ME, TOPIC, OTHER = 7, 50, 51
@@ -80,7 +69,7 @@ def lightest(peers, count):
     return view.nodes()
 
 
-def test_first_peers_are_the_view_and_are_told_so():
+def test_first_peers_enter_the_view_and_get_a_hold():
     machine, actions = node_with([1, 2, 3])
     assert sorted(view_of(machine).nodes()) == [1, 2, 3]
     assert view_of(machine).size == 3
@@ -89,7 +78,7 @@ def test_first_peers_are_the_view_and_are_told_so():
     assert sorted(action.peer.node for action in actions if type(action) is Connect) == [1, 2, 3]
 
 
-def test_a_walk_goes_to_one_of_the_view_with_all_its_hops():
+def test_a_walk_starts_at_a_peer_of_the_view_with_all_its_hops():
     machine, _ = node_with([1, 2, 3])
     ((target, walk),) = sent(machine.handle(TimerFired(WalkDue()), PERIOD), Collect)
     assert target in (1, 2, 3)
@@ -114,13 +103,13 @@ def test_a_walk_without_hops_left_answers_its_source():
     assert {peer.node for peer in action.message.peers} == {ME, 1, 2, 3}
 
 
-def test_a_walk_asked_to_go_further_than_walks_go_does_not():
+def test_a_walk_with_too_many_hops_is_shortened():
     machine, _ = node_with([1, 2, 3], walk_hops=2)
     ((_, walk),) = sent(machine.handle(from_peer(2, Collect, Peer(9), 77, 10**9, False, ()), 5), Collect)
     assert walk.hops_left == 1
 
 
-def test_the_lightest_are_kept_as_many_as_before_and_both_sides_are_told():
+def test_the_lightest_peers_are_kept_and_added_and_removed_peers_are_told():
     machine, _ = node_with([1, 2, 3])
     ((_, walk),) = sent(machine.handle(TimerFired(WalkDue()), PERIOD), Collect)
     found = tuple(map(Peer, range(100, 140)))
@@ -131,7 +120,7 @@ def test_the_lightest_are_kept_as_many_as_before_and_both_sides_are_told():
     assert sorted(to for to, _ in sent(actions, Release)) == sorted({1, 2, 3} - set(expected))
 
 
-def test_an_answer_that_was_not_asked_for_or_comes_twice_is_dropped():
+def test_an_unrequested_or_repeated_answer_is_dropped():
     machine, _ = node_with([1, 2, 3])
     before = view_of(machine).nodes()
     machine.handle(from_peer(1, Collected, 5, tuple(map(Peer, range(100, 140)))), 5)
@@ -142,7 +131,7 @@ def test_an_answer_that_was_not_asked_for_or_comes_twice_is_dropped():
     assert view_of(machine).nodes() == before
 
 
-def test_whoever_a_walk_visits_weighs_its_source_unless_told_not_to():
+def test_a_visited_node_weighs_the_source_of_the_walk_unless_weigh_sources_is_off():
     heavy_first = sorted(range(100, 140), key=lightest(range(100, 140), 40).index, reverse=True)
     view, light = heavy_first[:3], heavy_first[-1]
     for weighs in (True, False):
@@ -151,7 +140,7 @@ def test_whoever_a_walk_visits_weighs_its_source_unless_told_not_to():
         assert (light in view_of(machine)) is weighs
 
 
-def test_a_stranger_learns_nothing_whether_the_topic_is_held_or_not():
+def test_a_stranger_cannot_tell_whether_the_topic_is_held():
     machine, _ = node_with([1, 2, 3])
     wrong = b"x" * 16
     answers = [
@@ -162,7 +151,7 @@ def test_a_stranger_learns_nothing_whether_the_topic_is_held_or_not():
     assert [type(action.fact) for action in answers[0]] == [PeerMisbehaved]
 
 
-def test_a_secret_keeps_out_whoever_knows_only_the_name():
+def test_a_node_without_the_secret_cannot_enter_a_topic():
     machine, _ = node_with([])
     machine.handle(Subscribe(OTHER, Role.FOLLOWS, secret=b"between us"), 0)
     enter = Peer(9)
@@ -171,26 +160,26 @@ def test_a_secret_keeps_out_whoever_knows_only_the_name():
     assert sent(machine.handle(from_peer(9, Enter, enter, topic=OTHER, key=key), 5), Welcome)
 
 
-def test_a_newcomer_asks_takes_the_size_it_is_told_and_the_lightest_it_is_offered():
+def test_a_newcomer_takes_the_view_size_and_the_lightest_peers_of_the_welcome():
     machine, actions = node_with([4], joining=True)
     assert [to for to, _ in sent(actions, Enter)] == [4]
     machine.handle(from_peer(4, Welcome, 6, tuple(map(Peer, range(100, 120)))), 5)
     assert view_of(machine).nodes() == lightest(range(100, 120), 6)
 
 
-def test_a_welcome_from_somebody_else_is_dropped():
+def test_a_welcome_from_a_node_that_was_not_asked_is_dropped():
     machine, _ = node_with([4], joining=True)
     machine.handle(from_peer(5, Welcome, 6, (Peer(1),)), 5)
     assert not view_of(machine).nodes()
 
 
-def test_a_newcomer_that_was_not_heard_asks_again_in_turn():
+def test_a_newcomer_without_an_answer_asks_its_contacts_in_turn():
     machine, _ = node_with([4, 5], joining=True)
     assert [to for to, _ in sent(machine.handle(TimerFired(WalkDue()), PERIOD), Enter)] == [5]
     assert [to for to, _ in sent(machine.handle(TimerFired(WalkDue()), 2 * PERIOD), Enter)] == [4]
 
 
-def test_a_contact_welcomes_with_its_view_and_makes_room():
+def test_a_contact_sends_its_view_and_enlarges_its_own():
     machine, _ = node_with([1, 2, 3])
     for holder in (1, 2, 3, 4):
         machine.handle(from_peer(holder, Hold), 1)
@@ -199,55 +188,55 @@ def test_a_contact_welcomes_with_its_view_and_makes_room():
     assert welcome.view_size == 4
     assert {peer.node for peer in welcome.peers} == {ME, 1, 2, 3}
     assert sorted(view_of(machine).nodes()) == [1, 2, 3, 9]
-    # Asked again, it makes no more room.
+    # A second request does not enlarge it again.
     machine.handle(from_peer(9, Enter, Peer(9, b"nine")), 6)
     assert view_of(machine).size == 4
 
 
-def test_a_node_that_lets_go_of_a_topic_tells_its_view_and_those_who_hold_it():
+def test_a_node_that_leaves_a_topic_tells_its_view_and_its_holders():
     for event, ends in ((Unsubscribe(TOPIC), False), (Stopping(), True)):
         machine, _ = node_with([1, 2])
         machine.handle(from_peer(5, Hold), 1)
         actions = machine.handle(event, 5)
-        assert [to for to, _ in sent(actions, Leave)] == [1, 2, 5]
+        assert [to for to, _ in sent(actions, TopicLeave)] == [1, 2, 5]
         assert sorted(facts(actions, NeighbourDown)) == [1, 2, 5], ends
 
 
-def test_those_who_left_or_are_down_are_dropped_from_view_and_holders():
-    for event in (from_peer(1, Leave), PeerDown(1)):
+def test_nodes_that_left_or_are_unreachable_are_removed_from_view_and_holders():
+    for event in (from_peer(1, TopicLeave), PeerDown(1)):
         machine, _ = node_with([1, 2])
         machine.handle(from_peer(1, Hold), 1)
         actions = machine.handle(event, 5)
         assert view_of(machine).nodes() == [2]
-        assert machine._parts[-1].neighbours_on(TOPIC) == [2]
+        assert machine._parts[-1].neighbours_on(TOPIC) == (2,)
         assert facts(actions, NeighbourDown) == [1]
 
 
-def test_a_neighbour_of_two_topics_is_one_neighbour_until_both_let_go():
+def test_a_neighbour_in_two_topics_is_one_neighbour_until_it_leaves_both():
     machine, _ = node_with([1, 2])
     actions = machine.handle(Subscribe(OTHER, Role.FOLLOWS, (Peer(1),), False), 1)
     assert not facts(actions, NeighbourUp)
-    assert not facts(machine.handle(from_peer(1, Leave), 2), NeighbourDown)
-    assert facts(machine.handle(from_peer(1, Leave, topic=OTHER), 3), NeighbourDown) == [1]
+    assert not facts(machine.handle(from_peer(1, TopicLeave), 2), NeighbourDown)
+    assert facts(machine.handle(from_peer(1, TopicLeave, topic=OTHER), 3), NeighbourDown) == [1]
 
 
 def test_a_connection_is_kept_for_a_whole_turn_after_its_last_use():
     machine, _ = node_with([1, 2])
-    machine.handle(from_peer(1, Leave), 2)
+    machine.handle(from_peer(1, TopicLeave), 2)
     for turn, expected in ((1, []), (2, [1]), (3, [])):
         actions = machine.handle(TimerFired(WalkDue()), turn * PERIOD)
         assert [action.node for action in actions if type(action) is Disconnect] == expected
 
 
-def test_a_node_in_nobodys_view_but_its_own_hears_from_those_it_holds():
+def test_neighbours_are_the_nodes_in_the_view_and_the_holders():
     machine, _ = node_with([1, 2])
     machine.handle(from_peer(9, Hold), 1)
-    assert machine._parts[-1].neighbours_on(TOPIC) == [1, 2, 9]
+    assert machine._parts[-1].neighbours_on(TOPIC) == (1, 2, 9)
     machine.handle(from_peer(9, Release), 2)
-    assert machine._parts[-1].neighbours_on(TOPIC) == [1, 2]
+    assert machine._parts[-1].neighbours_on(TOPIC) == (1, 2)
 
 
-def test_a_view_that_ran_empty_is_filled_by_those_who_hold_the_node():
+def test_an_empty_view_is_filled_with_the_holders():
     machine, _ = node_with([1])
     machine.handle(from_peer(9, Hold), 1)
     machine.handle(PeerDown(1), 2)
@@ -256,7 +245,7 @@ def test_a_view_that_ran_empty_is_filled_by_those_who_hold_the_node():
 
 
 def test_views_grow_with_the_logarithm_of_the_topic_and_shrink_with_it():
-    """From one node to 400, each introduced by any that is there; then all but 50 go again, one a cycle."""
+    """The topic grows from one node to 400, each introduced by a random member; then all but 50 leave, one each cycle."""
     nodes = 400
     interest = Interest.from_pairs(np.arange(nodes), np.zeros(nodes, int), nodes, 1)
     population = StanPopulation(StanParameters(), 1, interest, absent=range(1, nodes))
@@ -264,7 +253,7 @@ def test_views_grow_with_the_logarithm_of_the_topic_and_shrink_with_it():
     for node in range(1, nodes):
         population.cycle(CycleChanges(joiners=(node,)))
         sizes[node + 1] = float(population.topics[0].sizes.mean())
-    # Places grow as dE/ds = E/s + 1, and so the mean by ln 2 (0.7) when the topic doubles, give or take luck.
+    # The sum of view sizes grows as dE/ds = E/s + 1, so that the mean grows by ln 2 (0.7) when the topic doubles.
     for count in (25, 50, 100, 200):
         assert 0.3 < sizes[2 * count] - sizes[count] < 1.3
     assert log(400) - 1 < sizes[400] < log(400) + 2
@@ -273,7 +262,7 @@ def test_views_grow_with_the_logarithm_of_the_topic_and_shrink_with_it():
     assert abs(float(population.topics[0].sizes.mean()) - sizes[50]) < 1.0
 
 
-def test_a_topic_whose_nodes_are_replaced_again_and_again_keeps_its_view_sizes():
+def test_view_sizes_stay_the_same_while_nodes_are_replaced():
     nodes = 60
     interest = Interest.from_pairs(np.arange(nodes), np.zeros(nodes, int), nodes, 1)
     population = StanPopulation(StanParameters(), 1, interest)
@@ -290,13 +279,13 @@ kinds = st.one_of(
     st.tuples(st.just(Collected), numbers, peers),
     st.tuples(st.just(Welcome), numbers, peers),
     st.tuples(st.just(Enter), st.builds(Peer, numbers)),
-    st.tuples(st.sampled_from([Hold, Release, Leave])),
+    st.tuples(st.sampled_from([Hold, Release, TopicLeave])),
 )
 
 
 @settings(max_examples=150)
 @given(st.lists(st.tuples(st.integers(0, 2**64 - 1), st.sampled_from([TOPIC, OTHER, -3, 2**80]), kinds), max_size=30))
-def test_whatever_peers_send_views_stay_bounded_and_hold_no_one_twice(received):
+def test_whatever_peers_send_views_stay_bounded_and_without_duplicates(received):
     machine, _ = node_with([4], joining=True)
     for time, (sender, topic, (kind, *rest)) in enumerate(received, start=1):
         machine.handle(from_peer(sender, kind, *rest, topic=topic), time)

@@ -1,4 +1,4 @@
-"""Probes: who recognises them, and what they do not show."""
+"""Probes: which nodes recognise them, and what they do not disclose."""
 
 from gossamer.model.values.ids import Role
 from gossamer.protocols.contract.actions import Send
@@ -11,15 +11,9 @@ from gossamer.protocols.contract.events import (
 )
 from gossamer.protocols.contract.messages import Peer
 from gossamer.systems import find_system, make_machine
-from gossamer.systems.stan.messages import (
-    Enter,
-    Probe,
-    ProbeDue,
-    ProbeReply,
-    StanParameters,
-    prove,
-    topic_key,
-)
+from gossamer.systems.stan.messages import Enter, Probe, ProbeDue, ProbeReply
+from gossamer.systems.stan.parameters import StanParameters
+from gossamer.systems.stan.proofs import prove, topic_key
 
 PARAMETERS = StanParameters(membership="cyclon", probes=3)
 PEERS = tuple(Peer(node, bytes([node])) for node in range(10, 20))
@@ -49,7 +43,7 @@ def answer(machine, sender, probe):
     return reply
 
 
-def test_the_number_of_probes_does_not_show_the_number_of_topics():
+def test_the_number_of_probes_does_not_depend_on_the_number_of_topics():
     for topics in ((), (4,), range(40)):
         machine = node_with(topics)
         for number in range(1, 6):
@@ -58,9 +52,9 @@ def test_the_number_of_probes_does_not_show_the_number_of_topics():
             assert {len(probe.tag) for _, probe in probes} == {16}
 
 
-def test_a_node_with_peers_in_every_topic_goes_on_probing():
+def test_a_node_with_peers_in_every_topic_keeps_probing():
     machine = node_with([4])
-    machine._parts[1].seek(4, wanted=False)
+    machine._parts[1].seek(4, needs_peer=False)
     assert len(turn(machine)) == PARAMETERS.probes
 
 
@@ -73,11 +67,11 @@ def test_a_holder_recognises_the_probe_and_the_prober_its_answer():
     reply = answer(holder, 1, probe)
     entered = sent(machine.handle(MessageReceived(12, reply), number * PARAMETERS.probe_us + 1), Enter)
     assert [(to, message.topic) for to, message in entered] == [(12, 4)]
-    # Once is enough.
+    # A reply counts once.
     assert not sent(machine.handle(MessageReceived(12, reply), number * PARAMETERS.probe_us + 2), Enter)
 
 
-def test_everybody_answers_every_probe_with_something_of_the_same_size():
+def test_every_node_answers_every_probe_with_a_tag_of_the_same_size():
     probe = Probe(7, prove(topic_key(4, b""), b"probe", 1, 12, 7), b"")
     replies = [answer(node_with(topics, node=12), 1, probe) for topics in ((), (3,), (4,))]
     assert {len(reply.tag) for reply in replies} == {16}
@@ -85,23 +79,23 @@ def test_everybody_answers_every_probe_with_something_of_the_same_size():
     assert [reply.tag == proof for reply in replies] == [False, False, True]
 
 
-def test_a_probe_is_of_no_use_to_whoever_overhears_it():
-    """Sent by another, to another, or with another nonce, it is a random number."""
+def test_a_node_that_overhears_a_probe_cannot_use_it():
+    """With another sender, receiver or nonce the tag is not recognised."""
     tag = prove(topic_key(4, b""), b"probe", 1, 12, 7)
     for sender, receiver, nonce in ((2, 12, 7), (1, 13, 7), (1, 12, 8)):
         reply = answer(node_with([4], node=receiver), sender, Probe(nonce, tag, b""))
         assert reply.tag != prove(topic_key(4, b""), b"reply", receiver, sender, nonce)
 
 
-def test_a_listener_who_guesses_the_name_can_test_the_guess_and_one_without_the_secret_cannot():
-    """Said plainly in docs/privacy.md."""
+def test_an_eavesdropper_can_test_a_guessed_name_but_not_without_the_secret():
+    """docs/privacy.md states this."""
     for secret, guessed in ((b"", True), (b"between us", False)):
         machine = node_with([4], secret=secret)
         to, probe = turn(machine)[0]
         assert (prove(topic_key(4, b""), b"probe", 1, to, probe.nonce) == probe.tag) is guessed
 
 
-def test_an_answer_from_somebody_else_a_wrong_one_or_a_late_one_is_dropped():
+def test_an_answer_that_is_wrong_or_late_or_from_another_node_is_dropped():
     machine = node_with([4])
     to, probe = turn(machine)[0]
     right = prove(topic_key(4, b""), b"reply", to, 1, probe.nonce)
@@ -114,7 +108,7 @@ def test_an_answer_from_somebody_else_a_wrong_one_or_a_late_one_is_dropped():
     assert not machine.handle(MessageReceived(to, ProbeReply(probe.nonce, b"x" * 16)), 10**7)
 
 
-def test_a_topic_that_was_let_go_of_is_neither_probed_for_nor_recognised():
+def test_a_topic_that_the_node_left_is_neither_probed_nor_recognised():
     machine = node_with([4], node=12)
     machine.handle(Unsubscribe(4), 1)
     probe = Probe(7, prove(topic_key(4, b""), b"probe", 1, 12, 7), b"")

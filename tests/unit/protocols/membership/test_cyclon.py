@@ -15,7 +15,6 @@ from gossamer.protocols.contract.messages import Digest, Peer
 from gossamer.protocols.membership.cyclon import (
     Cyclon,
     CyclonParameters,
-    Entry,
     Introduction,
     Join,
     JoinWalk,
@@ -23,6 +22,7 @@ from gossamer.protocols.membership.cyclon import (
     ShuffleReply,
     ShuffleRequest,
 )
+from gossamer.protocols.membership.cyclon_view import ViewEntry
 from gossamer.protocols.membership.interest_exchange import InterestExchange
 
 PARAMETERS = CyclonParameters(view_size=4, shuffle_length=3, walk_length=2, period_us=1_000)
@@ -55,7 +55,7 @@ def test_a_node_that_starts_with_contacts_takes_them_as_its_view():
     assert [type(action) for action in out] == [SetTimer]
 
 
-def test_a_newcomer_asks_its_first_contact_and_goes_round_the_others():
+def test_a_newcomer_asks_its_contacts_in_turn():
     part, out = started(3, 5, joining=True)
     assert sends(out) == [Send((3,), Join(Peer(0, b"\x00")), (b"\x03",))]
     for now_us, expected in ((1_000, 5), (2_000, 3)):
@@ -66,12 +66,12 @@ def test_a_newcomer_asks_its_first_contact_and_goes_round_the_others():
 
 def test_a_shuffle_asks_the_oldest_peer_and_offers_itself_first():
     part, _ = started(3, 5, 7)
-    receive(part, 9, Introduction(Entry(9, 40)))
+    receive(part, 9, Introduction(ViewEntry(9, 40)))
     out = []
     facts = part.handle(TimerFired(ShuffleDue()), 1_000, out)
     (send,) = sends(out)
     assert send.to == (9,)
-    assert send.message.entries[0] == Entry(0, 0, b"\x00")
+    assert send.message.entries[0] == ViewEntry(0, 0, b"\x00")
     assert len(send.message.entries) == 3
     assert facts == (ViewChanged((9,), ()),)
     assert {entry.age for entry in part.view()} == {1}
@@ -85,9 +85,9 @@ def test_a_stale_timer_is_ignored():
     assert out == []
 
 
-def test_a_full_view_replaces_only_what_it_gave_away():
+def test_a_full_view_replaces_only_entries_that_it_sent():
     part, _ = started(1, 2, 3, 4)
-    out, facts = receive(part, 9, ShuffleRequest((Entry(9, 0, b"\x09"), Entry(8, 5), Entry(2, 1))))
+    out, facts = receive(part, 9, ShuffleRequest((ViewEntry(9, 0, b"\x09"), ViewEntry(8, 5), ViewEntry(2, 1))))
     (send,) = sends(out)
     assert send.to == (9,)
     assert send.addresses == (b"\x09",)
@@ -99,23 +99,25 @@ def test_a_full_view_replaces_only_what_it_gave_away():
     assert len(view(part)) == 4
 
 
-def test_a_reply_from_somebody_else_or_after_the_next_request_is_dropped():
+def test_a_reply_from_another_peer_or_after_the_next_request_is_dropped():
     part, _ = started(1, 2, 3, 4)
-    assert receive(part, 1, ShuffleReply((Entry(8, 0),)))[1] == ()
+    assert receive(part, 1, ShuffleReply((ViewEntry(8, 0),)))[1] == ()
     out = []
     part.handle(TimerFired(ShuffleDue()), 1_000, out)
     asked = sends(out)[0].to[0]
     other = next(node for node in (1, 2, 3, 4) if node != asked)
-    assert receive(part, other, ShuffleReply((Entry(8, 0),)))[1] == ()
-    assert receive(part, asked, ShuffleReply((Entry(8, 0),)))[1][0].added == (8,)
+    assert receive(part, other, ShuffleReply((ViewEntry(8, 0),)))[1] == ()
+    assert receive(part, asked, ShuffleReply((ViewEntry(8, 0),)))[1][0].added == (8,)
 
 
-def test_a_walk_ends_by_putting_the_newcomer_in_a_neighbours_place():
+def test_the_last_node_of_a_walk_replaces_a_neighbour_by_the_newcomer():
     part, _ = started(1, 2, 3, 4)
     out, facts = receive(part, 1, JoinWalk(Peer(9, b"\x09"), 0, 0))
     (change,) = facts
     assert change.added == (9,)
-    assert sends(out) == [Send((9,), Introduction(Entry(change.removed[0], 0, bytes([change.removed[0]]))), (b"\x09",))]
+    assert sends(out) == [
+        Send((9,), Introduction(ViewEntry(change.removed[0], 0, bytes([change.removed[0]]))), (b"\x09",))
+    ]
 
 
 def test_a_walk_with_hops_left_moves_on_to_a_neighbour():
@@ -134,22 +136,22 @@ def test_an_introducer_starts_a_walk_for_each_slot_of_a_view():
     assert {send.message.hops_left for send in sends(out)} == {1}
 
 
-def test_the_second_node_of_a_network_is_taken_in_by_the_first():
+def test_the_first_node_of_a_network_adds_the_second_to_its_view():
     part, _ = started()
     out, facts = receive(part, 9, Join(Peer(9, b"\x09")))
     assert facts == (ViewChanged((), (9,)),)
-    assert sends(out) == [Send((9,), Introduction(Entry(0, 0, b"\x00")), (b"\x09",))]
+    assert sends(out) == [Send((9,), Introduction(ViewEntry(0, 0, b"\x00")), (b"\x09",))]
 
 
 def test_a_peer_that_sends_too_much_is_bounded_and_observed():
     part, _ = started()
-    flood = tuple(Entry(node, 0) for node in range(1, 60))
+    flood = tuple(ViewEntry(node, 0) for node in range(1, 60))
     out, facts = receive(part, 1, ShuffleRequest(flood))
     assert Observe(PeerMisbehaved(1, "more entries than a shuffle holds")) in out
     assert len(facts[0].added) == 3
 
 
-entries = st.builds(Entry, st.integers(0, 2**64 - 1), st.integers(-(2**63), 2**63 - 1), st.binary(max_size=4))
+entries = st.builds(ViewEntry, st.integers(0, 2**64 - 1), st.integers(-(2**63), 2**63 - 1), st.binary(max_size=4))
 peers = st.builds(Peer, st.integers(0, 2**64 - 1))
 walks = st.integers(-(2**40), 2**40)
 messages = st.one_of(
@@ -162,7 +164,7 @@ messages = st.one_of(
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), messages), max_size=30))
-def test_whatever_peers_send_the_view_stays_small_distinct_and_without_oneself(received):
+def test_whatever_peers_send_the_view_is_bounded_and_contains_no_duplicate_and_not_the_node_itself(received):
     part, _ = started(1, 2, 3)
     for step, (sender, message) in enumerate(received):
         receive(part, sender, message, now_us=1_000 * step)
@@ -174,59 +176,59 @@ def test_whatever_peers_send_the_view_stays_small_distinct_and_without_oneself(r
         assert all(0 <= entry.age <= 255 for entry in part.view())
 
 
-def test_an_entry_that_comes_back_in_the_reply_is_not_replaced_by_it():
-    """Given away, replaced by another exchange, and returned: it is new again, not free to go."""
+def test_an_entry_that_returns_in_a_reply_is_not_replaced_by_the_same_reply():
+    """The entry was sent, replaced by another exchange, and returned: it counts as new, not as replaceable."""
     part, _ = started(1, 2, 3, 4)
     out = []
     part.handle(TimerFired(ShuffleDue()), 1_000, out)
     (request,) = sends(out)
     given = [entry.node for entry in request.message.entries[1:]]
-    # Other exchanges fill the empty slot and replace everything that was given.
+    # Other exchanges fill the empty slot and replace all entries that were sent.
     newcomers = iter(range(20, 60))
     while any(node in view(part) for node in given):
-        three = tuple(Entry(next(newcomers), 0) for _ in range(3))
+        three = tuple(ViewEntry(next(newcomers), 0) for _ in range(3))
         receive(part, three[0].node, ShuffleRequest(three), now_us=1_000 + three[0].node)
     first, second = given
-    # Only `first` may be replaced by anything in this reply, and it comes back in it: nothing else fits.
+    # Only `first` could be replaced, and this reply contains it: there is no room for the other entry.
     part._given = [first, second]
-    part._replace(0, Entry(second, 0))
-    _, facts = receive(part, request.to[0], ShuffleReply((Entry(first, 0), Entry(6, 0))))
+    part._view.replace(0, ViewEntry(second, 0))
+    _, facts = receive(part, request.to[0], ShuffleReply((ViewEntry(first, 0), ViewEntry(6, 0))))
     (change,) = facts
     assert change.added == (first,)
     assert change.removed == (second,)
     assert first in view(part)
 
 
-def test_only_the_first_reply_to_a_request_is_taken():
+def test_only_the_first_reply_to_a_request_is_accepted():
     part, _ = started(1, 2, 3, 4)
     out = []
     part.handle(TimerFired(ShuffleDue()), 1_000, out)
     (request,) = sends(out)
-    assert receive(part, request.to[0], ShuffleReply((Entry(8, 0),)))[1][0].added == (8,)
-    assert receive(part, request.to[0], ShuffleReply((Entry(9, 0),)))[1] == ()
+    assert receive(part, request.to[0], ShuffleReply((ViewEntry(8, 0),)))[1][0].added == (8,)
+    assert receive(part, request.to[0], ShuffleReply((ViewEntry(9, 0),)))[1] == ()
 
 
-def test_nodes_that_start_together_do_not_shuffle_in_step():
+def test_nodes_that_start_together_shuffle_at_different_times():
     phases = {started(1, 2, node=node)[1][0].at_us for node in range(10, 30)}
     assert len(phases) > 15
     assert all(0 <= phase < 1_000 for phase in phases)
 
 
-def test_a_newcomer_asks_until_somebody_introduces_it():
+def test_a_newcomer_asks_again_until_an_introduction_arrives():
     part, _ = started(3, joining=True)
-    receive(part, 9, Join(Peer(9)))  # it takes in another newcomer meanwhile
+    receive(part, 9, Join(Peer(9)))  # meanwhile it adds another newcomer
     out = []
     part.handle(TimerFired(ShuffleDue()), 1_000, out)
     assert [type(send.message) for send in sends(out)] == [Join]
-    receive(part, 7, Introduction(Entry(7, 0)))
+    receive(part, 7, Introduction(ViewEntry(7, 0)))
     out = []
     part.handle(TimerFired(ShuffleDue()), 2_000, out)
     assert [type(send.message) for send in sends(out)] == [ShuffleRequest]
 
 
-def test_a_peer_is_not_offered_to_itself():
+def test_a_peer_is_not_sent_its_own_entry():
     part, _ = started(1, 2, 3)
-    out, _ = receive(part, 2, ShuffleRequest((Entry(2, 0), Entry(8, 0), Entry(9, 0))))
+    out, _ = receive(part, 2, ShuffleRequest((ViewEntry(2, 0), ViewEntry(8, 0), ViewEntry(9, 0))))
     assert {entry.node for entry in sends(out)[0].message.entries} == {1, 3}
     assert 2 in view(part)
 
@@ -244,7 +246,7 @@ def due(part, now_us):
     return sends(out)
 
 
-def test_who_cannot_be_reached_leaves_a_view_that_carries_interests():
+def test_an_unreachable_peer_leaves_a_view_that_carries_interests():
     part, _ = with_interests(Peer(1), Peer(2), Peer(3))
     assert part.handle(PeerDown(2), 5, []) == (ViewChanged((2,), ()),)
     assert part.handle(PeerDown(2), 6, []) == ()
@@ -263,11 +265,11 @@ def test_a_node_whose_view_empties_asks_its_contacts_again():
     assert due(part, 2_000) == [Send((2,), Join(Peer(50, b"me")), (b"two",))]
 
 
-def test_contacts_without_a_name_are_asked_in_turn_and_never_kept():
+def test_contacts_without_an_id_are_asked_in_turn_and_never_enter_the_view():
     seeds = (Peer(0, b"a"), Peer(0, b"b"), Peer(0, b"me"))
     part, out = with_interests(*seeds, joining=True)
     asked = [*sends(out), *(send for at in range(1, 4) for send in due(part, 1_000 * at))]
-    assert [send.addresses for send in asked] == [(b"a",), (b"b",), (b"a",), (b"b",)], "and never oneself"
+    assert [send.addresses for send in asked] == [(b"a",), (b"b",), (b"a",), (b"b",)], "its own address is left out"
     assert {type(send.message) for send in asked} == {Join}
     assert view(part) == []
     ready, _ = with_interests(*seeds)
@@ -275,51 +277,51 @@ def test_contacts_without_a_name_are_asked_in_turn_and_never_kept():
     assert [type(send.message) for send in due(ready, 1_000)] == [Join]
 
 
-def test_now_and_then_a_node_shuffles_with_a_contact_of_old():
+def test_a_node_shuffles_with_a_first_contact_every_rejoin_period():
     part, _ = with_interests(Peer(0, b"seed"), joining=True, rejoin_us=3_000)
     for node in (1, 2, 3, 4):
-        receive(part, node, Introduction(Entry(node, 9)))
+        receive(part, node, Introduction(ViewEntry(node, 9)))
     for at_us in (1_000, 2_000):
         (send,) = due(part, at_us)
         assert send.addresses == ()
-        receive(part, send.to[0], ShuffleReply((Entry(send.to[0] + 10, 0),)))
+        receive(part, send.to[0], ShuffleReply((ViewEntry(send.to[0] + 10, 0),)))
     before = set(view(part))
     (send,) = due(part, 3_000)
     assert send.addresses == (b"seed",)
     assert type(send.message) is ShuffleRequest
     assert set(view(part)) == before
     given = {entry.node for entry in send.message.entries[1:]}
-    _, facts = receive(part, 77, ShuffleReply((Entry(77, 0, b"seed"), Entry(78, 0))))
+    _, facts = receive(part, 77, ShuffleReply((ViewEntry(77, 0, b"seed"), ViewEntry(78, 0))))
     assert set(facts[0].added) == {77, 78}
     assert set(facts[0].removed) <= given
-    assert receive(part, 99, ShuffleReply((Entry(79, 0),)))[1] == (), "one reply a request"
+    assert receive(part, 99, ShuffleReply((ViewEntry(79, 0),)))[1] == (), "one reply for each request"
     assert due(part, 4_000)[0].addresses != (b"seed",) or 77 not in view(part)
 
 
-def test_a_younger_entry_brings_a_new_address_and_an_older_one_does_not():
+def test_a_younger_entry_updates_an_address_and_an_older_one_does_not():
     part, _ = started(1, 2, 3)
     due(part, 1_000)
     kept = view(part)[0]
     address = {entry.node: entry.address for entry in part.view()}
-    receive(part, 9, ShuffleRequest((Entry(9, 0), Entry(kept, 200, b"old"))), now_us=1_001)
+    receive(part, 9, ShuffleRequest((ViewEntry(9, 0), ViewEntry(kept, 200, b"old"))), now_us=1_001)
     assert {entry.node: entry.address for entry in part.view()}[kept] == address[kept]
-    receive(part, 9, ShuffleRequest((Entry(9, 0), Entry(kept, 0, b"moved"))), now_us=1_002)
+    receive(part, 9, ShuffleRequest((ViewEntry(9, 0), ViewEntry(kept, 0, b"moved"))), now_us=1_002)
     assert {entry.node: entry.address for entry in part.view()}[kept] == b"moved"
-    receive(part, kept, ShuffleRequest((Entry(kept, 0, b"again"),)), now_us=1_003)
+    receive(part, kept, ShuffleRequest((ViewEntry(kept, 0, b"again"),)), now_us=1_003)
     assert {entry.node: entry.address for entry in part.view()}[kept] == b"again"
     receive(part, 9, JoinWalk(Peer(kept, b"anew"), 0, 0), now_us=1_004)
     assert {entry.node: entry.address for entry in part.view()}[kept] == b"anew"
 
 
-def test_entries_tell_what_peers_hold_and_the_latest_of_it_is_kept():
+def test_entries_carry_digests_and_the_newest_digest_is_kept():
     part, _ = with_interests(Peer(1), Peer(2))
     old, new = Digest(3, 1, (7,)), Digest(4, 1, (8,))
-    _, facts = receive(part, 2, ShuffleRequest((Entry(2, 0, b"", new), Entry(1, 9), Entry(60, 0))))
+    _, facts = receive(part, 2, ShuffleRequest((ViewEntry(2, 0, b"", new), ViewEntry(1, 9), ViewEntry(60, 0))))
     assert [fact for fact in facts if isinstance(fact, Heard)] == [Heard(2, b"", new)]
-    receive(part, 9, ShuffleRequest((Entry(9, 0), Entry(2, 0, b"", old))), now_us=501)
+    receive(part, 9, ShuffleRequest((ViewEntry(9, 0), ViewEntry(2, 0, b"", old))), now_us=501)
     assert {entry.node: entry.digest for entry in part.view()}[2] == new
     receive(part, 70, JoinWalk(Peer(71), 0, 0), now_us=502)
     assert {entry.node for entry in part.view() if entry.digest} == {2} or 2 not in view(part)
     assert with_interests(Peer(1))[0]._me().digest == Digest(0, 0, ())
-    _, facts = receive(part, 3, Introduction(Entry(3, 0, b"three", old)))
+    _, facts = receive(part, 3, Introduction(ViewEntry(3, 0, b"three", old)))
     assert Heard(3, b"three", old) in facts

@@ -1,4 +1,4 @@
-"""Looking for topics in parts: what peers may say, what it costs to believe them, and what is never kept for ever."""
+"""Detecting disconnected topics and bridging them: claims of neighbours, impossible claims, and the end of bridges."""
 
 from gossamer.model.values.ids import Role
 from gossamer.protocols.contract.actions import Observe, Send
@@ -15,10 +15,10 @@ from gossamer.simulator.views import InterestOracle
 from gossamer.systems import find_system, make_machine
 from gossamer.systems.spidercast.messages import (
     Claims,
-    Connect,
     ConnectOk,
+    ConnectRequest,
     Heartbeat,
-    Leave,
+    LeaveNotice,
     MendDue,
     Redirect,
     Task,
@@ -26,7 +26,7 @@ from gossamer.systems.spidercast.messages import (
 from gossamer.systems.spidercast.roots import PATIENCE
 
 ME, LOW, HIGH = 50, 3, 90
-LOOK_US = 15_000_000
+CHECK_US = 15_000_000
 
 
 class Lonely:
@@ -44,8 +44,8 @@ class Lonely:
         self.facts = []
         self.give(Started((), b"here"))
         self.give(Subscribe(7, Role.FOLLOWS))
-        # One that has just started waits for its neighbours to settle.
-        self.look()
+        # The first check is skipped, because neighbours may have changed.
+        self.check()
 
     @property
     def part(self):
@@ -61,94 +61,94 @@ class Lonely:
     def hear(self, sender, message):
         self.give(MessageReceived(sender, message))
 
-    def look(self, times=1):
+    def check(self, times=1):
         for _ in range(times):
-            self.now_us += LOOK_US
+            self.now_us += CHECK_US
             self.give(TimerFired(MendDue()))
 
     def bridge_requests(self):
-        return [node for node, message in self.sent if isinstance(message, Connect) and message.is_bridge]
+        return [node for node, message in self.sent if isinstance(message, ConnectRequest) and message.is_bridge]
 
 
-def test_a_node_that_hears_of_nobody_lower_asks_a_lower_holder_for_a_bridge():
+def test_a_node_that_hears_of_no_lower_id_asks_a_lower_holder_for_a_bridge():
     node = Lonely()
-    node.look(PATIENCE - 1)
+    node.check(PATIENCE - 1)
     assert node.bridge_requests() == []
-    node.look()
+    node.check()
     assert node.bridge_requests() == [LOW]
     node.hear(LOW, ConnectOk(Task.RANDOM, 1, 0, (7,)))
     assert node.part.tasks[Task.RANDOM].neighbours[LOW].is_bridge
-    node.look(3 * PATIENCE)
-    assert node.bridge_requests() == [LOW], "one is enough"
+    node.check(3 * PATIENCE)
+    assert node.bridge_requests() == [LOW], "one bridge is enough"
 
 
-def test_a_node_whose_neighbours_come_and_go_waits_until_they_settle():
+def test_a_node_whose_neighbours_change_skips_the_check():
     node = Lonely()
-    node.hear(HIGH, Connect(Task.GREEDY, 0, 3, (7,)))
-    node.look()
+    node.hear(HIGH, ConnectRequest(Task.GREEDY, 0, 3, (7,)))
+    node.check()
     assert not [message for _, message in node.sent if isinstance(message, Claims)]
-    node.look()
+    node.check()
     assert (HIGH, Claims(((7, ME, 0),))) in node.sent
     for _ in range(2 * PATIENCE):
-        node.hear(HIGH, Leave(Task.GREEDY))
-        node.look()
-        node.hear(HIGH, Connect(Task.GREEDY, 0, 3, (7,)))
+        node.hear(HIGH, LeaveNotice(Task.GREEDY))
+        node.check()
+        node.hear(HIGH, ConnectRequest(Task.GREEDY, 0, 3, (7,)))
     assert node.bridge_requests() == []
 
 
-def test_a_lower_neighbour_that_never_speaks_is_there_all_the_same():
+def test_a_lower_neighbour_counts_without_a_claim():
     node = Lonely()
-    node.hear(LOW, Connect(Task.GREEDY, 0, 3, (7,)))
-    node.look(3 * PATIENCE)
+    node.hear(LOW, ConnectRequest(Task.GREEDY, 0, 3, (7,)))
+    node.check(3 * PATIENCE)
     assert node.bridge_requests() == []
 
 
-def test_only_the_random_task_has_bridges_and_only_over_a_shared_topic():
+def test_only_the_random_task_has_bridges_and_only_with_a_shared_topic():
     node = Lonely()
-    node.hear(60, Connect(Task.GREEDY, 0, 3, (7,), b"", True))
-    node.hear(61, Connect(Task.RANDOM, 0, 3, (8,), b"", True))
-    node.hear(62, Connect(Task.RANDOM, 0, 3, (7,), b"", True))
+    node.hear(60, ConnectRequest(Task.GREEDY, 0, 3, (7,), b"", True))
+    node.hear(61, ConnectRequest(Task.RANDOM, 0, 3, (8,), b"", True))
+    node.hear(62, ConnectRequest(Task.RANDOM, 0, 3, (7,), b"", True))
     greedy, random = node.part.tasks
     assert not greedy.neighbours[60].is_bridge
     assert not random.neighbours[61].is_bridge
     assert random.neighbours[62].is_bridge
 
 
-def test_a_bridge_without_a_topic_is_let_go_and_makes_room():
+def test_a_bridge_without_a_shared_topic_is_removed():
     node = Lonely()
-    node.hear(62, Connect(Task.RANDOM, 0, 3, (7,), b"", True))
+    node.hear(62, ConnectRequest(Task.RANDOM, 0, 3, (7,), b"", True))
     node.give(Unsubscribe(7))
-    node.look()
-    assert (62, Leave(Task.RANDOM)) in node.sent
+    node.check()
+    assert (62, LeaveNotice(Task.RANDOM)) in node.sent
     assert not node.part.tasks[Task.RANDOM].neighbours
 
 
-def test_a_bridge_goes_when_the_other_end_loses_the_topic():
+def test_a_bridge_is_removed_when_the_other_end_leaves_the_topic():
     node = Lonely()
-    node.hear(62, Connect(Task.RANDOM, 0, 3, (7,), b"", True))
+    node.hear(62, ConnectRequest(Task.RANDOM, 0, 3, (7,), b"", True))
     node.hear(62, Heartbeat(Task.RANDOM, 1, 0, version=1, since=0, added=(9,), removed=(7,)))
-    node.look()
+    node.check()
     assert not node.part.tasks[Task.RANDOM].neighbours
 
 
-def test_a_bridge_stays_one_when_its_other_end_connects_again():
+def test_a_bridge_stays_a_bridge_when_its_other_end_connects_again():
     node = Lonely()
-    node.hear(62, Connect(Task.RANDOM, 0, 3, (7,), b"", True))
-    node.hear(62, Connect(Task.RANDOM, 0, 3, (7,)))
+    node.hear(62, ConnectRequest(Task.RANDOM, 0, 3, (7,), b"", True))
+    node.hear(62, ConnectRequest(Task.RANDOM, 0, 3, (7,)))
     assert node.part.tasks[Task.RANDOM].neighbours[62].is_bridge
 
 
-def test_another_subscription_does_not_begin_the_wait_anew():
+def test_another_subscription_does_not_restart_the_wait():
     node = Lonely()
     for topic in range(100, 100 + PATIENCE):
-        node.look()
+        node.check()
         node.give(Subscribe(topic, Role.FOLLOWS))
     assert node.bridge_requests() == [LOW]
 
 
-def test_claims_that_cannot_be_true_are_refused_and_reported():
+def test_impossible_claims_are_refused_and_reported():
     node = Lonely()
-    node.hear(HIGH, Connect(Task.GREEDY, 0, 3, (7,)))
+    node.hear(HIGH, ConnectRequest(Task.GREEDY, 0, 3, (7,)))
     for claims in (((7, -7, 0),), ((7, LOW, 0),), ((7, HIGH, 3),)):
         node.facts.clear()
         node.hear(HIGH, Claims(claims))
@@ -156,19 +156,19 @@ def test_claims_that_cannot_be_true_are_refused_and_reported():
     assert node.part.tasks[Task.GREEDY].neighbours[HIGH].roots == {}
 
 
-def test_of_what_a_neighbour_claims_only_shared_topics_are_kept():
+def test_only_claims_on_shared_topics_are_kept():
     node = Lonely()
-    node.hear(HIGH, Connect(Task.GREEDY, 0, 3, (*range(1_000),)))
+    node.hear(HIGH, ConnectRequest(Task.GREEDY, 0, 3, (*range(1_000),)))
     node.hear(HIGH, Claims(tuple((topic, LOW, 1) for topic in range(1_000))))
     assert node.part.tasks[Task.GREEDY].neighbours[HIGH].roots == {7: (7, LOW, 1)}
     node.hear(12, Claims(((7, 1, 1),)))
-    node.look(2 * PATIENCE)
-    assert node.bridge_requests() == [], "it has heard of a lower one"
+    node.check(2 * PATIENCE)
+    assert node.bridge_requests() == [], "it has heard of a lower id"
 
 
-def test_addresses_of_those_who_sent_us_on_are_not_kept():
+def test_addresses_of_peers_that_redirected_the_node_are_not_kept():
     node = Lonely()
     for _ in range(20):
-        node.look(PATIENCE)
+        node.check(PATIENCE)
         node.hear(LOW, Redirect(Task.RANDOM, None))
     assert len(node.part._links._addresses) <= 1

@@ -1,0 +1,57 @@
+"""Whom one maintenance task may ask next: the open CONNECT, the redirect candidate, quarantined peers, and given peers."""
+
+from gossamer.model.values.ids import NodeId
+from gossamer.protocols.contract.messages import Peer
+from gossamer.systems.spidercast.task import NeighbourTask
+
+
+class ConnectAttempts:
+    """One task's CONNECT requests.
+
+    Differs: the paper keeps a set of redirect candidates. One is enough here: a task has one CONNECT open at a time and
+    tries the candidate that it was redirected to before it asks another peer.
+    """
+
+    __slots__ = ("given", "is_bridge", "open_peer", "open_until_us", "quarantined", "redirect", "told")
+
+    def __init__(self) -> None:
+        self.redirect: Peer | None = None
+        # Peers that the application named (a plan's peers). They are asked first, for links that are never dropped.
+        self.given: dict[NodeId, Peer] = {}
+        # Paper: "quarantine the nodes to which recent CONNECT requests were sent" (2.3.1). Node to the end of its quarantine.
+        self.quarantined: dict[NodeId, int] = {}
+        self.open_peer: NodeId | None = None
+        self.open_until_us = 0
+        # The (degree, target) in the open CONNECT, and whether it asks for a bridge.
+        self.told = (0, 0)
+        self.is_bridge = False
+
+    def is_waiting(self, now_us: int) -> bool:
+        """Whether an answer to the open CONNECT may still arrive."""
+        return self.open_peer is not None and now_us < self.open_until_us
+
+    def close(self, node: NodeId) -> bool:
+        """Close the CONNECT to this peer; returns whether it was the open one."""
+        if self.open_peer != node:
+            return False
+        self.open_peer = None
+        return True
+
+    def end_quarantines(self, now_us: int) -> None:
+        """Release the peers whose quarantine is over."""
+        for node in [node for node, until_us in self.quarantined.items() if until_us <= now_us]:
+            del self.quarantined[node]
+
+    def take_given(self, task: NeighbourTask, now_us: int) -> Peer | None:
+        """The next given peer, unless it is a neighbour already or an answer is awaited. It is asked once."""
+        if self.is_waiting(now_us):
+            return None
+        peer = self.given.pop(next(iter(self.given)))
+        return None if peer.node in task.neighbours else peer
+
+    def take_redirect(self, me: NodeId, task: NeighbourTask) -> Peer | None:
+        """The redirect candidate, unless it is this node, a neighbour or quarantined. It is used once."""
+        peer, self.redirect = self.redirect, None
+        if peer is None or peer.node == me or peer.node in task.neighbours or peer.node in self.quarantined:
+            return None
+        return peer

@@ -1,0 +1,137 @@
+"""SpiderCast's parameters, and those of its rivals `similarity` and `random`.
+
+Chockler, Melamed, Tock, Vitenberg: SpiderCast, a scalable interest-aware overlay for topic-based pub/sub
+communication (DEBS 2007). Sections and figures named here are that paper's.
+"""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from gossamer.model.values.time import MILLISECOND_US, PERIOD_US_MAX, SECOND_US
+
+Membership = Annotated[
+    Literal["oracle", "cyclon"],
+    Meta(description="Chosen: oracle (simulation). cyclon: a table filled by Cyclon with interests, as in live nodes"),
+]
+
+
+class Timing(Struct, frozen=True, kw_only=True):
+    """Periods and timeouts. The paper publishes none of them; its 2 s rule (3.8) implies short periods."""
+
+    period_us: Annotated[
+        int,
+        Meta(
+            ge=1,
+            le=PERIOD_US_MAX,
+            description="Chosen: 100 ms. Microseconds between maintenance turns of a busy node; a node at rest has none",
+        ),
+    ] = 100 * MILLISECOND_US
+    heartbeat_us: Annotated[
+        int,
+        Meta(
+            ge=1,
+            le=PERIOD_US_MAX,
+            description="Chosen: 1 s. Microseconds between heartbeats; also the length of a cycle in lockstep",
+        ),
+    ] = SECOND_US
+    suspect_after: Annotated[
+        int, Meta(ge=1, description="Chosen: 3. Missed heartbeats after which a neighbour is removed as dead")
+    ] = 3
+    connect_timeout_us: Annotated[
+        int,
+        Meta(
+            ge=1,
+            le=PERIOD_US_MAX,
+            description="Chosen: 500 ms, several round trips. Microseconds to wait for the answer to a CONNECT",
+        ),
+    ] = 500 * MILLISECOND_US
+    quarantine_us: Annotated[
+        int,
+        Meta(
+            ge=1,
+            le=PERIOD_US_MAX,
+            description="Chosen: 5 s. Microseconds until a peer that was asked may be asked again",
+        ),
+    ] = 5 * SECOND_US
+
+
+class SpiderCastParameters(Timing, frozen=True, kw_only=True):
+    """Paper: K_g = 3, K_r = 0, Margin = 5 (2.3, 3.3)."""
+
+    greedy_coverage: Annotated[
+        int, Meta(ge=0, le=50, description="Paper: 3 (K_g). Neighbours wanted for each topic, chosen greedily")
+    ] = 3
+    random_coverage: Annotated[
+        int, Meta(ge=0, le=50, description="Paper: 0 (K_r). Neighbours wanted for each topic, chosen at random")
+    ] = 0
+    adaptive: Annotated[
+        bool, Meta(description="Paper: 3.3.1, off by default here. Raise K_r where interests are very similar")
+    ] = False
+    margin: Annotated[int, Meta(ge=0, le=1000, description="Paper: 5. Links accepted beyond L_max")] = 5
+    view: Annotated[
+        float,
+        Meta(
+            gt=0, le=1, description="Paper: 1 (full), 0.05 suffices (3.7). Share of nodes whose interests a node knows"
+        ),
+    ] = 1.0
+    membership: Membership = "oracle"
+    ties: Annotated[
+        Literal["random", "near", "scan"],
+        Meta(
+            description="Paper: random; near: shortest round trip first (section 5). scan: by id, a coin at each tie; "
+            "biased, only for the exhibit of Figure 6"
+        ),
+    ] = "random"
+    mend_us: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=PERIOD_US_MAX,
+            description="Chosen: 15 s. Microseconds between checks for disconnected topics, which get a bridge; 0: never, as in the paper",
+        ),
+    ] = 15 * SECOND_US
+    drop_when_stuck: Annotated[
+        bool,
+        Meta(description="Chosen: true. A node at L_max that is under-covered may drop a redundant neighbour"),
+    ] = True
+    part_uncovered: Annotated[
+        bool,
+        Meta(
+            description="Chosen: false, as in the paper; true in live nodes. A node that cannot cover a topic still "
+            "disconnects from redundant neighbours (event engine only)"
+        ),
+    ] = False
+
+    def problem(self) -> str | None:
+        """An error in the combination of parameters, or None."""
+        if self.greedy_coverage == 0 and self.random_coverage == 0:
+            return "greedy_coverage and random_coverage must not both be 0: no node would ever connect"
+        return None
+
+
+class SimilarityParameters(Timing, frozen=True, kw_only=True):
+    """similarity(x, y) of section 3.9.1: x links to the most similar nodes and y links to random nodes."""
+
+    similar: Annotated[
+        int, Meta(ge=0, le=1000, description="Paper: 10 (x). Links to the nodes with the most similar interests")
+    ] = 10
+    random: Annotated[int, Meta(ge=0, le=1000, description="Paper: 0 (y). Links to random nodes")] = 0
+    margin: Annotated[int, Meta(ge=0, le=1000, description="Paper: 5. Links accepted beyond x or y")] = 5
+    view: Annotated[
+        float, Meta(gt=0, le=1, description="Paper: 1 (full). Share of nodes whose interests a node knows")
+    ] = 1.0
+    membership: Membership = "oracle"
+
+    def problem(self) -> str | None:
+        """An error in the combination of parameters, or None."""
+        return "similar and random must not both be 0" if self.similar == 0 and self.random == 0 else None
+
+
+class RandomParameters(Timing, frozen=True, kw_only=True):
+    """random(y) of section 3.9.1: y links to random nodes."""
+
+    links: Annotated[int, Meta(ge=1, le=1000, description="Paper: 10 (y). Links to random nodes")] = 10
+    margin: Annotated[int, Meta(ge=0, le=1000, description="Paper: 5. Links accepted beyond y")] = 5
+    view: Annotated[float, Meta(gt=0, le=1, description="Paper: 1 (full). Share of nodes that a node knows")] = 1.0
+    membership: Membership = "oracle"
