@@ -27,6 +27,7 @@ from gossamer.live.api.validation import Validation
 from gossamer.live.operations.status import NodeStatus, link_status, topic_status
 from gossamer.live.security.security import NodeSecurity
 from gossamer.live.transport.addresses import is_loopback, split_address
+from gossamer.live.transport.environment import REAL, Environment
 from gossamer.live.transport.sockets import Sockets
 from gossamer.model.values.errors import InputError, NodeStateError
 from gossamer.model.values.ids import NodeId
@@ -45,7 +46,8 @@ class Node:
 
     `join` are addresses of nodes that are already in the network. `settings` are parameters of the system. `advertise` is
     the address that other nodes use, if it differs from `listen`. `identity_file` keeps the identity over restarts. `record`
-    is a file for every event and action, which `gossamer replay` reads.
+    is a file for every event and action, which `gossamer replay` reads. `environment` gives sockets, clocks and random
+    bytes; `gossamer.testing` passes its own.
     """
 
     def __init__(
@@ -63,6 +65,7 @@ class Node:
         plan: PlanEntry | FilePath | None = None,
         limits: Limits | None = None,
         record: FilePath | None = None,
+        environment: Environment = REAL,
         **deprecated: Unpack[DeprecatedOptions],
     ) -> None:
         join, security, plan = replace_deprecated(join, security, plan, deprecated)
@@ -73,6 +76,7 @@ class Node:
         if advertise is not None:
             split_address(advertise, "`advertise`")
         self._join = tuple(join)
+        self._environment = environment
         self._advertise = advertise
         stack, limits = find_stack(system, settings, dissemination, dissemination_settings), limits or Limits()
         if stack.takes_plan != (plan is not None):
@@ -82,7 +86,14 @@ class Node:
         self._parts = NodeParts(
             stack,
             limits,
-            NodeSecurity(security.keys, identity_file, security.signatures, security.rules, self._topics.name_of),
+            NodeSecurity(
+                security.keys,
+                identity_file,
+                security.signatures,
+                security.rules,
+                self._topics.name_of,
+                environment.random_bytes,
+            ),
             self._topics,
             Validation(self._topics, self._on_validated, self.pause_reading, self.resume_reading),
             None if record is None else Path(record),
@@ -97,6 +108,11 @@ class Node:
         self._running: RunningNode | None = None
 
     # Life.
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the node was started and not stopped since."""
+        return self._running is not None
 
     async def __aenter__(self) -> Self:
         """Start."""
@@ -113,7 +129,7 @@ class Node:
             raise NodeStateError("this node was started before; make a new Node")
         parts = self._parts
         names = parts.stack.names + parts.security.names
-        sockets = Sockets(self.id, names, parts.limits, parts.security.tls)
+        sockets = Sockets(self.id, names, parts.limits, parts.security.tls, self._environment)
         self._address = await sockets.listen(*self._listen, self._advertise)
         parts.security.attach(sockets)
         self._running = running = RunningNode(parts, sockets, self._address)

@@ -1,6 +1,5 @@
 """A node between its start and its stop."""
 
-import os
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,7 +36,8 @@ class RunningNode:
     """The machine of a started node, with its driver, its sockets and its record."""
 
     def __init__(self, parts: NodeParts, sockets: Sockets, address: str) -> None:
-        seed = int.from_bytes(os.urandom(8), "big")
+        environment = sockets.environment
+        seed = int.from_bytes(environment.random_bytes(8), "big")
         machine = _make_machine(parts.stack, seed, parts.security.node)
         self.sockets = sockets
         self.overlay = machine.overlay
@@ -56,6 +56,7 @@ class RunningNode:
             parts.validation.request,
             parts.security.guard,
             parts.limits.frame_bytes if machine.takes_bursts else 0,
+            environment,
         )
         self.incoming.driver = self.driver
         self.outgoing = Outgoing(parts.security.node, self.driver, sockets, parts.security.signer)

@@ -28,6 +28,7 @@ class NodeSecurity:
         signatures: str,
         rules: str | os.PathLike[str] | None,
         topic_name: Callable[[TopicId], str | None],
+        random_bytes: Callable[[int], bytes] = os.urandom,
     ) -> None:
         if signatures not in POLICIES:
             raise InputError(f"signatures must be one of {', '.join(POLICIES)}, got {signatures!r}")
@@ -57,7 +58,7 @@ class NodeSecurity:
             raise InputError("signatures need a key: give keys (`gossamer keys issue`) or an identity_file")
         else:
             # Nobody proves an identity here; a random one will do for this life.
-            self.node = identity(os.urandom(32))
+            self.node = identity(random_bytes(32))
         if signatures != "off":
             from gossamer.live.security import signing
 

@@ -65,7 +65,7 @@ class Dialler:
         try:
             host, port = split_address(address.decode())
             async with asyncio.timeout(self._sockets.limits.dial_seconds):
-                await asyncio.get_running_loop().create_connection(lambda: link, host, port, ssl=context)
+                await self._sockets.environment.create_connection(lambda: link, host, port, ssl=context)
                 await link.greeted
             problem = None if link.is_up else "turned away"
         except (OSError, TimeoutError, UnicodeError, InputError, ssl.SSLError) as error:

@@ -17,10 +17,10 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import repeat
-from time import monotonic_ns, time_ns
 from typing import Any, BinaryIO
 
 from gossamer.live.transport import wire
+from gossamer.live.transport.environment import REAL, Environment
 from gossamer.live.transport.interface import MessageGuard, Transport
 from gossamer.live.transport.publications import OpenBurst, Tally
 from gossamer.live.transport.recording import RecordWriter
@@ -77,6 +77,7 @@ class LiveDriver:
         validate: Callable[[Validate], None] | None = None,
         guard: MessageGuard | None = None,
         burst_bytes: int = 0,
+        environment: Environment = REAL,
     ) -> None:
         self.node = node
         self.address = address
@@ -89,6 +90,8 @@ class LiveDriver:
         self._watch = watch
         self._guard = guard
         self._record = None if record is None else RecordWriter(*record, node, self.counts)
+        self._environment = environment
+        self._monotonic_ns = environment.monotonic_ns
         self._running = False
         self._loop: asyncio.AbstractEventLoop | None = None
         # From the loop's clock to microseconds since 1970.
@@ -114,7 +117,7 @@ class LiveDriver:
     def start(self, started: Started) -> None:
         """Start on the running loop; `started` is the machine's first event."""
         self._loop = asyncio.get_running_loop()
-        self._offset_us = time_ns() // 1000 - monotonic_ns() // 1000
+        self._offset_us = self._environment.time_ns() // 1000 - self._monotonic_ns() // 1000
         self._running = True
         self._transport.open(self)
         self.give(started)
@@ -228,7 +231,7 @@ class LiveDriver:
 
     def clock_us(self) -> int:
         """Microseconds since 1970, as this node counts them."""
-        return monotonic_ns() // 1000 + self._offset_us
+        return self._monotonic_ns() // 1000 + self._offset_us
 
     def next_sequence(self) -> int:
         """The sequence number of the next publication (`events.Publish`), for its receipt and its signature."""

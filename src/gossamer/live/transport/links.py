@@ -7,7 +7,6 @@ link counts the frames that it cannot decode and closes after too many; it never
 import asyncio
 from collections.abc import Sequence
 from socket import SO_RCVBUF, SO_SNDBUF, SOL_SOCKET
-from time import monotonic
 from typing import TYPE_CHECKING, cast
 
 from gossamer.live.transport import wire
@@ -38,6 +37,7 @@ class Link(asyncio.BufferedProtocol):
         "_handshake",
         "_is_ending",
         "_loop",
+        "_monotonic",
         "_pauses",
         "_pending",
         "_pending_bytes",
@@ -83,6 +83,7 @@ class Link(asyncio.BufferedProtocol):
         self.frames_in = self.frames_out = self.bytes_in = 0
         self._sockets = sockets
         self._loop = asyncio.get_running_loop()
+        self._monotonic = sockets.environment.monotonic
         self._transport: asyncio.Transport | None = None
         self._handshake: asyncio.TimerHandle | None = None
         # Done after the handshake, or when it has failed.
@@ -99,7 +100,7 @@ class Link(asyncio.BufferedProtocol):
         self._pauses: set[str] = set()
         self._waiters: list[asyncio.Future[None]] = []
         self._budget = float(sockets.limits.frames_per_second)
-        self._budget_at = monotonic()
+        self._budget_at = self._monotonic()
 
     # Called by asyncio.
 
@@ -111,7 +112,7 @@ class Link(asyncio.BufferedProtocol):
         socket = self._transport.get_extra_info("socket")
         for option in (SO_SNDBUF, SO_RCVBUF):
             socket.setsockopt(SOL_SOCKET, option, SOCKET_BYTES)
-        self.used_at = monotonic()
+        self.used_at = self._monotonic()
         self._sockets.on_made(self)
         self._handshake = self._loop.call_later(limits.handshake_seconds, self._on_no_greeting)
         self._transport.write(wire.frame(self._sockets.hello))
@@ -122,7 +123,7 @@ class Link(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         """Cut the received bytes into frames, and give them to the driver."""
-        self.used_at = monotonic()
+        self.used_at = self._monotonic()
         self.bytes_in += nbytes
         data = bytes(self._sockets.buffer[:nbytes])
         if self._rest:
@@ -177,7 +178,7 @@ class Link(asyncio.BufferedProtocol):
         if self._pending_bytes >= GATHER_BYTES:
             self.flush()
         elif not self.flush_is_due:
-            if monotonic() - self._flushed_at > IDLE_SECONDS:
+            if self._monotonic() - self._flushed_at > IDLE_SECONDS:
                 self.flush()
             self.flush_is_due = True
             self._loop.call_soon(self.flush)
@@ -194,7 +195,7 @@ class Link(asyncio.BufferedProtocol):
             self._transport.write(b"".join(self._pending))
             self._pending.clear()
             self._pending_bytes = 0
-            self.used_at = self._flushed_at = monotonic()
+            self.used_at = self._flushed_at = self._monotonic()
 
     @property
     def queued_bytes(self) -> int:

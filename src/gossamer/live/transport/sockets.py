@@ -8,7 +8,6 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from time import monotonic
 
 from gossamer.live.api.limits import Limits
 from gossamer.live.transport import wire
@@ -16,6 +15,7 @@ from gossamer.live.transport.addresses import join_address, words_of
 from gossamer.live.transport.backpressure import Backpressure
 from gossamer.live.transport.dialling import Dialler
 from gossamer.live.transport.driver import LiveDriver
+from gossamer.live.transport.environment import REAL, Environment
 from gossamer.live.transport.links import Link
 from gossamer.live.transport.tls import Tls, identify_peer
 from gossamer.model.values.errors import InputError
@@ -37,9 +37,17 @@ LEAVING = "this node is leaving"
 class Sockets:
     """See `interface.Transport`. Each node has its own."""
 
-    def __init__(self, node: NodeId, stack: tuple[str, ...], limits: Limits, tls: Tls | None = None) -> None:
+    def __init__(
+        self,
+        node: NodeId,
+        stack: tuple[str, ...],
+        limits: Limits,
+        tls: Tls | None = None,
+        environment: Environment = REAL,
+    ) -> None:
         self.node = node
         self.limits = limits
+        self.environment = environment
         # What went wrong, by reason: shown by status and metrics.
         self.counts: Counter[str] = Counter()
         self.hello = wire.hello(node, b"", stack)
@@ -65,10 +73,9 @@ class Sockets:
 
     async def listen(self, host: str, port: int, advertised: str | None = None) -> str:
         """Open the listening socket; answers the address that other nodes use."""
-        loop = asyncio.get_running_loop()
         context = self._tls.server if self._tls else None
         try:
-            self._server = await loop.create_server(
+            self._server = await self.environment.create_server(
                 lambda: Link(self, dialled=False),
                 host,
                 port,
@@ -217,7 +224,7 @@ class Sockets:
 
     def on_slow(self, link: Link) -> None:
         """The queue of a link has become long."""
-        self._pressure.on_slow(link, monotonic())
+        self._pressure.on_slow(link, self.environment.monotonic())
 
     def on_drained(self, link: Link) -> None:
         """The queue of a link is short again."""
@@ -279,7 +286,7 @@ class Sockets:
 
     def _on_tick(self) -> None:
         self._tick = asyncio.get_running_loop().call_later(TICK_SECONDS, self._on_tick)
-        now = monotonic()
+        now = self.environment.monotonic()
         self._pressure.check(now, TICK_SECONDS)
         if self._driver is not None:
             for node in [node for node in self._kept if node in self._by_node and self._by_node[node].is_paused]:
