@@ -1,4 +1,4 @@
-"""Live nodes for tests: started together, recorded, and audited when the test is done."""
+"""Live nodes for tests: started together, recorded, and audited after the test."""
 
 import asyncio
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
@@ -10,13 +10,13 @@ from gossamer.live.operations.audit import audit_records
 from gossamer.live.transport import wire
 from tests.decoding import decode_frame
 
-# Two ends of the loopback answer at once; what is bounded in seconds is bounded in fractions here.
+# Both ends of the loopback answer at once, so that fractions of the default times are enough.
 QUICK = {"heartbeat_us": 200_000, "period_us": 20_000, "connect_timeout_us": 200_000}
 
 
 @pytest.fixture
 def network(tmp_path):
-    """A function that starts nodes which know the first one, and stops and audits them at the end."""
+    """A function that starts nodes which join the first one, and stops and audits them at the end."""
     records = []
 
     @asynccontextmanager
@@ -40,8 +40,19 @@ def audit(paths):
     assert not audit_records(paths)
 
 
+async def take(messages, count, seconds=10):
+    """The next messages of a subscription."""
+    found = []
+    async with asyncio.timeout(seconds):
+        async for message in messages:
+            found.append(message)
+            if len(found) == count:
+                return found
+    return found
+
+
 class RawPeer:
-    """A peer that says what the test wants it to say."""
+    """A peer that sends what the test wants."""
 
     def __init__(self, reader, writer):
         self.reader = reader
@@ -63,7 +74,7 @@ class RawPeer:
         self.writer.write(wire.frame(message))
 
     async def read(self):
-        """The next message of the other end; None when it has closed."""
+        """The next message of the other end; None after it has closed."""
         async with asyncio.timeout(10):
             try:
                 prefix = await self.reader.readexactly(4)
@@ -76,7 +87,7 @@ class RawPeer:
             return wire._hello_decoder.decode(body)
 
     async def goodbye(self):
-        """Read until the other end says why it leaves, or just leaves."""
+        """Read until the other end closes the link; answers the reason if it gave one."""
         while (message := await self.read()) is not None:
             if isinstance(message, wire.Bye):
                 return message.reason

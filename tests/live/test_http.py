@@ -136,3 +136,13 @@ def test_a_port_in_use_and_a_stranger_are_said_plainly():
             await http.fetch_status("127.0.0.1:1", 5)
 
     served(scenario)
+
+
+def test_the_status_of_a_stopped_node_is_unavailable():
+    async def scenario(node, server):
+        await node.stop()
+        return [
+            (await get(server.address, page))[0].partition("\r\n")[0] for page in ("/healthz", "/status", "/metrics")
+        ]
+
+    assert served(scenario) == ["HTTP/1.1 503 Service Unavailable"] * 3

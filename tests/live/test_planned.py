@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack
 import pytest
 
 from gossamer import InputError, Node, PlanEntry
-from tests.live.test_node import take
+from tests.live.conftest import take
 from tests.waiting import until
 
 # A chain through "all", and a pair in "pair".

@@ -9,8 +9,7 @@ import pytest
 from gossamer import InputError, Node, Security
 from gossamer.live.security.keys import issue, make_authority
 from gossamer.protocols.dissemination.tree import TreeBurst, TreeData
-from tests.live.conftest import RawPeer
-from tests.live.test_node import take
+from tests.live.conftest import RawPeer, take
 from tests.waiting import until
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from gossamer import InputError, NodeStateError, SyncNode
 from tests.live.conftest import QUICK
+from tests.waiting import until_now
 
 
 @pytest.fixture
@@ -47,12 +48,12 @@ def test_a_reader_iterates_until_its_subscription_ends(pair):
         messages.get(timeout=5)
 
 
-def test_get_says_when_nothing_came(pair):
+def test_get_raises_a_timeout_error_when_no_message_comes(pair):
     with pair[0].subscribe("t") as messages, pytest.raises(TimeoutError, match=r"no message on 't' within 0\.05 s"):
         messages.get(timeout=0.05)
 
 
-def test_a_slow_reader_s_publisher_waits_or_messages_are_dropped_and_counted(pair):
+def test_the_messages_that_a_slow_reader_drops_are_counted(pair):
     one, other = pair
     with other.subscribe("t", slow="drop", queue=10) as messages:
         one.publish("t", b"first")
@@ -69,14 +70,21 @@ def test_a_slow_reader_s_publisher_waits_or_messages_are_dropped_and_counted(pai
 def test_closing_from_another_thread_ends_a_reader(pair):
     one, _ = pair
     with one.subscribe("t") as messages:
-        threading.Timer(0.05, one.close).start()
+
+        def close_a_waiting_reader():
+            until_now(lambda: messages._changed._waiters)
+            one.close()
+
+        closing = threading.Thread(target=close_a_waiting_reader)
+        closing.start()
         assert list(messages) == []
+        closing.join()
     one.close()
     with pytest.raises(NodeStateError, match="is not running"):
         one.publish("t", b"")
 
 
-def test_a_loop_that_runs_elsewhere_does_not_matter():
+def test_a_sync_node_works_inside_a_running_event_loop():
     async def notebook():
         with SyncNode() as node:
             return node.status().address == node.address

@@ -28,20 +28,15 @@ class Backpressure:
         self._limits = limits
         self._counts = counts
         # Slow links: the bytes that had been sent at the last check that found progress, and the time of that check.
-        self._slow: dict[Link, tuple[int, float]] = {}
+        self.slow: dict[Link, tuple[int, float]] = {}
         # Slow readers of this process.
         self._pauses: set[str] = set()
-
-    @property
-    def has_slow(self) -> bool:
-        """Whether any queue is long."""
-        return bool(self._slow)
 
     def pause(self, reason: str) -> None:
         """Read from no link: a reader of this node is slow."""
         self._pauses.add(reason)
         for link in self._links:
-            if link not in self._slow:
+            if link not in self.slow:
                 link.pause_reading(_PRESSURE)
 
     def resume(self, reason: str) -> None:
@@ -51,35 +46,35 @@ class Backpressure:
 
     def on_slow(self, link: Link, now: float) -> None:
         """A queue has become long: read from the other links no further until it drains."""
-        if not self._slow and not self._pauses:
+        if not self.slow and not self._pauses:
             for other in self._links:
                 other.pause_reading(_PRESSURE)
-        self._slow[link] = (link.sent_bytes, now)
+        self.slow[link] = (link.sent_bytes, now)
         # Keep reading from the slow peer itself: it may be waiting for us to read.
         link.resume_reading(_PRESSURE)
 
     def on_drained(self, link: Link) -> None:
         """The queue is short again, or the link is gone."""
-        self._slow.pop(link, None)
+        self.slow.pop(link, None)
         self._resume_if_clear()
 
     def check(self, now: float, interval_seconds: float) -> None:
         """Give up on slow peers that take too little; called once every interval."""
         patience = self._limits.patience_seconds
-        for link, (sent, since) in list(self._slow.items()):
+        for link, (sent, since) in list(self.slow.items()):
             if link.sent_bytes >= sent + self._limits.drain_bytes_per_second * interval_seconds:
-                self._slow[link] = (link.sent_bytes, now)
+                self.slow[link] = (link.sent_bytes, now)
             elif now - since > patience * STUCK_PATIENCE:
                 self._counts["links closed: peer does not read"] += 1
                 link.abort()
             elif now - since > patience and not link.is_stuck:
                 log.warning("a peer does not read", extra={"facts": {"peer": link.node}})
                 link.give_up_waiting()
-        if self._slow and all(link.is_stuck for link in self._slow) and not self._pauses:
+        if self.slow and all(link.is_stuck for link in self.slow) and not self._pauses:
             for other in self._links:
                 other.resume_reading(_PRESSURE)
 
     def _resume_if_clear(self) -> None:
-        if not self._slow and not self._pauses:
+        if not self.slow and not self._pauses:
             for link in self._links:
                 link.resume_reading(_PRESSURE)

@@ -198,8 +198,16 @@ class LiveDriver:
     ) -> Tally:
         """Publish a message; answers where it was queued. With patient=False, slow links are left out."""
         burst = self._burst
-        if burst is not None and not also and self._gather(burst, topic, payload, sequence):
-            return burst.tally
+        if burst is not None and burst.topic == topic and not also and burst.first + len(burst.items) == sequence:
+            burst.size_bytes += len(payload) + ITEM_BYTES
+            has_room = burst.size_bytes <= self._burst_bytes and len(burst.items) < BURST_MAX
+            if has_room and self._transport.is_gathering(burst.tally.queued):
+                # Measured: calls of `clock_us` and `max` here make a gathered publication 9% slower (1.78 us, not 1.63).
+                now_us = self._monotonic_ns() // 1000 + self._offset_us
+                if now_us > self.now_us:  # noqa: PLR1730
+                    self.now_us = now_us
+                burst.items.append((self.now_us, payload))
+                return burst.tally
         self.flush()
         tally = self._tally = Tally(patient)
         try:
@@ -209,19 +217,6 @@ class LiveDriver:
         if self._burst_bytes > 0 and tally.queued and not tally.refused and not also:
             self._burst = OpenBurst(topic, sequence + 1, tally)
         return tally
-
-    def _gather(self, burst: OpenBurst, topic: TopicId, payload: bytes, sequence: int) -> bool:
-        """Add a message to the open burst; False where it does not belong there or there is no room."""
-        if burst.topic != topic or burst.first + len(burst.items) != sequence:
-            return False
-        burst.size_bytes += len(payload) + ITEM_BYTES
-        if burst.size_bytes > self._burst_bytes or len(burst.items) >= BURST_MAX:
-            return False
-        if not self._transport.is_gathering(burst.tally.queued):
-            return False
-        self.now_us = now_us = max(self.clock_us(), self.now_us)
-        burst.items.append((now_us, payload))
-        return True
 
     def flush(self) -> None:
         """Give the machine the gathered messages; called before any other event, and before links flush their queues."""

@@ -21,8 +21,8 @@ GATHER_BYTES = 64 * 1024
 # Chosen: after a link has sent nothing for so long, its next frame leaves at once. If the other end has a processor of its
 # own, the frame arrives 45 us sooner (of 200 to 250 us in all).
 IDLE_SECONDS = 0.001
-# Chosen: the system's buffers of a link, each way. Its own choice is megabytes, and heartbeats then reach a neighbour that
-# is behind seconds late.
+# Chosen: the size of the system's two buffers of a link. With the system's own size, megabytes, heartbeats reach a slow
+# neighbour seconds late.
 SOCKET_BYTES = 256 * 1024
 _PREFIX = wire.PREFIX_BYTES
 

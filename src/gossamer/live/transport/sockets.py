@@ -173,7 +173,7 @@ class Sockets:
     @property
     def has_slow(self) -> bool:
         """Whether the queue of any link is long."""
-        return self._pressure.has_slow
+        return bool(self._pressure.slow)
 
     def pause_reading(self, reason: str) -> None:
         """Read from no link: a reader of this node is slow."""

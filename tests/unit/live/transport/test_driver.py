@@ -23,30 +23,32 @@ from gossamer.protocols.contract.actions import (
 from gossamer.protocols.contract.events import (
     PeerDown,
     PeerUp,
-    Publish,
-    PublishBurst,
     Refused,
     Started,
     Stopping,
 )
 from gossamer.protocols.contract.facts import NeighbourDown, NeighbourUp
-from gossamer.protocols.contract.messages import BURST_MAX, Data, Peer
+from gossamer.protocols.contract.messages import Peer
 from gossamer.protocols.contract.system import read_parameters
 from gossamer.protocols.dissemination.flood import Flood
-from gossamer.protocols.dissemination.tree import TreeBurst
 from gossamer.protocols.membership.cyclon import ShuffleDue, ShuffleRequest
 from gossamer.protocols.membership.cyclon_view import ViewEntry
 from gossamer.systems import decoder_of, find_system, make_machine
 from tests.decoding import PART_CLASSES
+from tests.unit.live.transport.scripted import Scripted, data
 from tests.waiting import until
 
 CYCLON = find_system("cyclon")
+
+
 PARAMETERS = read_parameters(CYCLON, {"view_size": 5, "shuffle_length": 3, "period_us": 2_000})
+
+
 HEADER = records.Header(system="cyclon", parameters=msgspec.to_builtins(PARAMETERS), seed=1)
 
 
 class Network:
-    """Some live nodes in this process, with their neighbours as they state them."""
+    """Live nodes in this process, and the neighbours that each of them reports."""
 
     def __init__(self, count):
         self.transport = MemoryTransport()
@@ -87,7 +89,7 @@ def reachable(neighbours):
     return found
 
 
-def test_live_nodes_join_through_one_seed_and_fill_their_views():
+def test_live_nodes_join_through_one_node_and_fill_their_views():
     async def scenario():
         network = Network(12)
         network.start()
@@ -100,7 +102,7 @@ def test_live_nodes_join_through_one_seed_and_fill_their_views():
     assert all(node not in mine and len(mine) <= 5 for node, mine in network.neighbours.items())
 
 
-def test_what_a_live_node_was_told_replays_into_the_same_actions():
+def test_the_record_of_a_live_node_replays_into_the_same_actions():
     async def scenario():
         network = Network(6)
         network.start()
@@ -186,7 +188,7 @@ def test_a_driver_that_was_not_started_takes_no_events():
         driver.give(Stopping())
 
 
-def test_whatever_bytes_come_the_driver_lives():
+def test_no_received_bytes_stop_the_driver():
     async def scenario():
         network = Network(1)
         network.start()
@@ -207,7 +209,7 @@ def test_whatever_bytes_come_the_driver_lives():
     assert 7 not in network.neighbours[0]
 
 
-def test_a_clock_that_wakes_early_does_not_silence_a_node():
+def test_a_timer_that_fires_early_reaches_the_machine_at_its_time():
     told = []
 
     class Ticking:
@@ -227,45 +229,8 @@ def test_a_clock_that_wakes_early_does_not_silence_a_node():
     assert all(later - earlier >= 1_000 for earlier, later in pairwise(told))
 
 
-class Scripted:
-    """A machine that answers with what the test says, and a transport that keeps what is sent."""
-
-    part_classes = (*PART_CLASSES, Flood)
-
-    def __init__(self, answers, refuses=()):
-        self.answers = iter(answers)
-        self.refuses = refuses
-        self.events = []
-        self.sent = []
-        # Whether something waits to leave.
-        self.gathers = True
-
-    def handle(self, event, now_us):
-        self.events.append((now_us, event))
-        return next(self.answers, ())
-
-    def send(self, sender, node, address, frames, patient=True):
-        self.sent += [(node, address, frame) for frame in frames]
-        return "peer does not read" if node in self.refuses else None
-
-    def is_gathering(self, nodes):
-        return self.gathers
-
-    def disconnect(self, driver, node):
-        self.sent.append((node, b"", "disconnected"))
-
-    def open(self, driver):
-        pass
-
-    close = open
-
-
-def data(number):
-    return Data(7, 9, number, 0, 0, b"%d" % number)
-
-
 def handed(answers, frames, **options):
-    """What comes of frames that one read brought: the script, deliveries, frames that were bad."""
+    """The effects of frames that one read brought: the script, the deliveries, the bad frames, the counts."""
 
     async def scenario():
         script, delivered = Scripted([(), *answers], **options), []
@@ -278,7 +243,7 @@ def handed(answers, frames, **options):
     return asyncio.run(scenario())
 
 
-def test_what_one_read_brings_is_handed_over_in_its_order_at_one_time():
+def test_the_frames_of_one_read_become_events_in_order_and_of_the_same_time():
     frames = [wire.encode(data(number)) for number in (1, 2, 3)]
     script, _, bad, counts = handed([], [frames[0], b"\xc1", frames[1], wire.encode(wire.Bye("so long")), frames[2]])
     assert [event.message.sequence for _, event in script.events[1:]] == [1, 2, 3]
@@ -287,7 +252,7 @@ def test_what_one_read_brings_is_handed_over_in_its_order_at_one_time():
     assert counts["unreadable frames"] == 1
 
 
-def test_what_goes_to_each_node_keeps_its_order_however_it_is_gathered():
+def test_messages_to_each_node_keep_their_order_when_they_leave_together():
     both, one = (3, 4), (4,)
     answers = [
         [Send(both, data(1)), Deliver(7, b"1", 9, 1, 1, 0)],
@@ -302,7 +267,7 @@ def test_what_goes_to_each_node_keeps_its_order_however_it_is_gathered():
     assert [[action.payload for action in actions] for actions in delivered] == [[b"1", b"4"]]
 
 
-def test_each_message_that_a_link_refuses_is_told_to_the_machine():
+def test_the_machine_learns_of_each_message_that_a_link_refuses():
     both = (3, 4)
     script, _, _, counts = handed(
         [[Send(both, data(1))], [Send(both, data(2))]], [wire.encode(data(8)), wire.encode(data(9))], refuses=(4,)
@@ -312,7 +277,7 @@ def test_each_message_that_a_link_refuses_is_told_to_the_machine():
     assert counts["refused: peer does not read"] == 2
 
 
-def test_what_was_said_before_a_link_is_let_go_of_still_goes_over_it():
+def test_messages_leave_before_their_link_is_disconnected():
     answers = [[Send((3,), data(1))], [Disconnect(3), Send((4,), data(2))]]
     script, _, _, _ = handed(answers, [wire.encode(data(8)), wire.encode(data(9))])
     assert [(to, what) for to, _, what in script.sent] == [
@@ -322,7 +287,7 @@ def test_what_was_said_before_a_link_is_let_go_of_still_goes_over_it():
     ]
 
 
-def test_what_was_done_before_an_event_that_fails_is_carried_out():
+def test_actions_before_an_event_that_fails_are_carried_out():
     async def scenario():
         def answers():
             yield ()
@@ -337,120 +302,3 @@ def test_what_was_done_before_an_event_that_fails_is_carried_out():
         return [to for to, _, _ in script.sent], [action.payload for action in delivered]
 
     assert asyncio.run(scenario()) == ([3], [b"1"])
-
-
-class Publishing:
-    """A driver that gathers, above a machine that sends what is published to one node, or to nobody."""
-
-    part_classes = (*PART_CLASSES, Flood)
-
-    def __init__(self, to=(3,), burst_bytes=1_000_000, **options):
-        self.script = Scripted([], **options)
-        self.script.handle = self.handle
-        self.to = to
-        self.events = []
-        self.driver = LiveDriver(self.script, 1, b"me", self.script, burst_bytes=burst_bytes)
-        self.driver.start(Started())
-
-    def handle(self, event, now_us):
-        self.events.append((now_us, event))
-        return (Send(self.to, data(event.sequence)),) if isinstance(event, Publish) and self.to else ()
-
-    def publish(self, topic=7, payload=b"x"):
-        """Publish as a node does; says whether the message was gathered."""
-        given = len(self.events)
-        tally = self.driver.publish(topic, payload, sequence=self.driver.next_sequence())
-        return tally.queued == list(self.to) and not any(
-            isinstance(event, Publish) and event.payload == payload for _, event in self.events[given:]
-        )
-
-    def told(self):
-        """What the machine was told, but that it started: topics and payloads."""
-        return [
-            (event.topic, [event.payload] if isinstance(event, Publish) else [payload for _, payload in event.items])
-            for _, event in self.events[1:]
-            if isinstance(event, Publish | PublishBurst)
-        ]
-
-
-def publishing(act, **options):
-    async def scenario():
-        node = Publishing(**options)
-        act(node)
-        return node
-
-    return asyncio.run(scenario())
-
-
-def test_what_is_published_behind_a_message_that_waits_to_leave_goes_to_the_machine_as_one():
-    def act(node):
-        assert [node.publish(payload=b"%d" % number) for number in range(4)] == [False, True, True, True]
-        assert node.told() == [(7, [b"0"])]
-        node.driver.flush()
-        node.driver.flush()
-
-    node = publishing(act)
-    assert node.told() == [(7, [b"0"]), (7, [b"1", b"2", b"3"])]
-    (_, (_, first), (now_us, burst)) = node.events
-    assert burst.sequence == first.sequence + 1
-    assert [at_us for at_us, _ in burst.items] == sorted(at_us for at_us, _ in burst.items)
-    assert burst.items[-1][0] <= now_us
-
-
-def test_a_message_on_another_topic_and_any_other_event_come_after_what_was_gathered():
-    def act(node):
-        node.publish(payload=b"0")
-        assert node.publish(payload=b"1")
-        assert not node.publish(topic=8, payload=b"2")
-        assert node.publish(topic=8, payload=b"3")
-        assert not node.publish(payload=b"4")
-        assert node.publish(payload=b"5")
-        node.driver.peer_up(4)
-        assert not node.publish(payload=b"6")
-        assert node.publish(payload=b"7")
-        node.driver.stop()
-
-    node = publishing(act)
-    topics = (7, 7, 8, 8, 7, 7, 7, 7)
-    assert node.told() == [(topic, [b"%d" % number]) for number, topic in enumerate(topics)]
-    kinds = [type(event) for _, event in node.events]
-    assert kinds.index(PeerUp) == 7
-    assert kinds[-1] is Stopping
-    sequences = [event.sequence for _, event in node.events if hasattr(event, "sequence")]
-    assert sequences == list(range(sequences[0], sequences[0] + 8))
-
-
-def test_a_message_goes_by_itself_where_nothing_waits_nobody_gets_it_or_it_was_refused():
-    def idle(node):
-        node.script.gathers = False
-        assert not any([node.publish(), node.publish()])
-
-    def two(node):
-        assert not any([node.publish(), node.publish()])
-
-    assert len(publishing(idle).told()) == 2
-    assert len(publishing(two, to=()).told()) == 2
-    assert len(publishing(two, refuses=(3,)).told()) == 2
-
-
-def test_no_more_is_gathered_than_a_burst_may_hold():
-    def many(node):
-        node.publish()
-        assert [node.publish() for _ in range(BURST_MAX + 1)] == [True] * BURST_MAX + [False]
-
-    def long(node):
-        node.publish()
-        assert node.publish(payload=bytes(40_000))
-        assert not node.publish(payload=bytes(40_000))
-        assert node.publish(payload=b"short")
-
-    def little(node):
-        node.publish()
-        while node.publish(payload=b"x" * 100):
-            pass
-
-    assert [len(payloads) for _, payloads in publishing(many).told()] == [1, BURST_MAX, 1]
-    burst = publishing(little, burst_bytes=2_000).events[-2][1]
-    frame = wire.frame(TreeBurst(2**64 - 1, 2**64 - 1, burst.sequence, 2**31, burst.items, burst.sequence))
-    assert 1_800 < len(frame) <= 2_000, "a burst of so many messages is a frame that may be sent"
-    assert [len(payloads) for _, payloads in publishing(long).told()] == [1, 1, 1]
