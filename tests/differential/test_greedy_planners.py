@@ -14,7 +14,7 @@ from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay
 from gossamer.model.values.draw import below, draw
 from gossamer.planners import greedy
-from gossamer.planners.greedy import Draft, Rule
+from gossamer.planners.greedy import Draft, GreedyRule
 from gossamer.planners.repair import repair as repair_compiled
 from gossamer.protocols.repair import repair
 from tests.interpreted import interpreted
@@ -91,7 +91,7 @@ def links_of(seed: int):
     held, rho, existing, capacity = case(seed)
     draft = Draft(interest_of(held), overlay_of(existing, len(held)))
     capacities = None if capacity == inf else np.full(len(held), capacity, np.int32)
-    return draft.connect(Rule(rho), capacities)
+    return draft.connect(GreedyRule(rho), capacities)
 
 
 def test_the_greedy_takes_the_same_links_in_the_same_order_as_looking_at_all_pairs():
@@ -133,7 +133,7 @@ def links_of_mutant(seed: int):
 
     capacities = None if capacity == inf else np.full(len(held), capacity, np.int32)
     try:
-        return draft.connect(Rule(rho), capacities, stop_early)
+        return draft.connect(GreedyRule(rho), capacities, stop_early)
     except OverflowError:
         return None
 

@@ -16,7 +16,7 @@ from gossamer.planners.divide import part_nodes, plan_in_parts
 from gossamer.planners.exact import optimum
 from gossamer.planners.greedy import GM, MINMAXODA, lowoda, plan
 from gossamer.planners.improve import attach, improve, shorten
-from gossamer.planners.plan import Wanted, make_plan
+from gossamer.planners.plan import PlanRequest, make_plan
 from gossamer.workloads.interests import make_interests
 
 RULES = st.sampled_from([GM, lowoda(1), lowoda(3), MINMAXODA])
@@ -139,7 +139,7 @@ def test_a_degree_budget_is_kept_and_what_it_gives_up_is_what_is_parted(interest
         return
     several = int((interest.popularity > 1).sum())
     try:
-        planned = make_plan(interest, Wanted(degree_budget=budget))
+        planned = make_plan(interest, PlanRequest(degree_budget=budget))
     except InputError as error:
         assert f"connects none of the {several} topics" in str(error)  # noqa: PT017
         return
@@ -151,7 +151,7 @@ def test_a_degree_budget_is_kept_and_what_it_gives_up_is_what_is_parted(interest
 def test_a_budget_as_large_as_a_plan_needs_gives_nothing_up():
     interest = make_interests(300, 40, "8", "rss", seed=3)
     needed = int(plan(interest, MINMAXODA).degrees.max())
-    assert not len(make_plan(interest, Wanted(degree_budget=needed)).parted)
+    assert not len(make_plan(interest, PlanRequest(degree_budget=needed)).parted)
 
 
 @given(workloads(nodes_most=7, topics_most=4))
@@ -230,25 +230,25 @@ def test_parts_are_equal_and_keep_communities_together():
 )
 def test_what_cannot_be_planned_is_refused_in_one_sentence(wanted, sentence):
     with pytest.raises(InputError, match=sentence):
-        Wanted(**wanted)
+        PlanRequest(**wanted)
 
 
 @pytest.mark.parametrize("number", [10**6, 2**31, 2**63, 10**30])
 def test_numbers_beyond_all_nodes_ask_for_nothing_more(number):
     interest = make_interests(20, 5, "2", "rss", seed=1)
     for name in ("redundancy", "degree_budget", "diameter"):
-        ours = make_plan(interest, Wanted(**{name: number})).overlay
-        assert np.array_equal(ours.neighbours, make_plan(interest, Wanted(**{name: 20})).overlay.neighbours)
+        ours = make_plan(interest, PlanRequest(**{name: number})).overlay
+        assert np.array_equal(ours.neighbours, make_plan(interest, PlanRequest(**{name: 20})).overlay.neighbours)
 
 
 def test_an_empty_workload_a_silly_budget_and_too_many_parts_are_refused():
     nobody = Interest.from_pairs(np.zeros(0, np.int64), np.zeros(0, np.int64), 3, 1)
     with pytest.raises(InputError, match="workload is empty"):
-        make_plan(nobody, Wanted())
+        make_plan(nobody, PlanRequest())
     interest = make_interests(10, 4, "2", "rss", seed=1)
     with pytest.raises(InputError, match="at least 1, got 0"):
-        make_plan(interest, Wanted(degree_budget=0))
+        make_plan(interest, PlanRequest(degree_budget=0))
     with pytest.raises(InputError, match="between 1 and the number of nodes"):
-        make_plan(interest, Wanted(parts=11))
+        make_plan(interest, PlanRequest(parts=11))
     with pytest.raises(InputError, match="at most 24 nodes"):
         optimum(make_interests(30, 4, "2", "rss", seed=1))

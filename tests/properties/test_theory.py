@@ -14,7 +14,7 @@ from gossamer.model.values.errors import InputError
 from gossamer.theory.buffers import full_share, load_for, loss_at
 from gossamer.theory.inverse import degree_for, gossip_for, topics_on
 from gossamer.theory.percolation import (
-    Gossip,
+    GossipSettings,
     gossip_threshold,
     mean_receivers,
     mean_subscribers,
@@ -81,7 +81,7 @@ def ends_in_time(r: np.ndarray) -> bool:
 @settings(max_examples=60)
 @given(law=laws(), subscribers=shares, gamma=shares)
 def test_equation_17_is_the_mean_of_the_papers_recurrence(law, subscribers, gamma):
-    gossip = Gossip(subscribers, gamma)
+    gossip = GossipSettings(subscribers, gamma)
     assume(gossip.link * law.mean_excess < 0.8)
     r = receivers(law, gossip.link)
     assume(ends_in_time(r))
@@ -100,7 +100,7 @@ def test_equation_17_is_the_mean_of_the_papers_recurrence(law, subscribers, gamm
 @settings(max_examples=60)
 @given(law=laws(), subscribers=shares, gamma=shares)
 def test_what_the_recurrence_leaves_over_above_the_threshold_is_what_takes_off(law, subscribers, gamma):
-    gossip = Gossip(subscribers, gamma)
+    gossip = GossipSettings(subscribers, gamma)
     assume(gossip.link * law.mean_excess > 1.3)
     found = reach(law, gossip, 10**6)
     assert found.percolates
@@ -120,7 +120,7 @@ def test_what_the_recurrence_leaves_over_above_the_threshold_is_what_takes_off(l
 @settings(max_examples=60)
 @given(law=laws(), subscribers=shares, gamma=shares)
 def test_shares_are_shares_and_subscribers_fare_better(law, subscribers, gamma):
-    found = reach(law, Gossip(subscribers, gamma), 1000)
+    found = reach(law, GossipSettings(subscribers, gamma), 1000)
     assert 0 <= found.others_reached <= found.subscribers_reached + 1e-12
     assert found.subscribers_reached <= found.takes_off + 1e-12 <= 1 + 2e-12
     assert 0 <= found.messages_per_event <= 1000 * law.mean + 1e-6
@@ -132,7 +132,7 @@ def test_shares_are_shares_and_subscribers_fare_better(law, subscribers, gamma):
 @given(law=laws(), subscribers=st.floats(0.01, 0.99), target=st.floats(0.01, 0.99))
 def test_the_smallest_gossip_reaches_the_target_and_less_does_not(law, subscribers, target):
     def reached(gamma):
-        return reach(law, Gossip(subscribers, gamma), 1).subscribers_reached
+        return reach(law, GossipSettings(subscribers, gamma), 1).subscribers_reached
 
     if reached(1.0) < target:
         with pytest.raises(InputError, match=f"the best, with 1, is {reached(1.0):.6g}"):
@@ -144,7 +144,7 @@ def test_the_smallest_gossip_reaches_the_target_and_less_does_not(law, subscribe
 
 
 def test_the_smallest_mean_degree_reaches_the_target_and_less_does_not():
-    gossip = Gossip(0.1, 0.3)
+    gossip = GossipSettings(0.1, 0.3)
     mean = degree_for("poisson", gossip, 0.99)
     assert reach(degree_law(f"poisson:{mean:.17g}"), gossip, 1).subscribers_reached >= 0.99
     assert reach(degree_law(f"poisson:{mean - 1e-6:.17g}"), gossip, 1).subscribers_reached < 0.99
@@ -155,7 +155,7 @@ def test_the_smallest_mean_degree_reaches_the_target_and_less_does_not():
 
 @given(law=laws(), subscribers=shares, gamma=shares)
 def test_events_percolate_above_the_threshold_and_not_below(law, subscribers, gamma):
-    gossip = Gossip(subscribers, gamma)
+    gossip = GossipSettings(subscribers, gamma)
     assume(abs(gossip.link * law.mean_excess - 1) > 1e-3)
     assert reach(law, gossip, 1000).percolates == (gossip.link > threshold(law))
     least = gossip_threshold(law, subscribers)
@@ -167,32 +167,32 @@ def test_events_percolate_above_the_threshold_and_not_below(law, subscribers, ga
 def test_the_figures_that_were_checked_by_others_come_out():
     law = degree_law("poisson:5")
     for subscribers, gamma, expected in ((0.3, 0.1, 5587), (0.1, 0.3, 9966), (0.1, 0.6, 18032)):
-        found = reach(law, Gossip(subscribers, gamma), 20_000)
+        found = reach(law, GossipSettings(subscribers, gamma), 20_000)
         assert found.receivers_per_event == pytest.approx(expected, abs=1)
-    assert mean_subscribers(law, Gossip(0.05, 0.05)) == pytest.approx(0.538, abs=5e-4)
-    assert mean_subscribers(law, Gossip(0.1, 0.05)) == pytest.approx(1.918, abs=5e-4)
-    assert 0.05 * mean_receivers(law, Gossip(0.05, 0.05)) == pytest.approx(0.098, abs=5e-4)
+    assert mean_subscribers(law, GossipSettings(0.05, 0.05)) == pytest.approx(0.538, abs=5e-4)
+    assert mean_subscribers(law, GossipSettings(0.1, 0.05)) == pytest.approx(1.918, abs=5e-4)
+    assert 0.05 * mean_receivers(law, GossipSettings(0.05, 0.05)) == pytest.approx(0.098, abs=5e-4)
     assert threshold(law) == pytest.approx(0.2)
 
 
 def test_the_threshold_itself_is_not_above_it():
-    ring = reach(degree_law("regular:2"), Gossip(1.0, 1.0), 1000)
+    ring = reach(degree_law("regular:2"), GossipSettings(1.0, 1.0), 1000)
     assert (ring.percolates, ring.mean_receivers) == (False, None)
-    nobody = reach(degree_law("poisson:5"), Gossip(0.0, 0.0), 1000)
+    nobody = reach(degree_law("poisson:5"), GossipSettings(0.0, 0.0), 1000)
     assert (nobody.mean_receivers, nobody.mean_subscribers, nobody.messages_per_event) == (1, 0, 0)
-    alone = reach(degree_law("regular:0"), Gossip(0.5, 1.0), 1000)
+    alone = reach(degree_law("regular:0"), GossipSettings(0.5, 1.0), 1000)
     assert (alone.receivers_per_event, alone.messages_per_event) == (1, 0)
 
 
 def test_lost_copies_are_sent_all_the_same():
     law = degree_law("poisson:5")
     for loss in (0.5, 1.0):
-        found = reach(law, Gossip(0.1, 0.1, loss), 1000)
+        found = reach(law, GossipSettings(0.1, 0.1, loss), 1000)
         assert found.messages_per_event * (1 - loss) == pytest.approx(found.mean_receivers - 1)
-    assert reach(law, Gossip(0.1, 0.1, 1.0), 1000).messages_per_event == pytest.approx(5 * 0.19)
+    assert reach(law, GossipSettings(0.1, 0.1, 1.0), 1000).messages_per_event == pytest.approx(5 * 0.19)
     # Everything through fewer links: loss is a smaller gamma for those who do not subscribe, and no more.
-    assert reach(law, Gossip(0.0, 0.6, 0.5), 1000).takes_off == pytest.approx(
-        reach(law, Gossip(0.0, 0.3), 1000).takes_off
+    assert reach(law, GossipSettings(0.0, 0.6, 0.5), 1000).takes_off == pytest.approx(
+        reach(law, GossipSettings(0.0, 0.3), 1000).takes_off
     )
 
 
@@ -230,7 +230,7 @@ def test_a_power_law_without_a_cutoff_is_the_limit_of_those_with_one():
     assert math.isinf(heavy.mean_square)
     # However rarely links carry an event, hubs make some percolate.
     assert threshold(heavy) == 0
-    assert reach(heavy, Gossip(0.0, 0.01), 1000).percolates
+    assert reach(heavy, GossipSettings(0.0, 0.01), 1000).percolates
 
 
 def test_topics_of_a_workload_percolate_by_their_shares():
@@ -243,7 +243,7 @@ def test_topics_of_a_workload_percolate_by_their_shares():
     rare, common = topics_on(law, interest, 0.05)
     assert (rare.subscribers, common.subscribers, common.share) == (4, 120, 0.6)
     assert not rare.reach.percolates
-    assert common.reach == reach(law, Gossip(0.6, 0.05), 200)
+    assert common.reach == reach(law, GossipSettings(0.6, 0.05), 200)
 
 
 @pytest.mark.parametrize(
@@ -266,7 +266,7 @@ def test_a_buffer_is_as_often_full_as_a_queue_that_is_played_through(places, loa
 
 
 def test_a_larger_loss_or_buffer_allows_a_larger_load():
-    law, gossip = degree_law("poisson:5"), Gossip(0.1, 0.3)
+    law, gossip = degree_law("poisson:5"), GossipSettings(0.1, 0.3)
     rates = [load_for(law, gossip, loss, 8, 1000, 1000).events_per_second for loss in (0.001, 0.01, 0.1)]
     assert rates == sorted(rates)
     assert load_for(law, gossip, 0.01, 64, 1000, 1000).events_per_second > rates[1]
@@ -280,9 +280,9 @@ def test_a_larger_loss_or_buffer_allows_a_larger_load():
 @pytest.mark.parametrize(
     ("ask", "sentence"),
     [
-        (lambda: Gossip(1.5, 0.1), "subscribers must lie between 0 and 1, got 1.5; did you mean 0.015"),
-        (lambda: Gossip(0.5, -0.1), "gossip must lie between 0 and 1"),
-        (lambda: Gossip(0.5, math.nan), "gossip must lie between 0 and 1"),
+        (lambda: GossipSettings(1.5, 0.1), "subscribers must lie between 0 and 1, got 1.5; did you mean 0.015"),
+        (lambda: GossipSettings(0.5, -0.1), "gossip must lie between 0 and 1"),
+        (lambda: GossipSettings(0.5, math.nan), "gossip must lie between 0 and 1"),
         (lambda: degree_law("given:1=0.5,2=0.4"), "must sum to one, got 0.9"),
         (lambda: degree_law("given:1"), "must be DEGREE=SHARE"),
         (lambda: degree_law("power:1.8"), "infinite mean; give it a cutoff"),
@@ -292,10 +292,10 @@ def test_a_larger_loss_or_buffer_allows_a_larger_load():
         (lambda: degree_law("scale-free:20:1"), "the largest may be"),
         (lambda: degree_law("lattice:3"), "there is no degree distribution"),
         (lambda: gossip_for(degree_law("poisson:5"), 0.1, 0.999), "the best, with 1, is 0.986"),
-        (lambda: degree_for("poisson", Gossip(0.1, 0.3), 1.0), "some nodes have no link"),
-        (lambda: degree_for("regular", Gossip(0.0, 0.0), 0.5), "the best is 0"),
-        (lambda: load_for(degree_law("poisson:5"), Gossip(0.1, 0.3), 0, 8, 10, 10), "above 0 and below 1"),
-        (lambda: load_for(degree_law("poisson:5"), Gossip(0.1, 0.3), 0.1, 0, 10, 10), "places"),
+        (lambda: degree_for("poisson", GossipSettings(0.1, 0.3), 1.0), "some nodes have no link"),
+        (lambda: degree_for("regular", GossipSettings(0.0, 0.0), 0.5), "the best is 0"),
+        (lambda: load_for(degree_law("poisson:5"), GossipSettings(0.1, 0.3), 0, 8, 10, 10), "above 0 and below 1"),
+        (lambda: load_for(degree_law("poisson:5"), GossipSettings(0.1, 0.3), 0.1, 0, 10, 10), "places"),
     ],
 )
 def test_bad_input_is_one_sentence(ask, sentence):

@@ -25,7 +25,7 @@ for simulated in SIMULATED.values():
         population = simulated.population(read_parameters(simulated.system, {}), 1, interest, (), 0)
         population.cycle()
         overlay = population.overlay()
-from gossamer.planners.plan import Wanted, make_plan
+from gossamer.planners.plan import PlanRequest, make_plan
 for wanted in (
     {"objective": "average", "improve": True},
     {"diameter": 3},
@@ -34,8 +34,8 @@ for wanted in (
     {"degree_budget": 3},
     {"parts": 3},
 ):
-    make_plan(interest, Wanted(**wanted))
-make_plan(interest, Wanted(), overlay)
+    make_plan(interest, PlanRequest(**wanted))
+make_plan(interest, PlanRequest(), overlay)
 summarise(overlay, interest, measure_topics(overlay, interest))
 from gossamer.systems.gossip.wiring import unstructured
 from gossamer.systems.gossip.machine import GossipParameters

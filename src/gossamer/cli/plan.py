@@ -72,11 +72,11 @@ def plan(
     from gossamer.model.tables.peers import write_peers
     from gossamer.model.tables.schemas import write_table
     from gossamer.model.tables.workload import INTERESTS, OVERLAY, read_overlay, read_workload, write_overlay
-    from gossamer.planners.plan import Wanted, make_plan
+    from gossamer.planners.plan import PlanRequest, make_plan
     from gossamer.simulator.execute import degree_columns, topic_columns
     from gossamer.simulator.measure import measure_topics, summarise
 
-    wanted = Wanted(objective.value, rho, redundancy, degree_budget, diameter, improve, parts)
+    wanted = PlanRequest(objective.value, rho, redundancy, degree_budget, diameter, improve, parts)
     inputs = [workload, *([keep] if keep else [])]
     started = time.monotonic()
     check_output(out, force, inputs)

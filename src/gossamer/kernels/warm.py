@@ -143,7 +143,7 @@ def _warm_stan() -> None:
     links = np.zeros(9, np.int32), np.zeros(9, np.int32)
     stan.draw_first_views(U64(1), members, 1.0, *links)
     stan.is_strong(3, *links)
-    topic = stan.Topic(
+    topic = stan.TopicState(
         members,
         np.zeros(3, np.int32),
         np.zeros(3, np.int32),
@@ -151,7 +151,7 @@ def _warm_stan() -> None:
         np.zeros((3, 4), np.int32),
         np.zeros((3, 4), np.uint64),
     )
-    rules = stan.Rules(U64(1), U64(2), 1, 1.0, True, 1, 4)
+    rules = stan.TopicRules(U64(1), U64(2), 1, 1.0, True, 1, 4)
     counters = np.zeros(stan.COUNTERS, np.int64)
     stan.begin_views(topic, U64(1), links[0][:2] + np.int32(1), links[1][:2], counters)
     stan.enter(topic, rules, U64(1), 0, 1, counters)
@@ -226,7 +226,7 @@ def _warm_planning() -> None:
     cover.cover_topics(*rows[:2], np.arange(3, dtype=np.int32), np.ones(2, np.int32), by_node())
     kept = np.zeros(4, np.int64), np.zeros(0, np.int32)
     attach.attach_nodes(*rows, places, 1, 0, 3, *kept, by_node(), np.zeros(9, np.int32), np.zeros(9, np.int32))
-    network = graph.Graph(
+    network = graph.LinkGraph(
         by_node() - 1, np.zeros(20, np.int32), np.zeros(20, np.int32) - 1, by_node(), np.zeros(1, np.int64)
     )
     graph.add_links(network, np.array([0, 1], np.int32), np.array([1, 2], np.int32))

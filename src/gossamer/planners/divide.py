@@ -20,7 +20,7 @@ from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay
 from gossamer.model.values.draw import Purpose
 from gossamer.model.values.errors import InputError
-from gossamer.planners.greedy import Draft, Progress, Rule, plan
+from gossamer.planners.greedy import Draft, GreedyRule, Progress, plan
 
 Ids = NDArray[np.int32]
 
@@ -34,19 +34,19 @@ U64 = np.uint64
 
 
 @dataclass(frozen=True)
-class Part:
+class PlanPart:
     """One task: a part's nodes (as the whole numbers them), and their interests by place."""
 
     nodes: Ids
     interest: Interest
-    rule: Rule
+    rule: GreedyRule
 
 
 # Carries parts out, in any place and order, and gives their links in order.
-RunParts = Callable[[Callable[[Part], tuple[Ids, Ids]], Sequence[Part]], Iterable[tuple[Ids, Ids]]]
+RunParts = Callable[[Callable[[PlanPart], tuple[Ids, Ids]], Sequence[PlanPart]], Iterable[tuple[Ids, Ids]]]
 
 
-def plan_part(part: Part) -> tuple[Ids, Ids]:
+def plan_part(part: PlanPart) -> tuple[Ids, Ids]:
     """The links of one part, as the whole numbers its nodes."""
     u, v = plan(part.interest, part.rule).links()
     return part.nodes[u], part.nodes[v]
@@ -54,7 +54,7 @@ def plan_part(part: Part) -> tuple[Ids, Ids]:
 
 def plan_in_parts(
     interest: Interest,
-    rule: Rule,
+    rule: GreedyRule,
     part_count: int,
     run: "RunParts" = map,
     progress: Progress | None = None,
@@ -104,13 +104,13 @@ def part_nodes(interest: Interest, part_count: int) -> Ids:
     return groups
 
 
-def _part(interest: Interest, nodes: Ids, rule: Rule) -> Part:
+def _part(interest: Interest, nodes: Ids, rule: GreedyRule) -> PlanPart:
     """The interests of some nodes, numbered by place."""
     sizes = interest.sizes[nodes]
     owners = np.repeat(np.arange(len(nodes)), sizes)
     starts = np.repeat(interest.node_starts[nodes] - np.concatenate(([0], np.cumsum(sizes)[:-1])), sizes)
     topics = interest.node_topics[starts + np.arange(len(owners))]
-    return Part(nodes, Interest.from_pairs(owners, topics, len(nodes), interest.topic_count), rule)
+    return PlanPart(nodes, Interest.from_pairs(owners, topics, len(nodes), interest.topic_count), rule)
 
 
 def _representatives(interest: Interest, groups: Ids, part_count: int) -> Ids:

@@ -33,7 +33,7 @@ LINKS_AT_ONCE = 4_096
 
 
 @dataclass(frozen=True)
-class Rule:
+class GreedyRule:
     """How the greedy weighs contribution against degree; `rho` is None where degrees do not count."""
 
     rho: float | None
@@ -46,13 +46,13 @@ class Rule:
             )
 
 
-GM = Rule(None)
-MINMAXODA = Rule(inf)
+GM = GreedyRule(None)
+MINMAXODA = GreedyRule(inf)
 
 
-def lowoda(rho: float) -> Rule:
+def lowoda(rho: float) -> GreedyRule:
     """LowODA with this rho."""
-    return Rule(rho)
+    return GreedyRule(rho)
 
 
 class Draft:
@@ -99,7 +99,7 @@ class Draft:
         return Overlay.from_links(self._nodes[self._u], self._nodes[self._v], self.interest.node_count)
 
     def connect(
-        self, rule: Rule, capacities: Ids | None = None, progress: Progress | None = None
+        self, rule: GreedyRule, capacities: Ids | None = None, progress: Progress | None = None
     ) -> list[tuple[int, int]]:
         """Add links by the rule until every topic is connected or no node has room; returns them as they were taken."""
         node_count = self.interest.node_count
@@ -132,7 +132,9 @@ class Draft:
         return list(zip(np.minimum(u, v).tolist(), np.maximum(u, v).tolist(), strict=True))
 
 
-def plan(interest: Interest, rule: Rule, existing: Overlay | None = None, progress: Progress | None = None) -> Overlay:
+def plan(
+    interest: Interest, rule: GreedyRule, existing: Overlay | None = None, progress: Progress | None = None
+) -> Overlay:
     """A topic-connected overlay that holds the existing links."""
     draft = Draft(interest, existing)
     draft.connect(rule, progress=progress)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from gossamer.kernels.measures import topic_diameters
 from gossamer.kernels.planning import trim
 from gossamer.kernels.planning.attach import attach_nodes
-from gossamer.kernels.planning.graph import Graph, add_links
+from gossamer.kernels.planning.graph import LinkGraph, add_links
 from gossamer.kernels.planning.shorten import complete_topic, shorten_topic
 from gossamer.kernels.planning.state import find_places
 from gossamer.model.arrays.interest import Interest
@@ -142,11 +142,11 @@ def attach(
     return Overlay.from_links(np.concatenate((nodes[u], kept_u)), np.concatenate((nodes[v], kept_v)), node_count)
 
 
-def _graph(overlay: Overlay, extra: int) -> Graph:
+def _graph(overlay: Overlay, extra: int) -> LinkGraph:
     """The overlay as lists of half-links, with room for more links."""
     u, v = overlay.links()
     room = 2 * (len(u) + extra)
-    graph = Graph(
+    graph = LinkGraph(
         first=np.full(overlay.node_count, -1, np.int32),
         after=np.empty(room, np.int32),
         ends=np.full(room, -1, np.int32),
@@ -157,12 +157,12 @@ def _graph(overlay: Overlay, extra: int) -> Graph:
     return graph
 
 
-def _overlay(graph: Graph) -> Overlay:
+def _overlay(graph: LinkGraph) -> Overlay:
     v, u = graph.ends[: graph.used[0] : 2], graph.ends[1 : graph.used[0] : 2]
     return Overlay.from_links(u[u >= 0], v[v >= 0], len(graph.first))
 
 
-def _order(graph: Graph) -> NDArray[np.int64]:
+def _order(graph: LinkGraph) -> NDArray[np.int64]:
     """Links by the larger degree of their ends, the largest first."""
     v, u = graph.ends[: graph.used[0] : 2], graph.ends[1 : graph.used[0] : 2]
     return np.argsort(-np.maximum(graph.degrees[u], graph.degrees[v]), kind="stable")

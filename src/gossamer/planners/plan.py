@@ -13,7 +13,7 @@ from gossamer.model.values.errors import InputError
 from gossamer.planners.bounds import LowerBounds, lower_bounds
 from gossamer.planners.budget import only_topics, plan_within
 from gossamer.planners.divide import RunParts, plan_in_parts
-from gossamer.planners.greedy import GM, MINMAXODA, Draft, Progress, Rule, lowoda
+from gossamer.planners.greedy import GM, MINMAXODA, Draft, GreedyRule, Progress, lowoda
 from gossamer.planners.improve import attach, improve, shorten
 from gossamer.planners.per_topic import ring_per_topic
 
@@ -21,7 +21,7 @@ OBJECTIVES = ("average", "maximum", "balanced")
 
 
 @dataclass(frozen=True)
-class Wanted:
+class PlanRequest:
     """What a plan shall be like; what cannot go together is refused when this is made."""
 
     # average: few links (GM); maximum: a small maximum degree (MinMaxODA); balanced: both (LowODA with rho).
@@ -55,13 +55,13 @@ class Wanted:
             raise InputError("--redundancy is planned whole and kept whole; leave out --improve and --parts")
         self.rule()
 
-    def rule(self) -> Rule:
+    def rule(self) -> GreedyRule:
         """The greedy's rule."""
         return {"average": GM, "maximum": MINMAXODA, "balanced": lowoda(self.rho)}[self.objective]
 
 
 @dataclass(frozen=True)
-class Planned:
+class PlannedOverlay:
     """Links, what no plan could do without, and what happened on the way."""
 
     overlay: Overlay
@@ -75,11 +75,11 @@ class Planned:
 
 def make_plan(
     interest: Interest,
-    wanted: Wanted,
+    wanted: PlanRequest,
     existing: Overlay | None = None,
     progress: Progress | None = None,
     run_parts: RunParts = map,
-) -> Planned:
+) -> PlannedOverlay:
     """Plan, join, improve, shorten, bound: whatever is wanted, with the existing links kept."""
     if interest.subscription_count == 0:
         raise InputError("the workload is empty: there is nothing to connect")
@@ -120,4 +120,4 @@ def make_plan(
         overlay = shorten(interest, overlay, min(wanted.diameter, most), progress)
         facts["links_for_diameter"] = overlay.link_count - before
     bounds = lower_bounds(connected, redundancy, progress)
-    return Planned(overlay, bounds, parted, too_small, facts)
+    return PlannedOverlay(overlay, bounds, parted, too_small, facts)

@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 
 from gossamer.model.arrays.degrees import DegreeLaw
 from gossamer.model.values.errors import InputError
-from gossamer.theory.percolation import Gossip, check_share, reach
+from gossamer.theory.percolation import GossipSettings, check_share, reach
 
 # Chosen: beyond so many places the sums below take seconds, and a queue so long is late rather than lossy.
 PLACES_MAX = 1000
 
 
 @dataclass(frozen=True)
-class Load:
+class EventLoad:
     """The largest load for a loss: events a second in the whole network, and how busy a node of mean degree is.
 
     Averages are over all events, those that found their own publisher's buffer full included.
@@ -71,7 +71,9 @@ def mean_full_shares(law: DegreeLaw, places: int, load: float) -> tuple[float, f
     return float(weights[some] @ full), float(law.shares[some] @ full)
 
 
-def load_for(law: DegreeLaw, gossip: Gossip, loss: float, places: int, handled_per_second: float, nodes: int) -> Load:
+def load_for(
+    law: DegreeLaw, gossip: GossipSettings, loss: float, places: int, handled_per_second: float, nodes: int
+) -> EventLoad:
     """The largest rate of events with which no more than this share of copies is lost in full buffers."""
     check_share("loss", loss)
     if not 0 < loss < 1:
@@ -88,22 +90,24 @@ def load_for(law: DegreeLaw, gossip: Gossip, loss: float, places: int, handled_p
     for _ in range(40):
         middle = (low + high) / 2
         low, high = (middle, high) if mean_full_shares(law, places, middle)[0] <= loss else (low, middle)
-    found = reach(law, Gossip(gossip.subscribers, gossip.gossip, loss), nodes)
+    found = reach(law, GossipSettings(gossip.subscribers, gossip.gossip, loss), nodes)
     if found.messages_per_event <= 0:
         raise InputError("no copies are sent with these numbers, so no load fills a buffer")
     published = 1 - mean_full_shares(law, places, low)[1]
     messages = published * found.messages_per_event
-    return Load(low * handled_per_second * nodes / messages, low, messages, published * found.subscribers_reached)
+    return EventLoad(low * handled_per_second * nodes / messages, low, messages, published * found.subscribers_reached)
 
 
-def loss_at(law: DegreeLaw, gossip: Gossip, events_per_second: float, places: int, handled: float, nodes: int) -> float:
+def loss_at(
+    law: DegreeLaw, gossip: GossipSettings, events_per_second: float, places: int, handled: float, nodes: int
+) -> float:
     """The share of copies that full buffers lose at this rate of events; `handled` is copies a node handles a second."""
     # The busier nodes are, the more is lost, and the less is sent: there is one load at which both agree.
     low, high = 0.0, 1000.0
     for _ in range(40):
         middle = (low + high) / 2
         loss, unpublished = mean_full_shares(law, places, middle)
-        messages = reach(law, Gossip(gossip.subscribers, gossip.gossip, loss), nodes).messages_per_event
+        messages = reach(law, GossipSettings(gossip.subscribers, gossip.gossip, loss), nodes).messages_per_event
         sent = events_per_second * (1 - unpublished) * messages / (nodes * handled)
         low, high = (middle, high) if sent > middle else (low, middle)
     return mean_full_shares(law, places, low)[0]

@@ -11,7 +11,7 @@ import numpy as np
 from gossamer.model.arrays.degrees import DegreeLaw, degree_law
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.values.errors import InputError
-from gossamer.theory.percolation import Gossip, Reach, check_share, reach
+from gossamer.theory.percolation import GossipSettings, Reach, check_share, reach
 
 # Chosen: where an answer is looked for; a node with more links than this is no peer among others.
 MEAN_DEGREE_MAX = 1000
@@ -25,7 +25,7 @@ def gossip_for(law: DegreeLaw, subscribers: float, target: float, loss: float = 
     check_share("target", target)
 
     def reached(gamma: float) -> float:
-        return _subscribers_reached(law, Gossip(subscribers, gamma, loss))
+        return _subscribers_reached(law, GossipSettings(subscribers, gamma, loss))
 
     if target == 0 or reached(0.0) >= target:
         return 0.0
@@ -38,7 +38,7 @@ def gossip_for(law: DegreeLaw, subscribers: float, target: float, loss: float = 
     return _smallest(lambda gamma: reached(gamma) >= target, 0.0, 1.0)
 
 
-def degree_for(family: str, gossip: Gossip, target: float) -> float:
+def degree_for(family: str, gossip: GossipSettings, target: float) -> float:
     """The smallest mean degree of a Poisson overlay, or the smallest degree of a regular one, that reaches the target."""
     check_share("target", target)
     if family not in FAMILIES:
@@ -76,7 +76,7 @@ def topics_on(law: DegreeLaw, interest: Interest, gamma: float, loss: float = 0.
     """Which topics of a workload percolate over an overlay with these degrees, by their shares of subscribers."""
     node_count = interest.node_count
     by_count = {
-        count: reach(law, Gossip(count / node_count, gamma, loss), node_count)
+        count: reach(law, GossipSettings(count / node_count, gamma, loss), node_count)
         for count in np.unique(interest.popularity).tolist()
     }
     return [
@@ -85,7 +85,7 @@ def topics_on(law: DegreeLaw, interest: Interest, gamma: float, loss: float = 0.
     ]
 
 
-def _subscribers_reached(law: DegreeLaw, gossip: Gossip) -> float:
+def _subscribers_reached(law: DegreeLaw, gossip: GossipSettings) -> float:
     return reach(law, gossip, _ANY_COUNT).subscribers_reached
 
 

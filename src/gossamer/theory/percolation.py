@@ -34,7 +34,7 @@ _SMALLEST = 1e-12
 
 
 @dataclass(frozen=True)
-class Gossip:
+class GossipSettings:
     """The share of nodes that subscribe (sigma), the gossip probability (gamma), and the share of copies lost."""
 
     subscribers: float
@@ -90,18 +90,18 @@ def check_share(name: str, value: float) -> None:
         raise InputError(f"{name} must lie between 0 and 1, got {value:g}{hint}")
 
 
-def mean_receivers(law: DegreeLaw, gossip: Gossip) -> float:
+def mean_receivers(law: DegreeLaw, gossip: GossipSettings) -> float:
     """Equation 17: how many nodes an event reaches on average, its publisher included; infinite from the threshold on."""
     branching = _branching(law, gossip)
     return 1 + gossip.link * law.mean / (1 - branching) if branching < 1 else math.inf
 
 
-def _branching(law: DegreeLaw, gossip: Gossip) -> float:
+def _branching(law: DegreeLaw, gossip: GossipSettings) -> float:
     """Nodes that each node reached over a link passes an event on to, on average."""
     return gossip.link * law.mean_excess if gossip.link > 0 else 0.0
 
 
-def mean_subscribers(law: DegreeLaw, gossip: Gossip) -> float:
+def mean_subscribers(law: DegreeLaw, gossip: GossipSettings) -> float:
     """How many of them subscribe (mended; the paper says sigma <r>)."""
     if gossip.link == 0:
         return gossip.subscribers
@@ -116,7 +116,7 @@ def threshold(law: DegreeLaw) -> float:
 
 def gossip_threshold(law: DegreeLaw, subscribers: float, loss: float = 0.0) -> float | None:
     """The smallest gamma at which events percolate; None where not even 1 is enough, 0 where none is needed."""
-    Gossip(subscribers, 0, loss)
+    GossipSettings(subscribers, 0, loss)
     needed = threshold(law) / (1 - loss) if loss < 1 else math.inf
     if needed > 1:
         return None
@@ -125,14 +125,14 @@ def gossip_threshold(law: DegreeLaw, subscribers: float, loss: float = 0.0) -> f
 
 def subscriber_threshold(law: DegreeLaw, gossip: float, loss: float = 0.0) -> float | None:
     """The smallest share of subscribers with which events percolate; None where not even all are enough."""
-    Gossip(0, gossip, loss)
+    GossipSettings(0, gossip, loss)
     needed = threshold(law) / (1 - loss) if loss < 1 else math.inf
     if needed > 1:
         return None
     return max(0.0, (needed - gossip) / (1 - gossip)) if gossip < 1 else 0.0
 
 
-def reach(law: DegreeLaw, gossip: Gossip, node_count: int) -> Reach:
+def reach(law: DegreeLaw, gossip: GossipSettings, node_count: int) -> Reach:
     """Everything the theory says of an event, in a network of this many nodes with these degrees."""
     onward = inside = 0.0
     if _branching(law, gossip) > 1:
@@ -141,7 +141,7 @@ def reach(law: DegreeLaw, gossip: Gossip, node_count: int) -> Reach:
     return _above(law, gossip, node_count, onward, inside) if onward * inside > 0 else _below(law, gossip, node_count)
 
 
-def _below(law: DegreeLaw, gossip: Gossip, node_count: int) -> Reach:
+def _below(law: DegreeLaw, gossip: GossipSettings, node_count: int) -> Reach:
     receivers, subscribers = mean_receivers(law, gossip), mean_subscribers(law, gossip)
     # At the threshold itself there is no giant outbreak and no finite mean.
     finite = math.isfinite(receivers)
@@ -159,7 +159,7 @@ def _below(law: DegreeLaw, gossip: Gossip, node_count: int) -> Reach:
     )
 
 
-def _above(law: DegreeLaw, gossip: Gossip, node_count: int, onward: float, inside: float) -> Reach:
+def _above(law: DegreeLaw, gossip: GossipSettings, node_count: int, onward: float, inside: float) -> Reach:
     takes_off = law.reach(gossip.link * onward)
     subscribers, others = law.reach(gossip.to_subscriber * inside), law.reach(gossip.to_other * inside)
     share = gossip.subscribers * subscribers + (1 - gossip.subscribers) * others
@@ -190,14 +190,14 @@ def _root(image: Callable[[float], float]) -> float:
     return float(brentq(lambda z: image(z) / z - 1, _SMALLEST, 1.0, xtol=_SMALLEST))
 
 
-def _informed(law: DegreeLaw, gossip: Gossip, x: float) -> tuple[float, float]:
+def _informed(law: DegreeLaw, gossip: GossipSettings, x: float) -> tuple[float, float]:
     """The far end of a link (subscribes and, does not and) gets the event by its further links."""
     subscribes = gossip.subscribers * law.excess_reach(gossip.to_subscriber * x)
     does_not = (1 - gossip.subscribers) * law.excess_reach(gossip.to_other * x)
     return subscribes, does_not
 
 
-def _small_outbreaks(law: DegreeLaw, gossip: Gossip, onward: float) -> float:
+def _small_outbreaks(law: DegreeLaw, gossip: GossipSettings, onward: float) -> float:
     """The mean over all events of the nodes reached by those that do not take off, their publishers left out.
 
     R'(1) - R(1) of the paper, taken at the root of R = F(R) below 1 instead of at 1.
@@ -207,7 +207,7 @@ def _small_outbreaks(law: DegreeLaw, gossip: Gossip, onward: float) -> float:
     return slope * (1 - onward) / (1 - gossip.link * law.excess_slope(z)) if onward < 1 else 0.0
 
 
-def _messages_per_node(law: DegreeLaw, gossip: Gossip, x: float, share: float) -> float:
+def _messages_per_node(law: DegreeLaw, gossip: GossipSettings, x: float, share: float) -> float:
     """Messages sent in an event that takes off, over the number of nodes.
 
     Over every link, in both directions, an informed node sends with probability 1 or gamma, by who is at the other end;

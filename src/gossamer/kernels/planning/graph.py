@@ -13,7 +13,7 @@ from gossamer.kernels.jit import kernel
 from gossamer.kernels.planning.state import Ids, Starts
 
 
-class Graph(NamedTuple):
+class LinkGraph(NamedTuple):
     """Room for a number of links; `used[0]` is how many half-links there have been."""
 
     first: Ids
@@ -24,7 +24,7 @@ class Graph(NamedTuple):
 
 
 @kernel
-def add_link(graph: Graph, u: int, v: int) -> int:
+def add_link(graph: LinkGraph, u: int, v: int) -> int:
     """A new link; returns its first half."""
     half = graph.used[0]
     graph.used[0] += 2
@@ -40,14 +40,14 @@ def add_link(graph: Graph, u: int, v: int) -> int:
 
 
 @kernel
-def add_links(graph: Graph, u: Ids, v: Ids) -> None:
+def add_links(graph: LinkGraph, u: Ids, v: Ids) -> None:
     """Many new links."""
     for i in range(len(u)):
         add_link(graph, u[i], v[i])
 
 
 @kernel
-def remove_link(graph: Graph, half: int) -> None:
+def remove_link(graph: LinkGraph, half: int) -> None:
     """A link is gone."""
     graph.degrees[graph.ends[half]] -= 1
     graph.degrees[graph.ends[half ^ 1]] -= 1
@@ -55,7 +55,7 @@ def remove_link(graph: Graph, half: int) -> None:
 
 
 @kernel
-def are_linked(graph: Graph, u: int, v: int) -> bool:
+def are_linked(graph: LinkGraph, u: int, v: int) -> bool:
     """Whether two nodes are neighbours."""
     half = graph.first[u]
     while half >= 0:
@@ -73,7 +73,7 @@ def set_members(topic_starts: Starts, topic_nodes: Ids, topic: int, depths: Ids,
 
 
 @kernel
-def reach(graph: Graph, start: int, without: int, depths: Ids, queue: Ids, parents: Ids, beside: int) -> int:
+def reach(graph: LinkGraph, start: int, without: int, depths: Ids, queue: Ids, parents: Ids, beside: int) -> int:
     """Breadth first from a node through nodes of depth -1, not over half-link `without`; returns how many are reached.
 
     With `beside` (or -1) from that one too.

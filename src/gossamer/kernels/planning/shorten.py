@@ -3,13 +3,13 @@
 import numpy as np
 
 from gossamer.kernels.jit import kernel
-from gossamer.kernels.planning.graph import Graph, add_link, are_linked, reach, set_members
+from gossamer.kernels.planning.graph import LinkGraph, add_link, are_linked, reach, set_members
 from gossamer.kernels.planning.state import Ids, Starts
 
 
 @kernel
 def shorten_topic(
-    graph: Graph,
+    graph: LinkGraph,
     topic_starts: Starts,
     topic_nodes: Ids,
     topic: int,
@@ -62,7 +62,7 @@ def shorten_topic(
 
 @kernel
 def _middle(
-    graph: Graph, topic_starts: Starts, topic_nodes: Ids, topic: int, depths: Ids, queue: Ids, parents: Ids
+    graph: LinkGraph, topic_starts: Starts, topic_nodes: Ids, topic: int, depths: Ids, queue: Ids, parents: Ids
 ) -> tuple[int, int]:
     """Two neighbours in the middle of the way from a node that is far from one holder to who is farthest from it."""
     far = np.int64(topic_nodes[topic_starts[topic]])
@@ -80,7 +80,7 @@ def _middle(
 
 
 @kernel
-def _hub(graph: Graph, topic_starts: Starts, topic_nodes: Ids, topic: int, depths: Ids) -> tuple[int, int]:
+def _hub(graph: LinkGraph, topic_starts: Starts, topic_nodes: Ids, topic: int, depths: Ids) -> tuple[int, int]:
     """The holder with most links, and the holder with most links among its neighbours."""
     hub = np.int64(topic_nodes[topic_starts[topic]])
     for place in range(topic_starts[topic], topic_starts[topic + 1]):
@@ -99,7 +99,7 @@ def _hub(graph: Graph, topic_starts: Starts, topic_nodes: Ids, topic: int, depth
 
 
 @kernel
-def complete_topic(graph: Graph, topic_starts: Starts, topic_nodes: Ids, topic: int, marks: Ids) -> int:
+def complete_topic(graph: LinkGraph, topic_starts: Starts, topic_nodes: Ids, topic: int, marks: Ids) -> int:
     """Link all holders of a topic to each other; returns how many links that took."""
     added = 0
     for place in range(topic_starts[topic], topic_starts[topic + 1]):

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gossamer.kernels.jit import kernel
-from gossamer.kernels.planning.graph import Graph, add_link, are_linked, reach, remove_link, set_members
+from gossamer.kernels.planning.graph import LinkGraph, add_link, are_linked, reach, remove_link, set_members
 from gossamer.kernels.planning.state import Ids, Starts
 
 
@@ -37,7 +37,7 @@ def _smallest_first(topic_starts: Starts, topics: Ids, count: int) -> None:
 
 
 @kernel
-def count_bridges(graph: Graph, topic_starts: Starts, topic_nodes: Ids, needs: Ids) -> None:
+def count_bridges(graph: LinkGraph, topic_starts: Starts, topic_nodes: Ids, needs: Ids) -> None:
     """In how many topics each link (half-link / 2) is the only way between its ends: depth first, by lowest number seen."""
     node_count = len(graph.first)
     numbers = np.full(node_count, -2, np.int32)
@@ -83,7 +83,7 @@ def count_bridges(graph: Graph, topic_starts: Starts, topic_nodes: Ids, needs: I
 
 @kernel
 def remove_spare(
-    graph: Graph,
+    graph: LinkGraph,
     node_starts: Starts,
     node_topics: Ids,
     topic_starts: Starts,
@@ -120,7 +120,7 @@ def remove_spare(
 
 @kernel
 def move_links(
-    graph: Graph,
+    graph: LinkGraph,
     node_starts: Starts,
     node_topics: Ids,
     topic_starts: Starts,

@@ -39,7 +39,7 @@ COUNTERS = REFILLS + 1
 Ids = NDArray[np.int32]
 
 
-class Topic(NamedTuple):
+class TopicState(NamedTuple):
     """One topic's overlay; see the module's docstring for shapes."""
 
     members: Ids
@@ -50,7 +50,7 @@ class Topic(NamedTuple):
     weights: NDArray[np.uint64]
 
 
-class Rules(NamedTuple):
+class TopicRules(NamedTuple):
     """A machine's parameters as the kernel takes them, and the seeds."""
 
     seed: U64
@@ -133,7 +133,7 @@ def is_strong(count: int, owners: Ids, peers: Ids) -> bool:
 
 
 @kernel
-def _add(topic: Topic, place: int, key: U64, node: int) -> bool:
+def _add(topic: TopicState, place: int, key: U64, node: int) -> bool:
     """Offer a node to a view: kept if it is among the lightest; `key` is what the owner's weights have in common."""
     if node == topic.members[place]:
         return False
@@ -160,7 +160,7 @@ def _add(topic: Topic, place: int, key: U64, node: int) -> bool:
 
 
 @kernel
-def _weigh(topic: Topic, seed: U64, place: int, offered: Ids, count: int, counters: NDArray[np.int64]) -> None:
+def _weigh(topic: TopicState, seed: U64, place: int, offered: Ids, count: int, counters: NDArray[np.int64]) -> None:
     """Offer nodes to a view, and count those who are told that they came or went."""
     before = topic.counts[place]
     old = topic.weights[place, :before].copy()
@@ -191,7 +191,7 @@ def _weigh(topic: Topic, seed: U64, place: int, offered: Ids, count: int, counte
 
 
 @kernel
-def begin_views(topic: Topic, seed: U64, owners: Ids, peers: Ids, counters: NDArray[np.int64]) -> None:
+def begin_views(topic: TopicState, seed: U64, owners: Ids, peers: Ids, counters: NDArray[np.int64]) -> None:
     """Give members their first views, as places; a view is then as large as it will be."""
     for i in range(len(owners)):
         topic.sizes[owners[i]] += 1
@@ -204,7 +204,7 @@ def begin_views(topic: Topic, seed: U64, owners: Ids, peers: Ids, counters: NDAr
 
 
 @kernel
-def _holders(topic: Topic, node: int, found: Ids) -> int:
+def _holders(topic: TopicState, node: int, found: Ids) -> int:
     """Who has a node in its view; returns how many."""
     count = 0
     for place in range(len(topic.members)):
@@ -216,7 +216,9 @@ def _holders(topic: Topic, node: int, found: Ids) -> int:
 
 
 @kernel
-def enter(topic: Topic, rules: Rules, now_us: U64, place: int, contact: int, counters: NDArray[np.int64]) -> None:
+def enter(
+    topic: TopicState, rules: TopicRules, now_us: U64, place: int, contact: int, counters: NDArray[np.int64]
+) -> None:
     """A newcomer at `place` asks the member at `contact`, which welcomes it and makes room."""
     counters[ENTERS] += 1
     if contact < 0:
@@ -240,7 +242,9 @@ def enter(topic: Topic, rules: Rules, now_us: U64, place: int, contact: int, cou
 
 
 @kernel
-def leave(topic: Topic, rules: Rules, now_us: U64, place: int, says_so: bool, counters: NDArray[np.int64]) -> None:
+def leave(
+    topic: TopicState, rules: TopicRules, now_us: U64, place: int, says_so: bool, counters: NDArray[np.int64]
+) -> None:
     """The member at `place` goes, with a word or without: it is taken out of all views, some of which shrink."""
     node = topic.members[place]
     told = np.int64(topic.counts[place])
@@ -269,7 +273,7 @@ def leave(topic: Topic, rules: Rules, now_us: U64, place: int, says_so: bool, co
 
 
 @kernel
-def walk_topic(topic: Topic, rules: Rules, now_us: U64, places: Ids, counters: NDArray[np.int64]) -> None:
+def walk_topic(topic: TopicState, rules: TopicRules, now_us: U64, places: Ids, counters: NDArray[np.int64]) -> None:
     """A walk of every member, by id. `places` has room for every node, and is -1 outside the topic before and after."""
     count = len(topic.members)
     for place in range(count):
@@ -293,7 +297,7 @@ def walk_topic(topic: Topic, rules: Rules, now_us: U64, places: Ids, counters: N
 
 @kernel
 def _walk(
-    topic: Topic, rules: Rules, now_us: U64, place: int, places: Ids, found: Ids, counters: NDArray[np.int64]
+    topic: TopicState, rules: TopicRules, now_us: U64, place: int, places: Ids, found: Ids, counters: NDArray[np.int64]
 ) -> None:
     me = topic.members[place]
     steps = now_us * STEPS
@@ -331,7 +335,7 @@ def _walk(
 
 
 @kernel
-def topic_fingerprint(topic: Topic) -> U64:
+def topic_fingerprint(topic: TopicState) -> U64:
     """The views of a topic, hashed and summed in any order."""
     total = U64(0)
     for place in range(len(topic.members)):
