@@ -10,9 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gossamer.kernels.jit import kernel
-
-Ids = NDArray[np.int32]
-Starts = NDArray[np.int64]
+from gossamer.model.arrays.types import Ids, Starts
 
 
 @kernel

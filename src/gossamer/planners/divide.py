@@ -12,17 +12,15 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gossamer.kernels.planning.cover import cover_topics
 from gossamer.kernels.sampling import units
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay
+from gossamer.model.arrays.types import Ids
 from gossamer.model.values.draw import Purpose
 from gossamer.model.values.errors import InputError
 from gossamer.planners.greedy import Draft, GreedyRule, Progress, plan
-
-Ids = NDArray[np.int32]
 
 # Chosen: one for each topic gives LowODA a maximum degree half as high again, six gain nothing more.
 REPRESENTATIVES = 3

@@ -15,16 +15,15 @@ from dataclasses import dataclass
 from math import inf
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gossamer.kernels.planning import greedy as kernel
 from gossamer.kernels.planning.greedy import Pass
 from gossamer.kernels.planning.state import PlanState, find_places, join_groups, take_links
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay
+from gossamer.model.arrays.types import Ids
 from gossamer.model.values.errors import InputError
 
-Ids = NDArray[np.int32]
 # (what is being done, how much is done, of how much)
 Progress = Callable[[str, int, int], None]
 

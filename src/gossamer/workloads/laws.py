@@ -6,10 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from gossamer.model.arrays.types import Floats
 from gossamer.model.values.errors import InputError
 from gossamer.model.values.time import LONGEST_US, duration_us
-
-Floats = NDArray[np.float64]
 
 POPULARITIES = "rss, zipf:A, nyse, uniform, expo, expo:RATE"
 # Paper: "the probability to choose one of the 10% most popular topics is 0.55" (SpiderCast, 3.1).

@@ -9,17 +9,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gossamer.kernels.sampling import draws, units
 from gossamer.model.arrays.interest import Interest
+from gossamer.model.arrays.types import Integers
 from gossamer.model.values.draw import Purpose
 from gossamer.model.values.errors import InputError
 from gossamer.workloads.interests import check_sizes
 from gossamer.workloads.laws import SizeLaw
 
 U64 = np.uint64
-Ids = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -33,7 +32,7 @@ class SocialLaw:
     inside: float = 0.7
 
 
-def make_social_graph(node_count: int, law: SocialLaw, directed: bool, seed: int) -> tuple[Ids, Ids]:
+def make_social_graph(node_count: int, law: SocialLaw, directed: bool, seed: int) -> tuple[Integers, Integers]:
     """(source, target) of every link, each once, no self-loops; undirected links have source < target."""
     check_sizes(node_count, 1)
     if node_count < 2:
@@ -58,7 +57,7 @@ def make_social_graph(node_count: int, law: SocialLaw, directed: bool, seed: int
     return source, target
 
 
-def interests_of_graph(source: Ids, target: Ids, node_count: int, directed: bool) -> Interest:
+def interests_of_graph(source: Integers, target: Integers, node_count: int, directed: bool) -> Interest:
     """Every user is a topic: its friends, or those who follow it (source follows target), subscribe."""
     if directed:
         return Interest.from_pairs(source, target, node_count, node_count)
@@ -84,7 +83,7 @@ def read_friends(path: Path) -> Interest:
     return interests_of_graph(source, target, len(ids), directed=False)
 
 
-def _degrees(node_count: int, law: SocialLaw, seed: int, counter: int) -> Ids:
+def _degrees(node_count: int, law: SocialLaw, seed: int, counter: int) -> Integers:
     """Power-law degrees with the wanted mean: the smallest degree is raised until the mean is met."""
     uniforms = units(U64(seed), U64(Purpose.GRAPH_DEGREE), U64(counter), node_count)
     most = max(2, min(node_count - 1, int(law.mean_degree * node_count**0.5)))
@@ -99,11 +98,13 @@ def _degrees(node_count: int, law: SocialLaw, seed: int, counter: int) -> Ids:
     # Whole smallest degrees overshoot the mean: thin all degrees by the same share.
     thinned = degrees * (law.mean_degree / degrees.mean())
     rounding = units(U64(seed), U64(Purpose.GRAPH_DEGREE), U64(counter + 2), node_count)
-    whole: Ids = np.maximum(1, np.floor(thinned + rounding)).astype(np.int64)
+    whole: Integers = np.maximum(1, np.floor(thinned + rounding)).astype(np.int64)
     return whole
 
 
-def _stubs(degrees: Ids, communities: Ids, law: SocialLaw, seed: int, counter: int) -> tuple[Ids, Ids]:
+def _stubs(
+    degrees: Integers, communities: Integers, law: SocialLaw, seed: int, counter: int
+) -> tuple[Integers, Integers]:
     """Stub owners in random order within their pool; pool -1 is everybody, others are communities."""
     owners = np.repeat(np.arange(len(degrees), dtype=np.int64), degrees)
     within = np.arange(len(owners)) - np.repeat(np.cumsum(degrees) - degrees, degrees)
@@ -115,7 +116,7 @@ def _stubs(degrees: Ids, communities: Ids, law: SocialLaw, seed: int, counter: i
     return owners[order], pools[order]
 
 
-def _pair(stubs: tuple[Ids, Ids]) -> tuple[Ids, Ids]:
+def _pair(stubs: tuple[Integers, Integers]) -> tuple[Integers, Integers]:
     """Neighbouring stubs of one pool make a link; an odd one is left over."""
     owners, pools = stubs
     first = np.searchsorted(pools, pools, side="left")
@@ -124,7 +125,7 @@ def _pair(stubs: tuple[Ids, Ids]) -> tuple[Ids, Ids]:
     return owners[heads], owners[heads + 1]
 
 
-def _match(sources: tuple[Ids, Ids], targets: tuple[Ids, Ids]) -> tuple[Ids, Ids]:
+def _match(sources: tuple[Integers, Integers], targets: tuple[Integers, Integers]) -> tuple[Integers, Integers]:
     """The i-th source of a pool meets its i-th target; what one side has more of is left over."""
     (source_owners, source_pools), (target_owners, target_pools) = sources, targets
     source_rank = np.arange(len(source_pools)) - np.searchsorted(source_pools, source_pools, side="left")

@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gossamer.kernels.jit import kernel
-from gossamer.kernels.planning.state import Ids, PlanState, contribution, link
+from gossamer.kernels.planning.state import PlanState, contribution, link
+from gossamer.model.arrays.types import Ids
 
 # Places in `Pass.numbers`: the contribution looked for now, whose links are looked at, how many of them and which is
 # next, the maximum degree, a bound on what any link that is set aside contributes, what is left to join, how many places

@@ -4,7 +4,7 @@ import numpy as np
 
 from gossamer.kernels.jit import kernel
 from gossamer.kernels.planning.graph import LinkGraph, add_link, are_linked, reach, set_members
-from gossamer.kernels.planning.state import Ids, Starts
+from gossamer.model.arrays.types import Ids, Starts
 
 
 @kernel

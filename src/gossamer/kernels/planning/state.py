@@ -8,12 +8,9 @@ of a topic of m nodes cost m log m.
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gossamer.kernels.jit import kernel
-
-Ids = NDArray[np.int32]
-Starts = NDArray[np.int64]
+from gossamer.model.arrays.types import Ids, Starts
 
 
 class PlanState(NamedTuple):

@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from gossamer.kernels.jit import kernel
 from gossamer.kernels.planning.graph import LinkGraph, add_link, are_linked, reach, remove_link, set_members
-from gossamer.kernels.planning.state import Ids, Starts
+from gossamer.model.arrays.types import Ids, Starts
 
 
 @kernel

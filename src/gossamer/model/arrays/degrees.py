@@ -14,10 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gossamer.model.arrays.overlay import Overlay
+from gossamer.model.arrays.types import Floats, Integers
 from gossamer.model.values.errors import InputError
-
-Floats = NDArray[np.float64]
-Counts = NDArray[np.int64]
 
 DEGREE_LAWS = "poisson:MEAN, regular:DEGREE, power:EXPONENT[:CUTOFF], scale-free:A:B, given:DEGREE=SHARE,..."
 
@@ -87,7 +85,7 @@ def law_of_shares(text: str, degrees: NDArray[np.integer] | Floats, shares: Floa
     return DegreeLaw(text, values, shares / total, float(values @ shares / total), float(values**2 @ shares / total))
 
 
-def law_of_counts(text: str, degrees: Counts, nodes: Counts) -> DegreeLaw:
+def law_of_counts(text: str, degrees: Integers, nodes: Integers) -> DegreeLaw:
     """The law of an overlay that is there: how many nodes have each degree."""
     if nodes.sum() <= 0:
         raise InputError(f"{text} has no nodes, so no degrees")
@@ -164,7 +162,7 @@ def _tail(exponent: float, starts: Floats) -> Floats:
     return np.asarray(sums)
 
 
-def scale_free_counts(a: float, b: float) -> tuple[Counts, Counts]:
+def scale_free_counts(a: float, b: float) -> tuple[Integers, Integers]:
     """Aiello, Chung and Lu: floor(e^a / x^b) nodes of degree x, for x = 1 .. floor(e^(a/b))."""
     # Rounding must not make a whole number fall below itself: e^a / x^b is computed in logarithms at the edge.
     most = math.floor(math.exp(a / b) * (1 + 1e-12))
@@ -173,7 +171,7 @@ def scale_free_counts(a: float, b: float) -> tuple[Counts, Counts]:
     return degrees[nodes > 0], nodes[nodes > 0]
 
 
-def read_scale_free(text: str) -> tuple[Counts, Counts]:
+def read_scale_free(text: str) -> tuple[Integers, Integers]:
     """Degrees and how many nodes have each, for a law such as `scale-free:6:1`."""
     a_text, _, b_text = text.removeprefix("scale-free:").partition(":")
     a, b = _number(a_text, text, 0, 20), _number(b_text, text, 0.1, 100)

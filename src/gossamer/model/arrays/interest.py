@@ -6,12 +6,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from gossamer.model.arrays.types import Bits, Ids, Starts
 from gossamer.model.values.errors import InputError
 from gossamer.model.values.ids import Role
-
-Ids = NDArray[np.int32]
-Starts = NDArray[np.int64]
-Bits = NDArray[np.uint64]
 
 
 @dataclass(frozen=True)

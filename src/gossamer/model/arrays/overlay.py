@@ -6,8 +6,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-Ids = NDArray[np.int32]
-Starts = NDArray[np.int64]
+from gossamer.model.arrays.types import Ids, Starts
 
 
 @dataclass(frozen=True)

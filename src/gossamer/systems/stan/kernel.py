@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from gossamer.kernels.draw import COUNTER_FACTOR, ITEM_FACTOR, STEPS, U64, below, draw, draw_base, finish, unit
 from gossamer.kernels.jit import kernel
+from gossamer.model.arrays.types import Ids
 from gossamer.model.values.draw import Purpose
 
 WEIGHT = U64(Purpose.STAN_WEIGHT)
@@ -35,8 +36,6 @@ KINDS = ("Collect", "Collected", "Hold", "Release", "Enter", "Welcome", "Leave")
 # Beside them, what a test must have seen: views that ran empty and were filled by those who hold the node.
 REFILLS = len(KINDS)
 COUNTERS = REFILLS + 1
-
-Ids = NDArray[np.int32]
 
 
 class TopicState(NamedTuple):
