@@ -21,6 +21,7 @@ import gossamer
 from gossamer.model.tables.folders import output_folder, write_json, write_manifest
 from gossamer.model.tables.schemas import write_table
 from gossamer.model.values.errors import InputError
+from gossamer.model.values.progress import Progress
 from gossamer.model.values.run import Run
 from gossamer.model.values.time import SECOND_US
 from gossamer.pipeline.sweep import LIMIT_SECONDS, Failure, sweep
@@ -30,7 +31,6 @@ from gossamer.simulator.systems import check_wish, find_simulated
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-Progress = Callable[[str, int, int], None]
 Count = Annotated[int, Meta(ge=1)]
 
 

@@ -22,7 +22,7 @@ from scipy.sparse.csgraph import connected_components
 
 from gossamer.kernels.planning.bounds import least_needs
 from gossamer.model.arrays.interest import Interest
-from gossamer.planners.greedy import Progress
+from gossamer.model.values.progress import Progress, silent
 
 # Sums of shares are rounded up; what is above a whole number by rounding alone is not.
 ROUNDING = 1e-6
@@ -38,7 +38,7 @@ class LowerBounds:
     max_degree: int
 
 
-def lower_bounds(interest: Interest, redundancy: int = 1, progress: Progress | None = None) -> LowerBounds:
+def lower_bounds(interest: Interest, redundancy: int = 1, progress: Progress = silent) -> LowerBounds:
     """Cost: four reads for each pair of holders of each topic."""
     node_count = interest.node_count
     node_sums = np.zeros(node_count)
@@ -47,8 +47,7 @@ def lower_bounds(interest: Interest, redundancy: int = 1, progress: Progress | N
         last = min(first + NODES_AT_ONCE, node_count)
         rows = interest.node_starts, interest.node_topics, interest.topic_starts, interest.topic_nodes
         least_needs(*rows, redundancy, first, last, node_sums, topic_sums, topic_most)
-        if progress is not None:
-            progress("bounding from below", last, node_count)
+        progress("bounding from below", last, node_count)
     degrees = np.ceil(node_sums - ROUNDING).astype(np.int64)
     trees = ceil(float((topic_sums - topic_most).sum()) - ROUNDING)
     links = max(trees, -(-int(degrees.sum()) // 2), _forest(interest))

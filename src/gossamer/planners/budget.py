@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay
 from gossamer.model.values.errors import InputError
-from gossamer.planners.greedy import MINMAXODA, Draft, Progress
+from gossamer.model.values.progress import Progress, silent
+from gossamer.planners.greedy import MINMAXODA, Draft
 
 # Chosen: a second round found topics that the first had made possible, a fourth never did on what was tried.
 ROUNDS_MAX = 4
@@ -28,7 +29,7 @@ class WithinBudget:
     parted: NDArray[np.int64]
 
 
-def plan_within(interest: Interest, degree_budget: int, progress: Progress | None = None) -> WithinBudget:
+def plan_within(interest: Interest, degree_budget: int, progress: Progress = silent) -> WithinBudget:
     """The best overlay found whose nodes have at most `degree_budget` links each."""
     if degree_budget < 1:
         raise InputError(f"--degree-budget must be at least 1, got {degree_budget}")
@@ -52,8 +53,7 @@ def plan_within(interest: Interest, degree_budget: int, progress: Progress | Non
         else:
             best, fits = draft, trial
         trial = (fits + fails) // 2
-        if progress is not None:
-            progress("finding topics that fit", interest.topic_count - (fails - fits - 1), interest.topic_count)
+        progress("finding topics that fit", interest.topic_count - (fails - fits - 1), interest.topic_count)
     is_parted = np.zeros(interest.topic_count, np.bool_)
     is_parted[order[fits:]] = True
     is_parted &= interest.popularity > 1

@@ -20,7 +20,8 @@ from gossamer.model.arrays.overlay import Overlay
 from gossamer.model.arrays.types import Ids
 from gossamer.model.values.draw import Purpose
 from gossamer.model.values.errors import InputError
-from gossamer.planners.greedy import Draft, GreedyRule, Progress, plan
+from gossamer.model.values.progress import Progress, silent
+from gossamer.planners.greedy import Draft, GreedyRule, plan
 
 # Chosen: one for each topic gives LowODA a maximum degree half as high again, six gain nothing more.
 REPRESENTATIVES = 3
@@ -55,7 +56,7 @@ def plan_in_parts(
     rule: GreedyRule,
     part_count: int,
     run: "RunParts" = map,
-    progress: Progress | None = None,
+    progress: Progress = silent,
 ) -> Overlay:
     """A topic-connected overlay."""
     if not 1 <= part_count <= max(interest.node_count, 1):
@@ -65,8 +66,7 @@ def plan_in_parts(
     found = []
     for done, links in enumerate(run(plan_part, parts), start=1):
         found.append(links)
-        if progress is not None:
-            progress("planning parts", done, part_count)
+        progress("planning parts", done, part_count)
     u, v = (np.concatenate([links[side] for links in found]) for side in range(2))
     overlay = Overlay.from_links(u, v, interest.node_count)
     if part_count == 1:

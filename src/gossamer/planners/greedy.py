@@ -10,7 +10,6 @@ lower-ranked end is first wins, then the one whose other end is. Small nodes fir
 graph than ids do, and a fifth of the maximum degree where interests vary in size.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
 
@@ -23,9 +22,8 @@ from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay
 from gossamer.model.arrays.types import Ids
 from gossamer.model.values.errors import InputError
-
-# (what is being done, how much is done, of how much)
-Progress = Callable[[str, int, int], None]
+from gossamer.model.values.progress import Progress as Progress  # noqa: PLC0414
+from gossamer.model.values.progress import silent
 
 # Chosen: links between two reports of progress; a report costs nothing beside them.
 LINKS_AT_ONCE = 4_096
@@ -98,7 +96,7 @@ class Draft:
         return Overlay.from_links(self._nodes[self._u], self._nodes[self._v], self.interest.node_count)
 
     def connect(
-        self, rule: GreedyRule, capacities: Ids | None = None, progress: Progress | None = None
+        self, rule: GreedyRule, capacities: Ids | None = None, progress: Progress = silent
     ) -> list[tuple[int, int]]:
         """Add links by the rule until every topic is connected or no node has room; returns them as they were taken."""
         node_count = self.interest.node_count
@@ -125,15 +123,12 @@ class Draft:
             u, v = np.empty(LINKS_AT_ONCE, np.int32), np.empty(LINKS_AT_ONCE, np.int32)
             taken = kernel.take_greedily(self._state, work, counts_degrees, rho, u, v)
             self._u, self._v = np.concatenate((self._u, u[:taken])), np.concatenate((self._v, v[:taken]))
-            if progress is not None:
-                progress("joining components", total - int(work.numbers[kernel.LEFT]), total)
+            progress("joining components", total - int(work.numbers[kernel.LEFT]), total)
         u, v = self._nodes[self._u[before:]], self._nodes[self._v[before:]]
         return list(zip(np.minimum(u, v).tolist(), np.maximum(u, v).tolist(), strict=True))
 
 
-def plan(
-    interest: Interest, rule: GreedyRule, existing: Overlay | None = None, progress: Progress | None = None
-) -> Overlay:
+def plan(interest: Interest, rule: GreedyRule, existing: Overlay | None = None, progress: Progress = silent) -> Overlay:
     """A topic-connected overlay that holds the existing links."""
     draft = Draft(interest, existing)
     draft.connect(rule, progress=progress)

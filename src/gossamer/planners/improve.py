@@ -18,7 +18,7 @@ from gossamer.kernels.planning.state import find_places
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay
 from gossamer.model.values.errors import InputError
-from gossamer.planners.greedy import Progress
+from gossamer.model.values.progress import Progress, silent
 
 # Chosen: later rounds gained nothing on any workload tried.
 ROUNDS_MAX = 6
@@ -38,9 +38,7 @@ class Improved:
     rounds: int
 
 
-def improve(
-    interest: Interest, overlay: Overlay, for_degree: bool = False, progress: Progress | None = None
-) -> Improved:
+def improve(interest: Interest, overlay: Overlay, for_degree: bool = False, progress: Progress = silent) -> Improved:
     """Fewer links, or with `for_degree` a smaller maximum degree first, with every topic as connected as before."""
     rows = interest.node_starts, interest.node_topics, interest.topic_starts, interest.topic_nodes
     removed = moved = 0
@@ -50,16 +48,14 @@ def improve(
         spare = trim.remove_spare(graph, *rows, _order(graph))
         moved, removed = moved + moves, removed + spare
         overlay = _overlay(graph)
-        if progress is not None:
-            progress("improving, rounds", number, ROUNDS_MAX)
+        progress("improving, rounds", number, ROUNDS_MAX)
         if not spare and (not for_degree or not moves):
             break
-    if progress is not None:
-        progress("improving, rounds", ROUNDS_MAX, ROUNDS_MAX)
+    progress("improving, rounds", ROUNDS_MAX, ROUNDS_MAX)
     return Improved(overlay, removed, moved, number)
 
 
-def shorten(interest: Interest, overlay: Overlay, diameter: int, progress: Progress | None = None) -> Overlay:
+def shorten(interest: Interest, overlay: Overlay, diameter: int, progress: Progress = silent) -> Overlay:
     """Add links until no topic overlay is longer than `diameter`; those that are not are left alone.
 
     A topic gets a centre (one node, or two neighbours where the diameter is odd) within half the diameter of everybody.
@@ -75,7 +71,7 @@ def shorten(interest: Interest, overlay: Overlay, diameter: int, progress: Progr
     return min(shorter, shortest, key=lambda found: found.link_count)
 
 
-def _shorten(interest: Interest, overlay: Overlay, diameter: int, progress: Progress | None) -> Overlay:
+def _shorten(interest: Interest, overlay: Overlay, diameter: int, progress: Progress) -> Overlay:
     rows = interest.topic_starts, interest.topic_nodes
     node_count = interest.node_count
     if diameter == 1 and int((interest.popularity * (interest.popularity - 1) // 2).sum()) > LINKS_MAX:
@@ -91,8 +87,7 @@ def _shorten(interest: Interest, overlay: Overlay, diameter: int, progress: Prog
     graph = _graph(overlay, 0)
     for done, topic in enumerate(order.tolist(), start=1):
         holders = int(interest.popularity[topic])
-        if progress is not None:
-            progress("shortening topics", done, interest.topic_count)
+        progress("shortening topics", done, interest.topic_count)
         if diameter > 1 and lengths[topic] <= diameter:
             continue
         room = holders * (holders - 1) // 2 if diameter == 1 else holders
@@ -107,7 +102,7 @@ def _shorten(interest: Interest, overlay: Overlay, diameter: int, progress: Prog
 
 
 def attach(
-    interest: Interest, redundancy: int, existing: Overlay | None = None, progress: Progress | None = None
+    interest: Interest, redundancy: int, existing: Overlay | None = None, progress: Progress = silent
 ) -> Overlay:
     """An overlay that holds the existing links and in which every topic survives the loss of any `redundancy` - 1 nodes.
 
@@ -136,8 +131,7 @@ def attach(
         u, v = np.empty(room, np.int32), np.empty(room, np.int32)
         taken = attach_nodes(*rows, places, redundancy, first, last, kept.starts, kept.neighbours, degrees, u, v)
         found.append((u[:taken], v[:taken]))
-        if progress is not None:
-            progress("attaching nodes", last, node_count)
+        progress("attaching nodes", last, node_count)
     u, v = (np.concatenate([*(pair[side] for pair in found), np.zeros(0, np.int32)]) for side in range(2))
     return Overlay.from_links(np.concatenate((nodes[u], kept_u)), np.concatenate((nodes[v], kept_v)), node_count)
 

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay
 from gossamer.model.values.errors import InputError
+from gossamer.model.values.progress import Progress, silent
 from gossamer.planners.bounds import LowerBounds, lower_bounds
 from gossamer.planners.budget import only_topics, plan_within
 from gossamer.planners.divide import RunParts, plan_in_parts
-from gossamer.planners.greedy import GM, MINMAXODA, Draft, GreedyRule, Progress, lowoda
+from gossamer.planners.greedy import GM, MINMAXODA, Draft, GreedyRule, lowoda
 from gossamer.planners.improve import attach, improve, shorten
 from gossamer.planners.per_topic import ring_per_topic
 
@@ -77,7 +78,7 @@ def make_plan(
     interest: Interest,
     wanted: PlanRequest,
     existing: Overlay | None = None,
-    progress: Progress | None = None,
+    progress: Progress = silent,
     run_parts: RunParts = map,
 ) -> PlannedOverlay:
     """Plan, join, improve, shorten, bound: whatever is wanted, with the existing links kept."""

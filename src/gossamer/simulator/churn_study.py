@@ -14,9 +14,10 @@ from gossamer.model.arrays.churn import JOIN
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay
 from gossamer.model.values.errors import InputError
+from gossamer.model.values.progress import Progress
 from gossamer.model.values.run import Run, WorkloadLaw
 from gossamer.model.values.time import SECOND_US
-from gossamer.simulator.measure import Progress, measure_topics
+from gossamer.simulator.measure import measure_topics
 from gossamer.simulator.population import CycleChanges, changes_by_cycle
 from gossamer.simulator.systems import SimulatedSystem
 from gossamer.workloads.churn import make_churn

@@ -1,6 +1,6 @@
 """Measures of an overlay over a workload, put together from the kernels."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import NormalDist
@@ -14,13 +14,8 @@ from gossamer.kernels.sampling import units
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay
 from gossamer.model.values.draw import Purpose
-
-# (what is being done, how much is done, of how much)
-Progress = Callable[[str, int, int], None]
-
-
-def silent(what: str, done: int, total: int) -> None:
-    """Progress that nobody watches."""
+from gossamer.model.values.progress import Progress as Progress  # noqa: PLC0414
+from gossamer.model.values.progress import silent as silent  # noqa: PLC0414
 
 
 @dataclass(frozen=True)
