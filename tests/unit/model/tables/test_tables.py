@@ -8,7 +8,7 @@ import pytest
 from gossamer.model.arrays.churn import Churn
 from gossamer.model.arrays.overlay import Overlay
 from gossamer.model.tables.folders import MANIFEST, check_output, output_folder, write_manifest
-from gossamer.model.tables.schemas import SCHEMAS, read_table, write_table
+from gossamer.model.tables.schemas import SCHEMAS, check_table_types, read_table, write_table
 from gossamer.model.tables.workload import (
     INTERESTS,
     read_churn,
@@ -57,7 +57,7 @@ def test_roles_are_read_and_written_only_where_somebody_publishes(tmp_path):
     [
         ({"node": [1], "subject": [2]}, "missing topic; present node, subject"),
         ({"node": [1, 1], "topic": [2, 2]}, "1 duplicate rows, the first for node 1 and topic 2"),
-        ({"node": [1, None], "topic": [2, 2]}, "column node holds 1 nulls"),
+        ({"node": [1, None], "topic": [2, 2]}, "column node has 1 nulls"),
         ({"node": [1, -4], "topic": [2, 2]}, "column node must not be negative, got -4"),
         ({"node": [1], "topic": ["sports"]}, "column topic must be int64, got string"),
         ({"node": [1.5], "topic": [1]}, "column node must be int64, got double"),
@@ -106,6 +106,41 @@ def test_an_unknown_churn_event_is_refused(tmp_path):
     write_table("churn", tmp_path / "churn.parquet", {"at_us": [1], "node": [0], "event": ["explode"]})
     with pytest.raises(TableError, match="event must be one of join, leave, crash"):
         read_churn(tmp_path, np.array([0]))
+
+
+def test_a_table_of_results_keeps_one_column_for_each_figure(tmp_path):
+    columns = {"label": ["a", "b"], "kind": ["build"] * 2, "system": ["gm"] * 2, "seed": [1, 2**64 - 1]}
+    write_table("results", tmp_path / "r.parquet", {**columns, "metrics": ["{}", "{}"], "links": [3, None]})
+    found = read_table("results", tmp_path / "r.parquet")
+    assert found.column("links").to_pylist() == [3, None]
+    assert found.column("seed").to_pylist() == [1, 2**64 - 1]
+
+
+def test_a_value_of_an_exhibit_may_have_nothing_to_compare_with(tmp_path):
+    numbers = {name: [0.5] for name in ("x", "measured", "low", "high")}
+    missing = {name: [None] for name in ("published", "deviation", "verdict", "expected")}
+    write_table("values", tmp_path / "v.parquet", {"series": ["gm"], "seeds": [3], **numbers, **missing})
+    found = read_table("values", tmp_path / "v.parquet")
+    assert found.column("published").to_pylist() == [None]
+    assert found.schema.field("published").type == pa.float64()
+    without = pa.table({"series": pa.array([None], pa.string()), **{name: [1.0] for name in (*numbers, *missing)}})
+    pq.write_table(without.append_column("seeds", [[1]]), tmp_path / "w.parquet")
+    with pytest.raises(TableError, match="column series has 1 nulls"):
+        read_table("values", tmp_path / "w.parquet")
+
+
+def test_the_types_of_a_table_are_checked_without_reading_its_rows(tmp_path):
+    path = tmp_path / "machine_events.parquet"
+    with pytest.raises(InputError, match="expected the table 'machine_events' there"):
+        check_table_types("machine_events", path)
+    pq.write_table(pa.table({"at_us": [0], "node": [1], "event": [0]}), path)
+    check_table_types("machine_events", path)
+    pq.write_table(pa.table({"at_us": [0], "node": [1], "event": ["add"]}), path)
+    with pytest.raises(TableError, match="column event must be int64, got string"):
+        check_table_types("machine_events", path)
+    pq.write_table(pa.table({"at_us": [0], "node": [1]}), path)
+    with pytest.raises(TableError, match="missing event; present at_us, node"):
+        check_table_types("machine_events", path)
 
 
 @pytest.mark.parametrize("name", sorted(SCHEMAS))
