@@ -221,11 +221,11 @@ def test_parts_are_equal_and_keep_communities_together():
         ({"rho": 0.5}, "rho must be at least 1"),
         ({"rho": float("nan")}, "rho must be at least 1"),
         ({"objective": "fewest"}, "must be one of average, maximum, balanced"),
-        ({"redundancy": 0}, "--redundancy must be at least 1"),
-        ({"diameter": 0}, "--diameter must be at least 1"),
-        ({"parts": 0}, "--parts must be at least 1"),
-        ({"degree_budget": 2, "diameter": 3}, "--degree-budget forbids links"),
-        ({"redundancy": 2, "improve": True}, "leave out --improve"),
+        ({"redundancy": 0}, "`redundancy` must be at least 1"),
+        ({"diameter": 0}, "`diameter` must be at least 1"),
+        ({"parts": 0}, "`parts` must be at least 1"),
+        ({"degree_budget": 2, "diameter": 3}, "`degree_budget` forbids links"),
+        ({"redundancy": 2, "improve": True}, "cannot be combined with `improve`"),
     ],
 )
 def test_what_cannot_be_planned_is_refused_in_one_sentence(wanted, sentence):

@@ -55,9 +55,9 @@ def sample_nodes(
     from pyspark.sql import functions as f
 
     if not 1 <= wanted <= node_count:
-        raise InputError(f"--nodes must be between 1 and the graph's {node_count} nodes, got {wanted}")
+        raise InputError(f"`nodes` must be between 1 and the graph's {node_count} nodes, got {wanted}")
     if not 1 <= seeds <= wanted:
-        raise InputError(f"--seeds must be between 1 and --nodes ({wanted}), got {seeds}")
+        raise InputError(f"`seeds` must be between 1 and `nodes` ({wanted}), got {seeds}")
     starts: dict[int, None] = {}
     counter = 0
     while len(starts) < seeds:

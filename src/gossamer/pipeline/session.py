@@ -33,7 +33,7 @@ def spark_session(
 ) -> Iterator["SparkSession"]:
     """A session for the length of a command; `remote` is a Spark Connect address, `master` a cluster's."""
     if master and remote:
-        raise InputError("--master and --remote exclude each other: one is a cluster, the other Spark Connect")
+        raise InputError("`master` and `remote` exclude each other: one is a cluster, the other Spark Connect")
     _prepare_environment(embedded=not (master or remote))
     from pyspark.sql import SparkSession
 

@@ -32,7 +32,7 @@ class WithinBudget:
 def plan_within(interest: Interest, degree_budget: int, progress: Progress = silent) -> WithinBudget:
     """The best overlay found whose nodes have at most `degree_budget` links each."""
     if degree_budget < 1:
-        raise InputError(f"--degree-budget must be at least 1, got {degree_budget}")
+        raise InputError(f"`degree_budget` must be at least 1, got {degree_budget}")
     capacities = np.full(interest.node_count, degree_budget, np.int32)
     order = np.argsort(interest.popularity, kind="stable")
 

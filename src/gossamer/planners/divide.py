@@ -60,7 +60,7 @@ def plan_in_parts(
 ) -> Overlay:
     """A topic-connected overlay."""
     if not 1 <= part_count <= max(interest.node_count, 1):
-        raise InputError(f"--parts must be between 1 and the number of nodes ({interest.node_count}), got {part_count}")
+        raise InputError(f"`parts` must be between 1 and the number of nodes ({interest.node_count}), got {part_count}")
     groups = part_nodes(interest, part_count)
     parts = [_part(interest, np.flatnonzero(groups == group).astype(np.int32), rule) for group in range(part_count)]
     found = []

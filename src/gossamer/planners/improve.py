@@ -62,7 +62,7 @@ def shorten(interest: Interest, overlay: Overlay, diameter: int, progress: Progr
     Topics with many holders come first: their links serve smaller ones too. A topic overlay must be connected.
     """
     if diameter < 1:
-        raise InputError(f"--diameter must be at least 1, got {diameter}")
+        raise InputError(f"`diameter` must be at least 1, got {diameter}")
     shorter = _shorten(interest, overlay, diameter, progress)
     if diameter % 2 == 0 or diameter == 1:
         return shorter
@@ -76,7 +76,7 @@ def _shorten(interest: Interest, overlay: Overlay, diameter: int, progress: Prog
     node_count = interest.node_count
     if diameter == 1 and int((interest.popularity * (interest.popularity - 1) // 2).sum()) > LINKS_MAX:
         raise InputError(
-            f"--diameter 1 links all holders of a topic to each other: that is over {LINKS_MAX:,} links here"
+            f"`diameter=1` links all subscribers of a topic to each other: that is more than {LINKS_MAX:,} links here"
         )
     lengths = np.zeros(interest.topic_count, np.int64)
     for topic in range(interest.topic_count if diameter > 1 else 0):
@@ -111,7 +111,7 @@ def attach(
     part gives another such graph, so each topic is one; with no more than k holders it is complete.
     """
     if redundancy < 1:
-        raise InputError(f"--redundancy must be at least 1, got {redundancy}")
+        raise InputError(f"`redundancy` must be at least 1, got {redundancy}")
     node_count = interest.node_count
     redundancy = min(redundancy, node_count)
     nodes = np.argsort(-interest.sizes, kind="stable")

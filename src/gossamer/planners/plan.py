@@ -41,19 +41,19 @@ class PlanRequest:
 
     def __post_init__(self) -> None:
         if self.objective not in OBJECTIVES:
-            raise InputError(f"--objective must be one of {', '.join(OBJECTIVES)}, got {self.objective!r}")
+            raise InputError(f"`objective` must be one of {', '.join(OBJECTIVES)}, got {self.objective!r}")
         if self.redundancy < 1:
-            raise InputError(f"--redundancy must be at least 1, got {self.redundancy}")
+            raise InputError(f"`redundancy` must be at least 1, got {self.redundancy}")
         if self.diameter is not None and self.diameter < 1:
-            raise InputError(f"--diameter must be at least 1, got {self.diameter}")
+            raise InputError(f"`diameter` must be at least 1, got {self.diameter}")
         if self.parts < 1:
-            raise InputError(f"--parts must be at least 1, got {self.parts}")
+            raise InputError(f"`parts` must be at least 1, got {self.parts}")
         if self.degree_budget is not None and (self.redundancy > 1 or self.diameter is not None or self.parts > 1):
             raise InputError(
-                "--degree-budget forbids links that --redundancy, --diameter and --parts need; plan without it"
+                "`degree_budget` forbids links that `redundancy`, `diameter` and `parts` need; plan without it"
             )
         if self.redundancy > 1 and (self.improve or self.parts > 1):
-            raise InputError("--redundancy is planned whole and kept whole; leave out --improve and --parts")
+            raise InputError("`redundancy` cannot be combined with `improve` or `parts`; leave them out")
         self.rule()
 
     def rule(self) -> GreedyRule:
@@ -85,7 +85,9 @@ def make_plan(
     if interest.subscription_count == 0:
         raise InputError("the workload is empty: there is nothing to connect")
     if existing is not None and (wanted.degree_budget is not None or wanted.parts > 1 or wanted.improve):
-        raise InputError("--keep goes with --redundancy and --diameter only: the others would take kept links away")
+        raise InputError(
+            "`keep` can be combined with `redundancy` and `diameter` only: other options would remove kept links"
+        )
     # Numbers beyond these ask for nothing more, and would not fit in what the kernels count with.
     most = interest.node_count
     redundancy = min(wanted.redundancy, most)

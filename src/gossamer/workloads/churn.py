@@ -23,7 +23,7 @@ def make_churn(
         raise InputError(f"the share of departures that are crashes must lie between 0 and 1, got {crash_share:g}")
     check_sizes(node_count, 1)
     if until_us < 1:
-        raise InputError("churn must last longer than nothing; give --until a longer time")
+        raise InputError(f"`until_us` must be at least 1, got {until_us}")
     chance = on.mean_us / (on.mean_us + off.mean_us)
     present = units(U64(seed), U64(Purpose.CHURN_PRESENT), U64(0), node_count) < chance
     started = present.copy()

@@ -97,7 +97,7 @@ def size_law(text: str, topic_count: int) -> SizeLaw:
     if high > topic_count:
         raise InputError(
             f"subscriptions must be at most the number of topics ({topic_count}), got {high}; "
-            f"ask for fewer, or for --topics {high}"
+            f"ask for fewer subscriptions, or for `topics={high}`"
         )
     return SizeLaw(low, high, exponent)
 

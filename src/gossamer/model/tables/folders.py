@@ -38,7 +38,7 @@ def output_folder(path: Path, force: bool = False, inputs: Sequence[Path] = ()) 
 
 
 def check_output(path: Path, force: bool, inputs: Sequence[Path] = ()) -> None:
-    """Refuse an output that exists, before any work is done; --force replaces only what Gossamer wrote."""
+    """Refuse an output that exists, before any work is done; `force` replaces only folders that Gossamer wrote."""
     out = Path(os.path.realpath(path))
     for source in inputs:
         given = Path(os.path.realpath(source))
@@ -47,11 +47,11 @@ def check_output(path: Path, force: bool, inputs: Sequence[Path] = ()) -> None:
     if not path.exists() and not path.is_symlink():
         return
     if not force:
-        raise InputError(f"{path} exists; choose another folder, or --force to replace it")
+        raise InputError(f"{path} exists; choose another folder, or `force=True` to replace it")
     if not path.is_dir() or path.is_symlink():
-        raise InputError(f"{path} is not a folder, so --force will not replace it")
+        raise InputError(f"{path} is not a folder, so `force` does not replace it")
     if any(path.iterdir()) and not _is_ours(path / MANIFEST):
-        raise InputError(f"{path} holds no {MANIFEST} of Gossamer's, so --force will not replace it")
+        raise InputError(f"{path} has no {MANIFEST} written by Gossamer, so `force` does not replace it")
 
 
 def _is_ours(manifest: Path) -> bool:

@@ -166,7 +166,7 @@ def test_force_replaces_a_folder_whole_and_keeps_it_when_the_work_fails(tmp_path
     with output_folder(out) as folder:
         write_manifest(folder, {"gossamer": "1"})
         (folder / "old").write_text("old")
-    with pytest.raises(InputError, match="exists; choose another folder, or --force"):
+    with pytest.raises(InputError, match="exists; choose another folder, or `force=True`"):
         check_output(out, force=False)
 
     def broken():
@@ -185,10 +185,10 @@ def test_force_replaces_a_folder_whole_and_keeps_it_when_the_work_fails(tmp_path
 def test_force_does_not_replace_what_gossamer_did_not_make(tmp_path):
     (tmp_path / "photos").mkdir()
     (tmp_path / "photos" / "cat.jpg").write_text("cat")
-    with pytest.raises(InputError, match="will not replace it"):
+    with pytest.raises(InputError, match="`force` does not replace it"):
         check_output(tmp_path / "photos", force=True)
     (tmp_path / "photos" / MANIFEST).write_text('{"name": "my web extension"}')
-    with pytest.raises(InputError, match="will not replace it"):
+    with pytest.raises(InputError, match="`force` does not replace it"):
         check_output(tmp_path / "photos", force=True)
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="not a folder"):
