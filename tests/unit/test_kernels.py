@@ -25,7 +25,9 @@ for simulated in SIMULATED.values():
         population = simulated.population(read_parameters(simulated.system, {}), 1, interest, (), 0)
         population.cycle()
         overlay = population.overlay()
-from gossamer.planners.plan import PlanRequest, make_plan
+from gossamer.planners.plan import PlanRequest, plan
+from gossamer.model.tables.workload import Workload
+workload = Workload.from_interest(interest)
 for wanted in (
     {"objective": "average", "improve": True},
     {"diameter": 3},
@@ -34,8 +36,8 @@ for wanted in (
     {"degree_budget": 3},
     {"parts": 3},
 ):
-    make_plan(interest, PlanRequest(**wanted))
-make_plan(interest, PlanRequest(), overlay)
+    plan(workload, PlanRequest(**wanted))
+plan(workload, PlanRequest(), overlay)
 summarise(overlay, interest, measure_topics(overlay, interest))
 from gossamer.systems.gossip.wiring import unstructured
 from gossamer.systems.gossip.machine import GossipParameters

@@ -23,10 +23,10 @@ ROUNDS_MAX = 4
 
 @dataclass(frozen=True)
 class WithinBudget:
-    """An overlay under a limit, and the topics that it leaves in parts."""
+    """An overlay within a degree budget, and the topics that it leaves disconnected."""
 
     overlay: Overlay
-    parted: NDArray[np.int64]
+    disconnected: NDArray[np.int64]
 
 
 def plan_within(interest: Interest, degree_budget: int, progress: Progress = silent) -> WithinBudget:

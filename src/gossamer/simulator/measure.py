@@ -13,7 +13,9 @@ from gossamer.kernels import measures as kernel
 from gossamer.kernels.sampling import units
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay
+from gossamer.model.tables.workload import Workload
 from gossamer.model.values.draw import Purpose
+from gossamer.model.values.errors import InputError
 from gossamer.model.values.progress import Progress as Progress  # noqa: PLC0414
 from gossamer.model.values.progress import silent as silent  # noqa: PLC0414
 
@@ -28,6 +30,26 @@ class TopicMeasures:
     diameter: NDArray[np.int64]
     diameter_most: NDArray[np.int64]
     clustering: NDArray[np.float64]
+
+
+def measure(overlay: Overlay, workload: Workload, exact: bool = True, progress: Progress = silent) -> dict[str, Any]:
+    """The metrics of an overlay for a workload: links, degrees, disconnected topics, diameters, clustering.
+
+    With `exact=False` topic diameters are bounds, which take much less time on large topics.
+
+    >>> from gossamer.planners.plan import plan
+    >>> from gossamer.workloads.make import make_workload
+    >>> workload = make_workload(nodes=50, topics=5, subscriptions=2, seed=1)
+    >>> measure(plan(workload).overlay, workload)["partitioned_topics"]
+    0
+    """
+    if overlay.node_count != workload.interest.node_count:
+        raise InputError(
+            f"the overlay has {overlay.node_count} nodes and the workload {workload.interest.node_count}; "
+            "measure an overlay with the workload that it was built for"
+        )
+    topics = measure_topics(overlay, workload.interest, exact, progress)
+    return summarise(overlay, workload.interest, topics)
 
 
 def measure_topics(

@@ -1,4 +1,4 @@
-"""A workload is any folder with an `interests` table in it, whoever wrote it."""
+"""Read and write workloads, overlays and churn. A workload is any folder that contains an `interests` table."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,11 +23,20 @@ CHURN = "churn.parquet"
 
 @dataclass(frozen=True)
 class Workload:
-    """Dense interests, and the ids that the table used for them, ascending."""
+    """The interests of all nodes, and the ids that nodes and topics have outside.
+
+    `interest` numbers nodes and topics from zero; node i has the id `node_ids[i]` and topic i the id `topic_ids[i]`,
+    both ascending.
+    """
 
     interest: Interest
     node_ids: NDArray[np.int64]
     topic_ids: NDArray[np.int64]
+
+    @classmethod
+    def from_interest(cls, interest: Interest) -> "Workload":
+        """A workload whose ids are the numbers that `interest` uses."""
+        return cls(interest, np.arange(interest.node_count), np.arange(interest.topic_count))
 
 
 def write_interests(folder: Path, interest: Interest) -> int:
@@ -39,7 +48,15 @@ def write_interests(folder: Path, interest: Interest) -> int:
 
 
 def read_workload(folder: Path) -> Workload:
-    """Read and check a workload; its ids need not be dense."""
+    """Read a workload from a folder and check it; ids may have gaps.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     rows = {"node": [7, 7, 9], "topic": [1, 2, 1]}
+    ...     _ = write_table("interests", Path(folder) / INTERESTS, rows)
+    ...     read_workload(Path(folder)).node_ids.tolist()
+    [7, 9]
+    """
     if not folder.is_dir():
         raise InputError(f"{folder} is not a folder; a workload is a folder with {INTERESTS} in it")
     path = folder / INTERESTS
