@@ -115,7 +115,7 @@ def draw(seed: int, node: int, purpose: int, counter: int, item: int = 0) -> int
 
 
 def stepped(now_us: int, step: int) -> int:
-    """The counter of the step-th draw that one handler makes at `now_us`."""
+    """The counter of draw number `step` of a handler at `now_us`."""
     return now_us * STEPS + step
 
 

@@ -8,9 +8,8 @@ GossamerError
 |-- CheckFailed         a checker saw a simulation break an invariant: a bug in a protocol
 `-- PeerError           a peer misbehaved: never raised past `live`
 
-A message says what was expected, what was given and what to do. It names fields and arguments of the library in
-backticks, with a value where one is suggested (`engine='event'`), never command-line flags: the command line turns them
-into its own flags before it prints the message.
+A message says what was expected, what was given and what to do. It names fields and arguments of the library (`loss`,
+engine='event'), never command-line flags: the command line turns them into its own flags before it prints the message.
 """
 
 

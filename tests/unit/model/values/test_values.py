@@ -18,8 +18,8 @@ def test_durations_are_read_as_microseconds(text, expected):
 
 @pytest.mark.parametrize("text", ["", "20", "ms", "-5ms", "5 parsecs", "1e3s", "99999999999999999h", "9" * 400 + "s"])
 def test_a_bad_duration_is_refused_in_one_sentence(text):
-    with pytest.raises(InputError, match="--until must be"):
-        duration_us(text, "--until")
+    with pytest.raises(InputError, match="`until` must be"):
+        duration_us(text, "`until`")
 
 
 def test_an_input_error_is_a_value_error_too():
