@@ -60,7 +60,7 @@ def make_workload(
 
 
 def generate_workload(kind: str, fields: Mapping[str, Any], popularity: str, degree: float, seed: int) -> MadeWorkload:
-    """`make_workload` with facts. `fields` are nodes, topics, subscriptions, total and largest, None where not given."""
+    """`make_workload` with facts; `fields` are nodes, topics, subscriptions, total and largest, each may be None."""
     if kind not in _NEEDED:
         raise InputError(f"`kind` must be one of {', '.join(_NEEDED)}, got {kind!r}")
     _check_fields(kind, fields)

@@ -47,7 +47,7 @@ def test_every_kind_of_workload_has_subscriptions(fields):
         ),
         ({"nodes": 5, "subscriptions": 2}, "a workload of kind popularity needs `topics`"),
         ({"kind": "friends", "nodes": 50, "topics": 9}, "`topics` has no meaning for a workload of kind friends"),
-        ({"nodes": 5, "topics": 4, "subscriptions": 9}, "ask for fewer subscriptions, or for `topics=9`"),
+        ({"nodes": 5, "topics": 4, "subscriptions": 9}, "ask for fewer subscriptions or more `topics`"),
         ({"nodes": 0, "topics": 4, "subscriptions": 2}, "the number of nodes must lie between 1"),
     ],
 )
