@@ -1,9 +1,9 @@
-"""Kernels as a whole: all are compiled by set-up, with the few signatures that the rooms use."""
+"""Set-up compiles every kernel, with only the signatures that the rooms use."""
 
 import subprocess
 import sys
 
-# In an interpreter of its own: tests elsewhere in this process call kernels with types of their own.
+# In a separate interpreter, because other tests in this process call kernels with other types.
 CODE = """
 from gossamer.kernels import warm
 from gossamer.kernels.jit import COMPILED

@@ -1,4 +1,4 @@
-"""StAN's kernel with its state: the population that the cycle engine runs."""
+"""The population of StAN for the cycle engine: the kernel with its state."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,12 +15,12 @@ from gossamer.systems.stan.first_views import first_contact, first_view
 from gossamer.systems.stan.messages import VIEW_MAX, VIEW_MIN, StanParameters
 from gossamer.systems.stan.view import topic_seed
 
-# Room in a row beyond the largest view, for views that grow.
+# Spare entries in each row beyond the largest view, because views grow.
 SPARE = 2
 
 
 class StanPopulation:
-    """Started together, with first views drawn by the paper's law."""
+    """Nodes that start at the same time, with first views drawn as in the paper."""
 
     def __init__(self, parameters: StanParameters, seed: int, interest: Interest, absent: Sequence[int] = ()) -> None:
         self._parameters = parameters
@@ -37,7 +37,7 @@ class StanPopulation:
         self._rules = [self._rules_of(topic) for topic in range(interest.topic_count)]
 
     def cycle(self, changes: CycleChanges | None = None) -> None:
-        """See `cycle.Population`."""
+        """See `Population`."""
         self._cycle_count += 1
         now_us = U64(self._cycle_count * self._parameters.period_us)
         if changes is not None:
@@ -49,18 +49,18 @@ class StanPopulation:
             kernel.walk_topic(self.topics[number], rules, now_us, self._places, self._counters)
 
     def fingerprint(self) -> int:
-        """See `cycle.Population`: of all views, which are more than the links."""
+        """See `Population`: a hash of all views, which contain more than the links."""
         total = 0
         for number, topic in enumerate(self.topics):
             total += int(kernel.topic_fingerprint(topic)) * (2 * number + 1)
         return total & (2**64 - 1)
 
     def overlay(self) -> Overlay:
-        """See `cycle.Population`."""
+        """See `Population`."""
         return self.views().union(self._node_count)
 
     def views(self) -> TopicViews:
-        """Every view of every topic, by topic and node, lightest peer first."""
+        """All views, ordered by topic and node, with the lightest peer first."""
         columns: list[tuple[NDArray[np.int32], ...]] = []
         for number, topic in enumerate(self.topics):
             used = np.arange(topic.peers.shape[1]) < topic.counts[:, None]
@@ -70,11 +70,11 @@ class StanPopulation:
         return TopicViews(topics, nodes, peers)
 
     def messages(self) -> dict[str, int]:
-        """See `cycle.Population`."""
+        """See `Population`."""
         return {kind: int(count) for kind, count in zip(kernel.KINDS, self._counters, strict=False)}
 
     def rare_events(self) -> dict[str, int]:
-        """Things that a test must have seen happen."""
+        """Counts of rare events, which a test requires to have happened."""
         return {"refills": int(self._counters[kernel.REFILLS])}
 
     def _rules_of(self, topic: int) -> kernel.TopicRules:
@@ -96,7 +96,7 @@ class StanPopulation:
         kernel.begin_views(topic, U64(self._seed), owners, peers, self._counters)
         return topic
 
-    # Churn: rows are added and taken out, and widened where views grow.
+    # Churn: rows are inserted and deleted, and widened when views grow.
 
     def _apply(self, changes: CycleChanges, now_us: np.uint64) -> None:
         crashes = set(changes.crashes)
@@ -144,7 +144,7 @@ class StanPopulation:
             kernel.enter(topic, self._rules[number], now_us, place, at, self._counters)
 
     def _make_room(self, number: int, newcomers: int) -> None:
-        """Rows wide enough for the views that so many newcomers may make: theirs, and those of their contacts."""
+        """Widen the rows for the largest views that these newcomers can cause: their own, and those of their contacts."""
         topic = self.topics[number]
         most_known = int(
             np.bincount(topic.peers[np.arange(topic.peers.shape[1]) < topic.counts[:, None]], minlength=1).max()
