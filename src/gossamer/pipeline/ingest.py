@@ -134,7 +134,7 @@ def _read(
         first = rows.where("reason != ''").select("value", "reason").first()
         raise InputError(
             f"{counts.quarantined} of {data_lines} lines cannot be read as {'/'.join(kind.columns)} (for example "
-            f"{first['value'][:60]!r}: {first['reason']}); is this the right kind? `max_bad={max_bad:g}` allows fewer"
+            f"{first['value'][:60]!r}: {first['reason']}); is this the right kind? `max_bad` {max_bad:g} allows fewer"
         )
     _write_quarantine(spark, rows, files, folder, kind, counts.quarantined)
     kept = tuple(name for name in numbered if int(found[name]) > 0)

@@ -40,7 +40,7 @@ def ingest_latency(spark: "SparkSession", files: list[Path], folder: Path, max_b
         assert first is not None
         raise InputError(
             f"{counts.quarantined} of {data_lines} lines cannot be read as a row of round trips (for example "
-            f"{first['value'][:60]!r}: {first['reason']}); is this the right kind? `max_bad={max_bad:g}` allows fewer"
+            f"{first['value'][:60]!r}: {first['reason']}); is this the right kind? `max_bad` {max_bad:g} allows fewer"
         )
     for name, row in by_file.items():
         if row["places"] != row["width"]:
