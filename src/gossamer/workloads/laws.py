@@ -32,7 +32,7 @@ def popularity(text: str, topic_count: int) -> Floats:
         rate = _number(argument, "the rate of expo") if argument else nyse_rate(topic_count)
         weights = np.exp(-rate * (ranks - 1) / topic_count)
     else:
-        raise InputError(f"there is no popularity {text!r}; use one of: {POPULARITIES}")
+        raise InputError(f"there is no popularity {text!r}; there are: {POPULARITIES}")
     # A weight that underflows to 0 would make its topic impossible, and then no node could hold all topics.
     weights = np.maximum(weights, 1e-300)
     probabilities: Floats = weights / weights.sum()

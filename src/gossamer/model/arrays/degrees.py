@@ -113,7 +113,7 @@ def degree_law(text: str) -> DegreeLaw:
         return scale_free_law(text)
     if name == "given" and argument:
         return _given(text, argument)
-    raise InputError(f"there is no degree distribution {text!r}; use one of: {DEGREE_LAWS}")
+    raise InputError(f"there is no degree distribution {text!r}; there are: {DEGREE_LAWS}")
 
 
 def poisson(mean: float) -> DegreeLaw:
@@ -203,7 +203,7 @@ def _number(word: str, text: str, low: float, high: float) -> float:
     try:
         value = float(word)
     except ValueError:
-        raise InputError(f"{text!r} contains {word!r}, which is not a number; use one of: {DEGREE_LAWS}") from None
+        raise InputError(f"{text!r} contains {word!r}, which is not a number; there are: {DEGREE_LAWS}") from None
     if not low <= value <= high:
         raise InputError(f"{text!r}: {word} must lie between {low:g} and {high:g}")
     return value
