@@ -8,10 +8,10 @@ import pytest
 from gossamer.kernels import cyclon as compiled
 from gossamer.model.values.draw import below, draw
 from gossamer.protocols.membership.cyclon import CyclonParameters
-from gossamer.simulator import cycle as cycle_engine
 from gossamer.simulator.lockstep import Lockstep
 from gossamer.simulator.population import CycleChanges
 from gossamer.systems import SYSTEMS
+from gossamer.systems.cyclon import population
 from tests.interpreted import interpreted, seed_that_differs
 
 SEEDS = 96
@@ -66,7 +66,7 @@ def first_difference(seed: int, cycles: int = 14, seen: Counter[str] | None = No
     present = set(range(node_count)) - set(absent)
     machines = Lockstep(SYSTEMS["cyclon"], parameters, seed, node_count, parameters.view_size)
     machines.start(sorted(present))
-    kernel = cycle_engine.CyclonPopulation(parameters, seed, node_count, absent)
+    kernel = population.CyclonPopulation(parameters, seed, node_count, absent)
     for cycle in range(1, cycles + 1):
         changes = churn(seed, cycle, present, node_count)
         present = (present - set(changes.leavers) - set(changes.crashes)) | set(changes.joiners)
@@ -101,7 +101,7 @@ def test_the_kernel_equals_the_machine_with_the_papers_parameters():
     parameters = CyclonParameters()
     machines = Lockstep(SYSTEMS["cyclon"], parameters, 7, 300, parameters.view_size)
     machines.start()
-    kernel = cycle_engine.CyclonPopulation(parameters, 7, 300)
+    kernel = population.CyclonPopulation(parameters, 7, 300)
     for _ in range(20):
         machines.cycle()
         kernel.cycle()
@@ -112,7 +112,7 @@ def test_ages_stop_at_the_same_value_in_kernel_and_machine():
     parameters = CyclonParameters(view_size=4, shuffle_length=2, period_us=1_000)
     machines = Lockstep(SYSTEMS["cyclon"], parameters, 3, 10, 4)
     machines.start()
-    kernel = cycle_engine.CyclonPopulation(parameters, 3, 10)
+    kernel = population.CyclonPopulation(parameters, 3, 10)
     kernel.state.ages[:] = 253
     for machine in machines.machines.values():
         machine._parts[0]._ages = [253] * 4
@@ -154,13 +154,13 @@ MUTANTS = {
 
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_wrong_kernel_is_caught(name, monkeypatch):
-    monkeypatch.setattr(cycle_engine, "kernel", interpreted([compiled], *MUTANTS[name]))
+    monkeypatch.setattr(population, "kernel", interpreted([compiled], *MUTANTS[name]))
     assert seed_that_differs(first_difference, SEEDS) is not None, f"the mutant {name!r} was not detected"
 
 
 def test_the_kernel_run_as_plain_python_equals_the_machine(monkeypatch):
     """So a mutant is caught because of its wrong line, and not because it is interpreted."""
-    monkeypatch.setattr(cycle_engine, "kernel", interpreted([compiled]))
+    monkeypatch.setattr(population, "kernel", interpreted([compiled]))
     with np.errstate(over="ignore"):
         for seed in range(24):
             assert first_difference(seed) is None
