@@ -17,6 +17,7 @@ from bench.report import show
 from gossamer.kernels.sampling import units
 from gossamer.model.tables.schemas import write_table
 from gossamer.model.tables.workload import read_overlay, read_workload, write_interests
+from gossamer.model.values.progress import silent
 from gossamer.model.values.run import Run, WorkloadLaw
 from gossamer.pipeline.analyse import FILES, SHUFFLE, write_analysis
 from gossamer.pipeline.ingest import _read, ingest_edges
@@ -24,7 +25,7 @@ from gossamer.pipeline.lines import EDGES
 from gossamer.pipeline.sample import write_sample
 from gossamer.pipeline.session import spark_session
 from gossamer.pipeline.sweep import sweep
-from gossamer.simulator.measure import measure_topics, silent
+from gossamer.simulator.measure import measure_topics
 from gossamer.workloads.interests import make_interests
 from gossamer.workloads.raw import write_raw_edges
 

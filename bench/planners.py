@@ -14,7 +14,7 @@ from gossamer.model.arrays.overlay import Overlay
 from gossamer.planners.bounds import lower_bounds
 from gossamer.planners.divide import plan_in_parts
 from gossamer.planners.exact import optimum
-from gossamer.planners.greedy import GM, MINMAXODA, Rule, lowoda, plan
+from gossamer.planners.greedy import GM, MINMAXODA, GreedyRule, lowoda, plan
 from gossamer.planners.improve import attach, improve, shorten
 from gossamer.simulator.measure import measure_topics
 from gossamer.workloads.interests import make_interests
@@ -65,7 +65,7 @@ def run_large() -> None:
     )
 
 
-def _row(interest: Interest, rule: Rule, bound: int, parts: int = 1) -> list[str]:
+def _row(interest: Interest, rule: GreedyRule, bound: int, parts: int = 1) -> list[str]:
     began = time.perf_counter()
     overlay = plan(interest, rule) if parts == 1 else plan_in_parts(interest, rule, parts)
     elapsed = time.perf_counter() - began

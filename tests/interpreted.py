@@ -1,4 +1,4 @@
-"""Kernels run as plain Python, so that a test can try one with a wrong line without compiling it."""
+"""Run kernels as plain Python, so that a test can try a kernel with a wrong line without compiling it."""
 
 import re
 import sys
@@ -14,11 +14,11 @@ PLAIN_DRAW = "tests_plain_draw"
 
 
 def interpreted(modules: list[types.ModuleType], right: str = "", wrong: str = "") -> types.ModuleType:
-    """The modules as one, in this order, with `right` replaced by `wrong` and nothing compiled."""
+    """The modules joined into one, in this order, with `right` replaced by `wrong` and without compilation."""
     if PLAIN_DRAW not in sys.modules:
         sys.modules[PLAIN_DRAW] = _run(PLAIN_DRAW, Path(str(draw.__file__)).read_text())
     source = "\n".join(Path(str(module.__file__)).read_text() for module in modules)
-    assert right in source, f"the kernel no longer holds the line {right!r}"
+    assert right in source, f"the kernel no longer contains the line {right!r}"
     source = source.replace(right, wrong) if right else source
     for module in modules:
         source = re.sub(rf"(?m)^from {module.__name__} import (\([^)]*\)|.*)$", "", source)
@@ -26,14 +26,14 @@ def interpreted(modules: list[types.ModuleType], right: str = "", wrong: str = "
 
 
 def seed_that_differs(first_difference: Callable[[int], object | None], seeds: int) -> int | None:
-    """The first seed in which a mutant and its machine part; None: it passes for the machine."""
+    """The first seed for which a mutant differs from its machine, or None."""
     with np.errstate(over="ignore"):
         for seed in range(seeds):
             try:
                 if first_difference(seed) is not None:
                     return seed
             except (IndexError, OverflowError):
-                return seed  # it ran off the end of an array, which compiled code would not notice
+                return seed  # an index was out of bounds, which compiled code would not detect
     return None
 
 

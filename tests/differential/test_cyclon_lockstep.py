@@ -1,4 +1,4 @@
-"""Cyclon's kernel against its machine: the same views, entry by entry, after every cycle."""
+"""Cyclon's kernel and its machine have the same views, entry by entry, after every cycle."""
 
 from collections import Counter
 
@@ -11,7 +11,7 @@ from gossamer.protocols.membership.cyclon import CyclonParameters
 from gossamer.simulator.lockstep import Lockstep
 from gossamer.simulator.population import CycleChanges
 from gossamer.systems import find_system
-from gossamer.systems.cyclon import population as cycle_engine
+from gossamer.systems.cyclon import population
 from tests.interpreted import interpreted, seed_that_differs
 
 SEEDS = 96
@@ -19,7 +19,7 @@ PURPOSE = 1_000_000  # the tests' own draws, outside the range of Purpose
 
 
 def setting(seed: int) -> tuple[CyclonParameters, int]:
-    """Small views and populations: most rare branches happen at the edges."""
+    """Small views and populations, in which rare branches happen more often."""
 
     def pick(counter: int, low: int, high: int) -> int:
         return low + below(draw(seed, 0, PURPOSE, counter), high - low + 1)
@@ -32,7 +32,7 @@ def setting(seed: int) -> tuple[CyclonParameters, int]:
 
 
 def churn(seed: int, cycle: int, present: set[int], node_count: int) -> CycleChanges:
-    """Now and then somebody leaves, crashes, or comes (back)."""
+    """From time to time a node leaves, crashes, or joins (again)."""
     leavers, crashes, joiners = [], [], []
     for node in range(node_count):
         chance = below(draw(seed, node, PURPOSE + 1, cycle), 100)
@@ -60,13 +60,13 @@ def kernel_views(state: compiled.CyclonState) -> dict[int, list[tuple[int, int]]
 
 
 def first_difference(seed: int, cycles: int = 14, seen: Counter[str] | None = None) -> str | None:
-    """Run both in lockstep; what differs first, or None."""
+    """Run both in lockstep; returns the first difference, or None."""
     parameters, node_count = setting(seed)
     absent = [node for node in range(node_count) if below(draw(seed, node, PURPOSE + 2, 0), 5) == 0]
     present = set(range(node_count)) - set(absent)
     machines = Lockstep(find_system("cyclon"), parameters, seed, node_count, parameters.view_size)
     machines.start(sorted(present))
-    kernel = cycle_engine.CyclonPopulation(parameters, seed, node_count, absent)
+    kernel = population.CyclonPopulation(parameters, seed, node_count, absent)
     for cycle in range(1, cycles + 1):
         changes = churn(seed, cycle, present, node_count)
         present = (present - set(changes.leavers) - set(changes.crashes)) | set(changes.joiners)
@@ -97,22 +97,22 @@ def test_the_kernel_equals_the_machine_entry_by_entry_under_churn():
         assert seen[kind] > 0, f"no {kind} happened in {SEEDS} seeds: the test does not test it"
 
 
-def test_the_kernel_equals_the_machine_in_the_papers_own_setting():
+def test_the_kernel_equals_the_machine_with_the_papers_parameters():
     parameters = CyclonParameters()
     machines = Lockstep(find_system("cyclon"), parameters, 7, 300, parameters.view_size)
     machines.start()
-    kernel = cycle_engine.CyclonPopulation(parameters, 7, 300)
+    kernel = population.CyclonPopulation(parameters, 7, 300)
     for _ in range(20):
         machines.cycle()
         kernel.cycle()
         assert machine_views(machines) == kernel_views(kernel.state)
 
 
-def test_ages_stop_at_the_same_height_in_both():
+def test_ages_stop_at_the_same_value_in_kernel_and_machine():
     parameters = CyclonParameters(view_size=4, shuffle_length=2, period_us=1_000)
     machines = Lockstep(find_system("cyclon"), parameters, 3, 10, 4)
     machines.start()
-    kernel = cycle_engine.CyclonPopulation(parameters, 3, 10)
+    kernel = population.CyclonPopulation(parameters, 3, 10)
     kernel.state.ages[:] = 253
     for machine in machines.machines.values():
         machine._parts[0]._view._ages = [253] * 4
@@ -154,13 +154,13 @@ MUTANTS = {
 
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_wrong_kernel_is_caught(name, monkeypatch):
-    monkeypatch.setattr(cycle_engine, "kernel", interpreted([compiled], *MUTANTS[name]))
-    assert seed_that_differs(first_difference, SEEDS) is not None, f"mutant {name!r} passes for the machine"
+    monkeypatch.setattr(population, "kernel", interpreted([compiled], *MUTANTS[name]))
+    assert seed_that_differs(first_difference, SEEDS) is not None, f"the mutant {name!r} was not detected"
 
 
 def test_the_kernel_run_as_plain_python_equals_the_machine(monkeypatch):
-    """So that a mutant is caught for its wrong line and not for being interpreted."""
-    monkeypatch.setattr(cycle_engine, "kernel", interpreted([compiled]))
+    """So a mutant is caught because of its wrong line, and not because it is interpreted."""
+    monkeypatch.setattr(population, "kernel", interpreted([compiled]))
     with np.errstate(over="ignore"):
         for seed in range(24):
             assert first_difference(seed) is None

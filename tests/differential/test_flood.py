@@ -1,4 +1,4 @@
-"""Flooding as a machine against flooding as a kernel, on the same overlay."""
+"""The flooding machine and the flooding kernel agree on the same overlay."""
 
 import numpy as np
 import pytest
@@ -59,7 +59,7 @@ def test_machine_and_kernel_agree_on_hops_copies_and_messages(seed):
 
 
 class Fixed:
-    """An overlay that stands still."""
+    """An overlay that does not change."""
 
     def __init__(self, *nodes):
         self.nodes = nodes
@@ -83,23 +83,23 @@ def part_with(role):
 DATA = Data(7, 9, 1, 0, 0, b"x")
 
 
-def test_a_follower_delivers_and_passes_on_but_not_back():
+def test_a_follower_delivers_a_message_and_relays_it_to_all_but_its_sender():
     deliver, send = handle(part_with(Role.FOLLOWS), MessageReceived(2, DATA))
     assert deliver == Deliver(7, b"x", 9, 1, 1, 0)
     assert send == Send((3,), Data(7, 9, 1, 1, 0, b"x"))
 
 
-def test_a_publisher_passes_on_without_delivering():
+def test_a_publisher_relays_a_message_without_delivering_it():
     assert [type(action) for action in handle(part_with(Role.PUBLISHES), MessageReceived(2, DATA))] == [Send]
 
 
-def test_a_second_copy_does_nothing():
+def test_a_second_copy_has_no_effect():
     part = part_with(Role.FOLLOWS)
     handle(part, MessageReceived(2, DATA))
     assert handle(part, MessageReceived(3, DATA)) == []
 
 
-def test_a_topic_that_was_let_go_is_neither_delivered_nor_relayed_nor_published():
+def test_after_an_unsubscribe_messages_are_neither_delivered_nor_relayed_nor_published():
     part = part_with(Role.BOTH)
     handle(part, Unsubscribe(7))
     assert not any(isinstance(action, (Deliver, Send)) for action in handle(part, MessageReceived(2, DATA)))

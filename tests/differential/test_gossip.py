@@ -1,4 +1,4 @@
-"""Gossip as machines against gossip as a kernel, on the same overlay; and the theory against the kernel."""
+"""The gossip machine and the gossip kernel agree on the same overlay, and the theory agrees with the kernel."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ NODES = 60
 
 
 class Trace:
-    """A watcher: who got each event first and over how many hops, and how many copies were sent."""
+    """A watcher that records the first receipt of each event with its hops, and the number of copies sent."""
 
     def __init__(self):
         self.hops = {}
@@ -45,13 +45,13 @@ class Trace:
 
 
 def settings_of(seed):
-    """Different overlays, gammas and times to live, small ones among them."""
+    """Different overlays, gammas and times to live, including small ones."""
     degree = ("poisson:4", "regular:3", "power:2.2:20", "given:1=0.3,2=0.3,8=0.4")[seed % 4]
     return degree, (0.0, 0.1, 0.3, 0.6, 1.0)[seed % 5], (1, 2, 3, 64)[seed % 4 - seed // 16]
 
 
 def run_machines(seed):
-    """The overlay, the topics, and for each event its publisher, sequence, topic, hops and messages."""
+    """The overlay, the topics, and the publisher, sequence, topic, hops and messages of each event."""
     degree, gamma, ttl = settings_of(seed)
     interest = make_interests(NODES, 5, "1", "uniform", seed)
     simulated = find_system("unstructured")
@@ -70,7 +70,7 @@ def run_machines(seed):
     population.engine.run(1_000_000)
     events, lasts = [], {}
     for count in range(12):
-        # Two at a time, so that events meet; some publish again.
+        # Two events at a time, so that they overlap; some nodes publish twice.
         node = (count * 7 + seed) % 20
         topic = int(interest.topics_of(node)[0])
         population.engine.give(node, Publish(topic, b"x"))
@@ -122,7 +122,7 @@ def differing(module, seeds):
 
 def test_machine_and_kernel_agree_on_hops_and_messages_for_64_seeds():
     assert differing(kernel, range(64)) == []
-    # The rare things happened: events that died at once, that ran out of time, that reached nearly everybody, copies.
+    # Rare cases happened: events that died out at once, expired, or reached nearly all nodes, and repeated copies.
     overlays = [machines(seed) for seed in range(64)]
     reached = [(len(hops), messages) for *_, found in overlays for hops, messages in found]
     assert any(count == 0 for count, _ in reached)
@@ -130,8 +130,8 @@ def test_machine_and_kernel_agree_on_hops_and_messages_for_64_seeds():
     assert any(messages > count for count, messages in reached)
 
 
-def test_a_workload_of_publishers_alone_is_not_told_to_neighbours():
-    """Only followers subscribe: a publisher of the topic counts as any other neighbour."""
+def test_nodes_that_only_publish_do_not_announce_subscriptions():
+    """A publisher of the topic that does not follow it is treated like any other neighbour."""
     from gossamer.protocols.contract.events import Subscribe
     from gossamer.protocols.contract.facts import NeighbourUp
     from gossamer.systems.gossip.machine import Gossip, GossipParameters, Subscriptions
@@ -146,7 +146,7 @@ def test_a_workload_of_publishers_alone_is_not_told_to_neighbours():
 
 
 @pytest.mark.parametrize("law", ["poisson:5", "regular:4", "power:2.5:40"])
-def test_theory_says_what_the_kernel_finds_for_each_topic_of_a_workload(law):
+def test_the_theory_predicts_the_kernels_result_for_each_topic_of_a_workload(law):
     nodes, events = 4000, 300
     overlay = unstructured(law, nodes, 1)
     interest = make_interests(nodes, 8, "2", "zipf:1", 1)
@@ -155,7 +155,7 @@ def test_theory_says_what_the_kernel_finds_for_each_topic_of_a_workload(law):
     for topic in topics_on(law_of_overlay(law, overlay), interest, 0.4):
         topics = np.full(events, topic.topic)
         rows = kernel.disseminate_many(U64(1), publishers, np.arange(events), topics, *arrays, 0.4, 1_000_000)
-        # Three standard errors of the share of events that take off, and a little for a network that is not endless.
+        # Three standard errors of the share of events that take off, and an allowance for the finite network.
         error = 3 * (topic.reach.takes_off * (1 - topic.reach.takes_off) / events) ** 0.5 + 0.01
         found = rows.mean(axis=0)
         assert found[1] / topic.subscribers == pytest.approx(topic.reach.subscribers_reached, abs=error)
@@ -172,7 +172,7 @@ MUTANTS = {
 }
 
 
-def test_the_kernel_as_plain_python_agrees_too():
+def test_the_kernel_run_as_plain_python_agrees_with_the_machine():
     assert differing(interpreted([kernel]), range(16)) == []
 
 

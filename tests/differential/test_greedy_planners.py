@@ -1,4 +1,4 @@
-"""The greedy planners against looking at all pairs before each choice; repair in Python against repair compiled."""
+"""The greedy planners equal a search over all pairs before each choice; compiled repair equals repair in Python."""
 
 import itertools
 from math import inf
@@ -14,7 +14,7 @@ from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay
 from gossamer.model.values.draw import below, draw
 from gossamer.planners import greedy
-from gossamer.planners.greedy import Draft, Rule
+from gossamer.planners.greedy import Draft, GreedyRule
 from gossamer.planners.repair import repair as repair_compiled
 from gossamer.protocols.repair import repair
 from tests.interpreted import interpreted
@@ -40,7 +40,7 @@ def overlay_of(links, node_count) -> Overlay:
 
 
 def by_looking_at_all_pairs(held, rho, existing=(), capacity=inf):
-    """What the papers say, word for word; ties as `planners/greedy.py` says."""
+    """The algorithms as the papers state them, with the ties of `planners/greedy.py`."""
     count = len(held)
     order = sorted(range(count), key=lambda node: (len(held[node]), node))
     parts = {topic: {node: node for node in range(count) if topic in held[node]} for topic in set().union(*held)}
@@ -64,7 +64,7 @@ def by_looking_at_all_pairs(held, rho, existing=(), capacity=inf):
         values = {link: value for link, value in values.items() if value}
         if not values:
             return taken
-        best = max(values, key=values.get)  # the first of equals, and they stand in order
+        best = max(values, key=values.get)  # the first of several equal ones; the pairs are in order
         if rho is not None:
             highest = max(degrees)
             mild = {link: value for link, value in values.items() if max(degrees[link[0]], degrees[link[1]]) < highest}
@@ -91,10 +91,10 @@ def links_of(seed: int):
     held, rho, existing, capacity = case(seed)
     draft = Draft(interest_of(held), overlay_of(existing, len(held)))
     capacities = None if capacity == inf else np.full(len(held), capacity, np.int32)
-    return draft.connect(Rule(rho), capacities)
+    return draft.connect(GreedyRule(rho), capacities)
 
 
-def test_the_greedy_takes_the_same_links_in_the_same_order_as_looking_at_all_pairs():
+def test_the_greedy_adds_the_same_links_in_the_same_order_as_a_search_over_all_pairs():
     for seed in range(WORKLOADS):
         assert links_of(seed) == by_looking_at_all_pairs(*case(seed)), f"repeat with links_of({seed})"
 
@@ -114,12 +114,12 @@ MUTANTS = {
 def test_a_wrong_greedy_is_caught(name, monkeypatch):
     wrong = interpreted([state_module, kernel_module], *MUTANTS[name])
     monkeypatch.setattr(greedy, "kernel", wrong)
-    # One that goes on for ever is wrong too: it runs out of room for links.
+    # A mutant that never ends is wrong too: it runs out of room for links.
     monkeypatch.setattr(greedy, "LINKS_AT_ONCE", 200)
     for seed in range(400):
         if links_of_mutant(seed) != by_looking_at_all_pairs(*case(seed)):
             return
-    pytest.fail(f"400 workloads did not tell mutant {name!r} from the truth")
+    pytest.fail(f"400 workloads did not detect the mutant {name!r}")
 
 
 def links_of_mutant(seed: int):
@@ -133,7 +133,7 @@ def links_of_mutant(seed: int):
 
     capacities = None if capacity == inf else np.full(len(held), capacity, np.int32)
     try:
-        return draft.connect(Rule(rho), capacities, stop_early)
+        return draft.connect(GreedyRule(rho), capacities, stop_early)
     except OverflowError:
         return None
 
@@ -143,7 +143,7 @@ shadows = st.dictionaries(st.integers(0, 40), st.frozensets(st.integers(0, 9), m
 
 @given(shadows, st.data())
 @settings(max_examples=300)
-def test_repair_compiled_gives_the_links_of_repair_in_python_and_both_are_the_greedys(interests, data):
+def test_compiled_repair_and_repair_in_python_add_the_links_of_the_greedy(interests, data):
     nodes = sorted(interests)
     pairs = list(itertools.combinations(nodes, 2))
     links = data.draw(st.lists(st.sampled_from(pairs), unique=True, max_size=8)) if pairs else []
@@ -152,7 +152,7 @@ def test_repair_compiled_gives_the_links_of_repair_in_python_and_both_are_the_gr
     rho = data.draw(st.sampled_from([1.0, 1.5, 3.0, inf]))
     added = repair(interests, links, degrees, topics, rho)
     assert repair_compiled(interests, links, degrees, topics, rho) == added
-    # Live ids are large, and a list may say a topic twice.
+    # Live ids are large, and a list may contain a topic twice.
     large = {2**64 - 100 + node: list(held) * 2 for node, held in interests.items()}
     moved = [(2**64 - 100 + u, 2**64 - 100 + v) for u, v in links]
     counts = {2**64 - 100 + node: degree for node, degree in degrees.items()}
@@ -170,5 +170,5 @@ def test_repair_compiled_gives_the_links_of_repair_in_python_and_both_are_the_gr
         assert reached == set(holders), "the topics to mend are connected on the shadow set"
 
 
-def test_repair_adds_nothing_where_nothing_is_parted():
+def test_repair_adds_no_link_if_no_topic_is_disconnected():
     assert repair({1: [5], 2: [5], 3: [6]}, [(1, 2)], {}, [5, 6]) == []

@@ -1,4 +1,4 @@
-"""SpiderCast's kernel against its machine: neighbours, what was told, targets and redirects after every cycle."""
+"""SpiderCast's kernel and its machine have the same neighbours, targets and redirects after every cycle."""
 
 from collections import Counter
 from functools import partial
@@ -26,7 +26,7 @@ from tests.interpreted import interpreted, seed_that_differs
 
 SEEDS = 160
 KERNEL = [state, coverage, selection, turns, mend]
-ROOM = 8  # topics a node may ever hold
+ROOM = 8  # the largest number of topics of a node
 PURPOSE = 1_000_000
 
 
@@ -35,7 +35,7 @@ def pick(seed: int, counter: int, low: int, high: int, node: int = 0) -> int:
 
 
 def setting(seed: int):
-    """(name, parameters, numbers, interest): small margins, views and populations, where rare branches happen."""
+    """(name, parameters, numbers, interest) with small margins, views and populations, in which rare branches happen."""
     node_count, topic_count = pick(seed, 0, 1, 40), pick(seed, 1, 1, 14)
     most = min(ROOM, topic_count)
     law = ("rss", "uniform", "zipf:2")[pick(seed, 2, 0, 2)]
@@ -62,7 +62,7 @@ def setting(seed: int):
 
 
 def is_still(seed: int) -> bool:
-    """A third of the seeds have no churn at all."""
+    """A third of the seeds have no churn."""
     return pick(seed, 10, 0, 2) == 0
 
 
@@ -73,7 +73,7 @@ def some_topics(seed: int, node: int, cycle: int, topic_count: int) -> tuple[int
 
 
 def churn(seed: int, cycle: int, present: set[int], interest: Interest) -> CycleChanges:
-    """Now and then somebody leaves, crashes, comes back with a new interest, or changes its mind."""
+    """From time to time a node leaves, crashes, joins again with a new interest, or changes its interest."""
     if is_still(seed):
         return CycleChanges()
     leavers, crashes, joiners, interests = [], [], [], {}
@@ -90,7 +90,7 @@ def churn(seed: int, cycle: int, present: set[int], interest: Interest) -> Cycle
 
 
 def machine_state(driver: Lockstep):
-    """For each node and task: neighbours as told, what they were told, L, K and redirect candidates."""
+    """For each node and task: neighbours with the values they told and were told, L, K and redirect candidates."""
     found = {}
     for node, machine in driver.machines.items():
         part = machine._parts[-1]
@@ -124,14 +124,14 @@ def kernel_state(kernel: population.SpiderCastPopulation):
 
 
 def first_difference(seed: int, cycles: int = 30, seen: Counter[str] | None = None) -> str | None:
-    """Run both in lockstep; what differs first, or None."""
+    """Run both in lockstep; returns the first difference, or None."""
     name, parameters, numbers, interest = setting(seed)
     node_count = interest.node_count
     absent = [node for node in range(node_count) if below(draw(seed, node, PURPOSE + 2, 0), 5) == 0]
     present = set(range(node_count)) - set(absent)
     machines = Lockstep(find_system(name), parameters, seed, node_count, 0, interest)
     machines.start(sorted(present))
-    # Where interests never change the kernel keeps masks of shared topics.
+    # If interests never change, the kernel uses masks of shared topics.
     room = 0 if is_still(seed) else ROOM
     kernel = population.SpiderCastPopulation(numbers, seed, interest, absent, room)
     for cycle in range(1, cycles + 1):
@@ -181,7 +181,7 @@ def test_the_kernel_equals_the_machine_link_by_link_under_churn():
 
 
 @pytest.mark.parametrize("changed", [{}, {"random_coverage": 1}, {"view": 0.2}, {"adaptive": True}])
-def test_the_kernel_equals_the_machine_in_the_papers_own_setting(changed):
+def test_the_kernel_equals_the_machine_with_the_papers_parameters(changed):
     parameters = SpiderCastParameters(**changed)
     interest = make_interests(300, 100, "10", "zipf:2" if changed.get("adaptive") else "rss", seed=3)
     machines = Lockstep(find_system("spidercast"), parameters, 5, 300, 0, interest)
@@ -196,7 +196,7 @@ def test_the_kernel_equals_the_machine_in_the_papers_own_setting(changed):
 @pytest.mark.parametrize("view", [1.0, 0.5])
 @pytest.mark.parametrize("subscriptions", ["14:20", "60:70", "70"])
 def test_interests_too_large_for_masks_are_compared_in_full(subscriptions, view):
-    """Masks hold 16 topics in views and 64 among neighbours; nodes with more take another way to the same links."""
+    """Masks have 16 topics in views and 64 for neighbours; nodes with more topics use other code with the same result."""
     parameters = SpiderCastParameters(greedy_coverage=2, margin=2, view=view)
     interest = make_interests(40, 90, subscriptions, "rss", seed=2)
     machines = Lockstep(find_system("spidercast"), parameters, 9, 40, 0, interest)
@@ -257,11 +257,11 @@ def test_a_wrong_kernel_is_caught(name, monkeypatch):
     monkeypatch.setattr(population, "kernel", wrong)
     monkeypatch.setattr(population, "mend", wrong)
     compare = partial(first_difference, cycles=30 if "for ever" in name or "bridge" in name else 12)
-    assert seed_that_differs(compare, SEEDS) is not None, f"mutant {name!r} passes for the machine"
+    assert seed_that_differs(compare, SEEDS) is not None, f"the mutant {name!r} was not detected"
 
 
 def test_the_kernel_run_as_plain_python_equals_the_machine(monkeypatch):
-    """So that a mutant is caught for its wrong line and not for being interpreted."""
+    """So a mutant is caught because of its wrong line, and not because it is interpreted."""
     plain = interpreted(KERNEL)
     monkeypatch.setattr(population, "kernel", plain)
     monkeypatch.setattr(population, "mend", plain)

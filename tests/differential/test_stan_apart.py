@@ -1,4 +1,4 @@
-"""What a node does in a topic's overlay is the same whatever else it follows."""
+"""The behaviour of a node in a topic does not depend on the other topics that it follows."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ SECOND_US = 1_000_000
 
 
 def interest_of(others: int) -> Interest:
-    """The same holders of TOPIC always; of the rest, holders by the draws of `others`."""
+    """An interest with fixed holders of TOPIC; the holders of other topics depend on `others`."""
     rows = [
         (node, topic)
         for node in range(NODES)
@@ -34,7 +34,7 @@ def interest_of(others: int) -> Interest:
 
 
 class TopicLog:
-    """Everything that is said on one topic: when, by whom, to whom, what."""
+    """All messages of one topic: time, sender, receiver and content."""
 
     def __init__(self):
         self.rows = []
@@ -48,7 +48,7 @@ class TopicLog:
 
 
 def simulated(others: int, **settings):
-    """(what was said on the topic, its views at the end), with joins, leaves and crashes, in the event engine."""
+    """(messages of the topic, its views at the end) of a simulation with joins, leaves and crashes."""
     system = find_system("stan")
     log, views = TopicLog(), ViewBook()
     population = EventPopulation(
@@ -72,7 +72,7 @@ def simulated(others: int, **settings):
 
 
 @pytest.mark.parametrize("weighs", [True, False])
-def test_what_is_said_on_a_topic_is_the_same_message_by_message_whatever_else_is_followed(weighs):
+def test_the_messages_of_a_topic_do_not_depend_on_other_topics(weighs):
     said, views = simulated(1, weigh_sources=weighs)
     assert len(said) > 1_000
     assert len(views) > 20
@@ -82,8 +82,8 @@ def test_what_is_said_on_a_topic_is_the_same_message_by_message_whatever_else_is
         assert views_again == views
 
 
-def test_a_machine_that_draws_without_the_topic_would_be_caught(monkeypatch):
-    """One seed for all topics is still apart; one that knows how many were asked for before is not."""
+def test_a_machine_whose_draws_depend_on_other_topics_is_caught(monkeypatch):
+    """With one seed for all topics they are still independent; with a counter of earlier draws they are not."""
     said, _ = simulated(1)
     asked = []
 
@@ -95,7 +95,7 @@ def test_a_machine_that_draws_without_the_topic_would_be_caught(monkeypatch):
     assert simulated(1)[0] != said
 
 
-def test_the_kernel_keeps_topics_apart_too():
+def test_topics_are_independent_in_the_kernel_too():
     def views(others):
         population = StanPopulation(StanParameters(), 1, interest_of(others), absent=(0, 1, 2))
         for cycle in range(12):

@@ -1,4 +1,4 @@
-"""StAN's kernel against its machine: the same views, sizes and messages, topic by topic, after every cycle."""
+"""StAN's kernel and its machine have the same views, sizes and messages in every topic after every cycle."""
 
 from collections import Counter
 
@@ -25,7 +25,7 @@ def pick(seed: int, counter: int, low: int, high: int, node: int = 0) -> int:
 
 
 def setting(seed: int) -> tuple[StanParameters, Interest]:
-    """Few nodes and topics, small views: most rare branches happen at the edges."""
+    """Few nodes and topics and small views, in which rare branches happen more often."""
     node_count, topic_count = pick(seed, 0, 1, 30), pick(seed, 1, 1, 6)
     interest = make_interests(node_count, topic_count, f"1:{topic_count}", "rss", seed)
     parameters = StanParameters(
@@ -41,7 +41,7 @@ def some_topics(seed: int, node: int, cycle: int, topic_count: int) -> tuple[int
 
 
 def churn(seed: int, cycle: int, present: set[int], interest: Interest) -> CycleChanges:
-    """Now and then somebody leaves, crashes, comes back with a new interest, or changes its mind."""
+    """From time to time a node leaves, crashes, joins again with a new interest, or changes its interest."""
     leavers, crashes, joiners, interests = [], [], [], {}
     for node in range(interest.node_count):
         chance = below(draw(seed, node, PURPOSE + 1, cycle), 100)
@@ -56,7 +56,7 @@ def churn(seed: int, cycle: int, present: set[int], interest: Interest) -> Cycle
 
 
 def machine_state(driver: Lockstep):
-    """For each node and topic: the view in its order, and its size."""
+    """For each node and topic: the view in order, and its size limit."""
     return {
         (node, topic): (state.view.nodes(), state.view.size)
         for node, machine in driver.machines.items()
@@ -73,7 +73,7 @@ def kernel_state(kernel: population.StanPopulation):
 
 
 def first_difference(seed: int, cycles: int = 14, seen: Counter[str] | None = None) -> str | None:
-    """Run both in lockstep; what differs first, or None."""
+    """Run both in lockstep; returns the first difference, or None."""
     parameters, interest = setting(seed)
     node_count = interest.node_count
     absent = [node for node in range(node_count) if below(draw(seed, node, PURPOSE + 2, 0), 5) == 0]
@@ -159,11 +159,11 @@ MUTANTS = {
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_wrong_kernel_is_caught(name, monkeypatch):
     monkeypatch.setattr(population, "kernel", interpreted([compiled], *MUTANTS[name]))
-    assert seed_that_differs(first_difference, SEEDS) is not None, f"mutant {name!r} passes for the machine"
+    assert seed_that_differs(first_difference, SEEDS) is not None, f"the mutant {name!r} was not detected"
 
 
 def test_the_kernel_run_as_plain_python_equals_the_machine(monkeypatch):
-    """So that a mutant is caught for its wrong line and not for being interpreted."""
+    """So a mutant is caught because of its wrong line, and not because it is interpreted."""
     monkeypatch.setattr(population, "kernel", interpreted([compiled]))
     with np.errstate(over="ignore"):
         for seed in range(24):

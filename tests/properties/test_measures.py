@@ -1,4 +1,4 @@
-"""Every measure against networkx or brute force on random small cases, and against tables worked out by hand."""
+"""Every measure, compared with networkx or brute force on random small cases and with values computed by hand."""
 
 from itertools import combinations
 from math import sqrt
@@ -70,7 +70,7 @@ def test_topic_measures_agree_with_networkx(links, rows):
 
 @settings(max_examples=300)
 @given(st.lists(st.tuples(st.integers(0, 39), st.integers(0, 39)), max_size=70))
-def test_the_diameter_of_a_sparse_graph_is_exact_and_its_bounds_hold(links):
+def test_the_diameter_of_a_sparse_graph_is_exact_and_lies_between_its_bounds(links):
     overlay = overlay_of(links, 40)
     expected = diameter_of(graph_of(links, range(40)))
     assert kernel.graph_diameter(overlay.starts, overlay.neighbours, True) == (expected, expected)
@@ -79,7 +79,7 @@ def test_the_diameter_of_a_sparse_graph_is_exact_and_its_bounds_hold(links):
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_the_diameter_is_exact_where_more_than_sixty_four_nodes_share_a_shell(seed):
+def test_the_diameter_is_exact_if_more_than_sixty_four_nodes_are_in_one_shell(seed):
     graph = nx.random_regular_graph(3, 300, seed=seed)
     overlay = overlay_of(list(graph.edges), 300)
     assert overlay_diameter(overlay) == nx.diameter(graph)
@@ -122,7 +122,7 @@ def test_interest_correlation_agrees_with_numpy(rows, confidence):
         if table[a].std() and table[b].std():
             strength = abs(np.corrcoef(table[a], table[b])[0, 1]) * sqrt(TOPICS)
             if abs(strength - critical) < 1e-9:
-                return  # on the very edge, where rounding decides
+                return  # exactly at the limit, where rounding decides
             found += strength > critical
     assert interest_correlation(interest_of(rows), confidence) == found / (NODES * (NODES - 1) / 2)
 
@@ -135,13 +135,13 @@ def test_links_per_subscription_agrees_with_brute_force(links, rows):
     assert links_per_subscription(overlay_of(links), interest_of(rows)) == pytest.approx(expected)
 
 
-# Worked out by hand. A square 0-1-2-3 with one diagonal 0-2, a tail 3-4, and a node 5 alone.
+# Computed by hand: a square 0-1-2-3 with one diagonal 0-2, a tail 3-4, and an isolated node 5.
 SQUARE = [(0, 1), (1, 2), (2, 3), (3, 0), (0, 2), (3, 4)]
-# Topic 0: everybody. Topic 1: 1, 3, 4 (1 is cut off). Topic 2: 0, 1, 2 (a triangle). Topic 3: 5.
+# Topic 0: all nodes. Topic 1: 1, 3, 4 (1 is disconnected). Topic 2: 0, 1, 2 (a triangle). Topic 3: 5.
 HOLDINGS = [*((node, 0) for node in range(6)), (1, 1), (3, 1), (4, 1), (0, 2), (1, 2), (2, 2), (5, 3)]
 
 
-def test_the_square_with_a_tail_measures_what_it_should():
+def test_measures_of_a_square_with_a_tail_equal_values_computed_by_hand():
     overlay, interest = overlay_of(SQUARE, 6), interest_of(HOLDINGS, 6, 4)
     topics = measure_topics(overlay, interest)
     assert topics.subscribers.tolist() == [6, 3, 3, 1]
@@ -159,15 +159,15 @@ def test_the_square_with_a_tail_measures_what_it_should():
     assert summary["links_per_subscription"] == pytest.approx((1.5 + 2 / 3 + 1.5 + 1.5 + 0.5 + 0) / 6)
 
 
-def test_tdi_of_three_interests_worked_out_by_hand():
+def test_tdi_of_three_interests_equals_values_computed_by_hand():
     interest = interest_of([(0, 0), (0, 1), (1, 1), (1, 2), (1, 3), (2, 3)], 3, 4)
-    # 0-1: 1 of 2 = 50%; 1-2: 1 of 1 = 100%; 0-2: nothing.
+    # 0-1: 1 of 2 = 50%; 1-2: 1 of 1 = 100%; 0-2: no common topic.
     assert top_intersection(interest, 1) == pytest.approx((50 + 100 + 100) / 3)
     assert top_intersection(interest, 2) == pytest.approx((25 + 75 + 50) / 3)
 
 
 @given(overlays, interests, st.floats(0.05, 0.95), st.integers(0, 2**64 - 1))
-def test_what_a_failure_parts_is_what_networkx_finds_in_what_is_left(links, rows, share, seed):
+def test_topics_disconnected_by_a_failure_agree_with_networkx(links, rows, share, seed):
     overlay, interest = overlay_of(links), interest_of(rows)
     found = after_failure(overlay, interest, share, seed)
     left = [node for node in range(NODES) if unit(draw(seed, node, Purpose.FAILED, 0)) >= share]

@@ -1,4 +1,4 @@
-"""What every plan must be, whatever was asked for; networkx and an integer program are the judges."""
+"""Properties of every plan, for any request, checked with networkx and with an integer program."""
 
 import itertools
 
@@ -10,13 +10,15 @@ from hypothesis import strategies as st
 
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay
+from gossamer.model.tables.workload import Workload
 from gossamer.model.values.errors import InputError
 from gossamer.planners.bounds import lower_bounds
 from gossamer.planners.divide import part_nodes, plan_in_parts
 from gossamer.planners.exact import optimum
-from gossamer.planners.greedy import GM, MINMAXODA, lowoda, plan
+from gossamer.planners.greedy import GM, MINMAXODA, lowoda
+from gossamer.planners.greedy import plan as greedy_plan
 from gossamer.planners.improve import attach, improve, shorten
-from gossamer.planners.plan import Wanted, make_plan
+from gossamer.planners.plan import PlanRequest, plan
 from gossamer.workloads.interests import make_interests
 
 RULES = st.sampled_from([GM, lowoda(1), lowoda(3), MINMAXODA])
@@ -45,29 +47,29 @@ def topic_graphs(overlay: Overlay, interest: Interest):
 
 def assert_connected(overlay: Overlay, interest: Interest) -> None:
     for topic, graph in topic_graphs(overlay, interest):
-        assert nx.is_connected(graph), f"topic {topic} is in parts"
+        assert nx.is_connected(graph), f"topic {topic} is disconnected"
 
 
 @given(workloads(), RULES)
-def test_every_plan_is_topic_connected_and_links_only_those_who_share_topics(interest, rule):
-    overlay = plan(interest, rule)
+def test_every_plan_is_topic_connected_and_links_only_nodes_that_share_topics(interest, rule):
+    overlay = greedy_plan(interest, rule)
     assert_connected(overlay, interest)
     for u, v in graph_of(overlay).edges:
         assert set(interest.topics_of(u)) & set(interest.topics_of(v))
 
 
 @given(workloads(), workloads(), RULES)
-def test_an_incremental_plan_keeps_what_was_there(interest, other, rule):
-    u, v = (ends % interest.node_count for ends in plan(other, GM).links())
+def test_an_incremental_plan_keeps_the_existing_links(interest, other, rule):
+    u, v = (ends % interest.node_count for ends in greedy_plan(other, GM).links())
     existing = Overlay.from_links(u, v, interest.node_count)
-    overlay = plan(interest, rule, existing)
+    overlay = greedy_plan(interest, rule, existing)
     assert_connected(overlay, interest)
     assert set(graph_of(existing).edges) <= set(graph_of(overlay).edges)
 
 
 @given(workloads(), st.integers(1, 4))
 @settings(max_examples=60)
-def test_with_redundancy_k_every_topic_survives_the_loss_of_any_k_minus_one_nodes(interest, redundancy):
+def test_with_redundancy_k_every_topic_stays_connected_without_any_k_minus_one_nodes(interest, redundancy):
     overlay = attach(interest, redundancy)
     for _, graph in topic_graphs(overlay, interest):
         assert nx.node_connectivity(graph) >= min(redundancy, len(graph) - 1)
@@ -75,7 +77,7 @@ def test_with_redundancy_k_every_topic_survives_the_loss_of_any_k_minus_one_node
 
 @given(workloads(), workloads(), st.integers(1, 3))
 @settings(max_examples=60)
-def test_redundancy_counts_links_that_are_there_already(interest, other, redundancy):
+def test_redundancy_uses_existing_links(interest, other, redundancy):
     u, v = (ends % interest.node_count for ends in attach(other, 2).links())
     existing = Overlay.from_links(u, v, interest.node_count)
     overlay = attach(interest, redundancy, existing)
@@ -86,7 +88,7 @@ def test_redundancy_counts_links_that_are_there_already(interest, other, redunda
     assert again.link_count == overlay.link_count, "what is there already is enough"
 
 
-def test_redundancy_holds_at_a_size_where_links_are_shared_by_many_topics():
+def test_redundancy_is_met_at_a_size_where_many_topics_share_links():
     interest = make_interests(120, 12, "4", "rss", seed=2)
     overlay = attach(interest, 3)
     for _, graph in topic_graphs(overlay, interest):
@@ -94,39 +96,39 @@ def test_redundancy_holds_at_a_size_where_links_are_shared_by_many_topics():
 
 
 @given(workloads(), RULES, st.integers(1, 7))
-def test_no_topic_is_longer_than_asked(interest, rule, diameter):
-    overlay = shorten(interest, plan(interest, rule), diameter)
+def test_no_topic_has_a_larger_diameter_than_requested(interest, rule, diameter):
+    overlay = shorten(interest, greedy_plan(interest, rule), diameter)
     for _, graph in topic_graphs(overlay, interest):
         assert nx.diameter(graph) <= diameter
 
 
-def test_nothing_is_added_where_topics_are_short_enough_already():
+def test_no_link_is_added_if_all_topics_are_short_enough_already():
     interest = make_interests(300, 30, "6", "rss", seed=1)
-    overlay = plan(interest, lowoda(3))
+    overlay = greedy_plan(interest, lowoda(3))
     longest = max(nx.diameter(graph) for _, graph in topic_graphs(overlay, interest))
     for diameter in (longest, longest + 1, 10**9):
         assert shorten(interest, overlay, min(diameter, 300)).link_count == overlay.link_count
     assert shorten(interest, overlay, longest - 1).link_count > overlay.link_count
 
 
-def test_shortening_spreads_its_links_where_it_can():
+def test_shortening_spreads_its_links_over_several_nodes_if_possible():
     interest = make_interests(1000, 100, "10", "rss", seed=1)
-    overlay = plan(interest, lowoda(3))
+    overlay = greedy_plan(interest, lowoda(3))
     assert shorten(interest, overlay, 8).degrees.max() <= 6 * overlay.degrees.max()
 
 
 @given(workloads(), RULES, st.booleans())
 def test_local_search_keeps_topics_connected_and_never_adds_a_link_or_a_degree(interest, rule, for_degree):
-    before = plan(interest, rule)
+    before = greedy_plan(interest, rule)
     better = improve(interest, before, for_degree)
     assert_connected(better.overlay, interest)
     assert better.overlay.link_count == before.link_count - better.removed
     assert better.overlay.degrees.max(initial=0) <= before.degrees.max(initial=0)
 
 
-def test_local_search_gains_on_the_papers_workload():
+def test_local_search_improves_a_plan_for_the_papers_workload():
     interest = make_interests(500, 50, "10", "rss", seed=1)
-    before = plan(interest, GM)
+    before = greedy_plan(interest, GM)
     better = improve(interest, before)
     assert better.removed > 0
     assert better.overlay.degrees.max() < before.degrees.max()
@@ -134,29 +136,29 @@ def test_local_search_gains_on_the_papers_workload():
 
 
 @given(workloads(), st.integers(1, 5))
-def test_a_degree_budget_is_kept_and_what_it_gives_up_is_what_is_parted(interest, budget):
+def test_a_degree_budget_is_respected_and_exactly_the_reported_topics_are_disconnected(interest, budget):
     if interest.subscription_count == 0:
         return
     several = int((interest.popularity > 1).sum())
     try:
-        planned = make_plan(interest, Wanted(degree_budget=budget))
+        planned = plan(Workload.from_interest(interest), PlanRequest(degree_budget=budget))
     except InputError as error:
         assert f"connects none of the {several} topics" in str(error)  # noqa: PT017
         return
     assert planned.overlay.degrees.max(initial=0) <= budget
     parted = [topic for topic, graph in topic_graphs(planned.overlay, interest) if not nx.is_connected(graph)]
-    assert planned.parted.tolist() == parted
+    assert planned.disconnected_topics == parted
 
 
-def test_a_budget_as_large_as_a_plan_needs_gives_nothing_up():
+def test_a_budget_as_large_as_a_plans_maximum_degree_connects_every_topic():
     interest = make_interests(300, 40, "8", "rss", seed=3)
-    needed = int(plan(interest, MINMAXODA).degrees.max())
-    assert not len(make_plan(interest, Wanted(degree_budget=needed)).parted)
+    needed = int(greedy_plan(interest, MINMAXODA).degrees.max())
+    assert not len(plan(Workload.from_interest(interest), PlanRequest(degree_budget=needed)).disconnected_topics)
 
 
 @given(workloads(nodes_most=7, topics_most=4))
 @settings(max_examples=60, deadline=None)
-def test_bounds_lie_below_the_true_optimum_and_the_optimum_below_every_plan(interest):
+def test_the_optimum_lies_between_the_bounds_and_every_plan(interest):
     fewest, mildest = optimum(interest, "links"), optimum(interest, "max_degree")
     assert_connected(fewest, interest)
     assert_connected(mildest, interest)
@@ -164,14 +166,14 @@ def test_bounds_lie_below_the_true_optimum_and_the_optimum_below_every_plan(inte
     assert bounds.links <= fewest.link_count
     assert bounds.max_degree <= mildest.degrees.max(initial=0)
     for rule in (GM, lowoda(3), MINMAXODA):
-        overlay = plan(interest, rule)
+        overlay = greedy_plan(interest, rule)
         assert fewest.link_count <= overlay.link_count
         assert mildest.degrees.max(initial=0) <= overlay.degrees.max(initial=0)
 
 
 @given(workloads(nodes_most=5, topics_most=4))
 @settings(max_examples=60, deadline=None)
-def test_the_optimum_is_what_trying_every_overlay_finds(interest):
+def test_the_optimum_equals_the_best_of_all_overlays(interest):
     pairs = list(itertools.combinations(range(interest.node_count), 2))
     best_links, best_degree = len(pairs), interest.node_count
     for chosen in itertools.chain.from_iterable(itertools.combinations(pairs, size) for size in range(len(pairs) + 1)):
@@ -186,14 +188,14 @@ def test_the_optimum_is_what_trying_every_overlay_finds(interest):
 
 @given(workloads(), st.integers(1, 3))
 @settings(max_examples=60)
-def test_bounds_with_redundancy_lie_below_what_redundancy_takes(interest, redundancy):
+def test_bounds_with_redundancy_lie_below_every_redundant_plan(interest, redundancy):
     bounds, overlay = lower_bounds(interest, redundancy), attach(interest, redundancy)
     assert bounds.links <= overlay.link_count
     assert bounds.max_degree <= overlay.degrees.max(initial=0)
 
 
 @given(workloads(nodes_most=30, topics_most=6), RULES, st.integers(1, 6))
-def test_a_plan_in_parts_is_topic_connected_whoever_plans_the_parts(interest, rule, parts):
+def test_a_plan_in_parts_is_topic_connected_and_independent_of_who_plans_the_parts(interest, rule, parts):
     parts = min(parts, interest.node_count)
     overlay = plan_in_parts(interest, rule, parts)
     assert_connected(overlay, interest)
@@ -206,7 +208,7 @@ def test_a_plan_in_parts_is_topic_connected_whoever_plans_the_parts(interest, ru
 
 
 def test_parts_are_equal_and_keep_communities_together():
-    """Two groups of nodes that share nothing with each other."""
+    """Two groups of nodes without common topics."""
     one = make_interests(100, 20, "4", "uniform", seed=1)
     owners = np.concatenate((2 * one.owners, 2 * one.owners + 1))
     interest = Interest.from_pairs(owners, np.concatenate((one.node_topics, one.node_topics + 20)), 200, 40)
@@ -221,34 +223,36 @@ def test_parts_are_equal_and_keep_communities_together():
         ({"rho": 0.5}, "rho must be at least 1"),
         ({"rho": float("nan")}, "rho must be at least 1"),
         ({"objective": "fewest"}, "must be one of average, maximum, balanced"),
-        ({"redundancy": 0}, "--redundancy must be at least 1"),
-        ({"diameter": 0}, "--diameter must be at least 1"),
-        ({"parts": 0}, "--parts must be at least 1"),
-        ({"degree_budget": 2, "diameter": 3}, "--degree-budget forbids links"),
-        ({"redundancy": 2, "improve": True}, "leave out --improve"),
+        ({"redundancy": 0}, "`redundancy` must be at least 1"),
+        ({"diameter": 0}, "`diameter` must be at least 1"),
+        ({"parts": 0}, "`parts` must be at least 1"),
+        ({"degree_budget": 2, "diameter": 3}, "`degree_budget` forbids links"),
+        ({"redundancy": 2, "improve": True}, "cannot be combined with `improve`"),
     ],
 )
-def test_what_cannot_be_planned_is_refused_in_one_sentence(wanted, sentence):
+def test_a_contradictory_request_is_refused_in_one_sentence(wanted, sentence):
     with pytest.raises(InputError, match=sentence):
-        Wanted(**wanted)
+        PlanRequest(**wanted)
 
 
 @pytest.mark.parametrize("number", [10**6, 2**31, 2**63, 10**30])
-def test_numbers_beyond_all_nodes_ask_for_nothing_more(number):
+def test_numbers_above_the_number_of_nodes_have_no_further_effect(number):
     interest = make_interests(20, 5, "2", "rss", seed=1)
     for name in ("redundancy", "degree_budget", "diameter"):
-        ours = make_plan(interest, Wanted(**{name: number})).overlay
-        assert np.array_equal(ours.neighbours, make_plan(interest, Wanted(**{name: 20})).overlay.neighbours)
+        ours = plan(Workload.from_interest(interest), PlanRequest(**{name: number})).overlay
+        assert np.array_equal(
+            ours.neighbours, plan(Workload.from_interest(interest), PlanRequest(**{name: 20})).overlay.neighbours
+        )
 
 
-def test_an_empty_workload_a_silly_budget_and_too_many_parts_are_refused():
+def test_an_empty_workload_a_zero_budget_and_too_many_parts_are_refused():
     nobody = Interest.from_pairs(np.zeros(0, np.int64), np.zeros(0, np.int64), 3, 1)
     with pytest.raises(InputError, match="workload is empty"):
-        make_plan(nobody, Wanted())
+        plan(Workload.from_interest(nobody), PlanRequest())
     interest = make_interests(10, 4, "2", "rss", seed=1)
     with pytest.raises(InputError, match="at least 1, got 0"):
-        make_plan(interest, Wanted(degree_budget=0))
+        plan(Workload.from_interest(interest), PlanRequest(degree_budget=0))
     with pytest.raises(InputError, match="between 1 and the number of nodes"):
-        make_plan(interest, Wanted(parts=11))
+        plan(Workload.from_interest(interest), PlanRequest(parts=11))
     with pytest.raises(InputError, match="at most 24 nodes"):
         optimum(make_interests(30, 4, "2", "rss", seed=1))

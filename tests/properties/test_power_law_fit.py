@@ -1,4 +1,4 @@
-"""Fits of power laws: they find the exponent that was put in, and say how sure they are."""
+"""Fits of power laws find the exponent of generated data and estimate its error."""
 
 import numpy as np
 import pytest
@@ -21,16 +21,16 @@ def draws(exponent, begins, count, seed):
 
 @settings(max_examples=20, deadline=None)
 @given(exponent=st.floats(1.8, 3.5), begins=st.integers(1, 8), seed=st.integers(0, 2**32))
-def test_the_exponent_that_was_put_in_is_found_within_its_error(exponent, begins, seed):
+def test_the_exponent_of_generated_data_is_found_within_its_error(exponent, begins, seed):
     fit = fit_power_law(*draws(exponent, begins, 20_000, seed))
     assert fit is not None
-    # Choosing where the tail begins makes the error a little larger than the likelihood alone says.
+    # The choice of the tail's beginning makes the error slightly larger than the estimate from the likelihood.
     assert abs(fit.exponent - exponent) < 5 * fit.error + 0.02
     assert fit.distance < 0.03
     assert 0 < fit.error < 0.3
 
 
-def test_a_body_that_is_no_power_law_is_left_out_of_the_tail():
+def test_values_that_do_not_follow_a_power_law_are_not_part_of_the_tail():
     values, counts = draws(2.5, 50, 20_000, 1)
     body = np.arange(1, 50)
     fit = fit_power_law(np.concatenate((body, values)), np.concatenate((np.full(49, 2_000), counts)))
@@ -39,6 +39,6 @@ def test_a_body_that_is_no_power_law_is_left_out_of_the_tail():
 
 
 @pytest.mark.parametrize("values", [[], [0, 0], [5] * 1_000, [1, 2, 3]])
-def test_too_little_has_no_fit(values):
+def test_too_few_values_have_no_fit(values):
     found, counts = np.unique(np.array(values, np.int64), return_counts=True)
     assert fit_power_law(found, counts) is None

@@ -1,4 +1,4 @@
-"""The theory of gossip against brute force: the paper's own recurrences, summed term by term."""
+"""The theory of gossip, compared with the paper's recurrences summed term by term."""
 
 import math
 
@@ -14,7 +14,7 @@ from gossamer.model.values.errors import InputError
 from gossamer.theory.buffers import full_share, load_for, loss_at
 from gossamer.theory.inverse import degree_for, gossip_for, topics_on
 from gossamer.theory.percolation import (
-    Gossip,
+    GossipSettings,
     gossip_threshold,
     mean_receivers,
     mean_subscribers,
@@ -23,7 +23,7 @@ from gossamer.theory.percolation import (
     threshold,
 )
 
-# Terms of the recurrences that are summed; events that reach more are what is left over.
+# The number of terms that are summed; the remaining probability belongs to events that reach more nodes.
 TERMS = 400
 
 shares = st.floats(0, 1)
@@ -31,7 +31,7 @@ shares = st.floats(0, 1)
 
 @st.composite
 def laws(draw):
-    """A degree law of a few small degrees."""
+    """A degree law with a few small degrees."""
     weights = draw(st.lists(st.floats(0.01, 1), min_size=2, max_size=5))
     degrees = draw(st.lists(st.integers(0, 6), min_size=len(weights), max_size=len(weights), unique=True))
     assume(any(degrees))
@@ -41,7 +41,7 @@ def laws(draw):
 
 
 def forwards(law: DegreeLaw, link: float) -> tuple[np.ndarray, np.ndarray]:
-    """Equations 1 and 2 as they stand: the probabilities that a node, or the end of a link, forwards to i others."""
+    """Equations 1 and 2: the probabilities that a node, or the end of a link, forwards an event to i others."""
     f, f_link = np.zeros(8), np.zeros(8)
     for degree, share in zip(law.degrees.astype(int), law.shares, strict=True):
         for i in range(degree + 1):
@@ -74,14 +74,14 @@ def receivers(law: DegreeLaw, link: float) -> np.ndarray:
 
 
 def ends_in_time(r: np.ndarray) -> bool:
-    """Whether what lies beyond the terms that are summed is nothing, but for events that go on for ever."""
+    """Whether the terms that are not summed are negligible, except for events that never die out."""
     return bool(r[-TERMS // 10 :].sum() < 1e-12)
 
 
 @settings(max_examples=60)
 @given(law=laws(), subscribers=shares, gamma=shares)
 def test_equation_17_is_the_mean_of_the_papers_recurrence(law, subscribers, gamma):
-    gossip = Gossip(subscribers, gamma)
+    gossip = GossipSettings(subscribers, gamma)
     assume(gossip.link * law.mean_excess < 0.8)
     r = receivers(law, gossip.link)
     assume(ends_in_time(r))
@@ -92,15 +92,15 @@ def test_equation_17_is_the_mean_of_the_papers_recurrence(law, subscribers, gamm
     assert not found.percolates
     assert found.mean_receivers == mean_receivers(law, gossip)
     assert found.messages_per_event == pytest.approx(expected - 1, rel=1e-4, abs=1e-9)
-    # The form in which the paper prints it.
+    # The form in which the paper prints the equation.
     link, p, p2 = gossip.link, law.mean, law.mean_square
     assert mean_receivers(law, gossip) == pytest.approx(1 + link * p * p / ((1 + link) * p - link * p2))
 
 
 @settings(max_examples=60)
 @given(law=laws(), subscribers=shares, gamma=shares)
-def test_what_the_recurrence_leaves_over_above_the_threshold_is_what_takes_off(law, subscribers, gamma):
-    gossip = Gossip(subscribers, gamma)
+def test_above_the_threshold_the_remaining_probability_is_that_of_events_that_take_off(law, subscribers, gamma):
+    gossip = GossipSettings(subscribers, gamma)
     assume(gossip.link * law.mean_excess > 1.3)
     found = reach(law, gossip, 10**6)
     assert found.percolates
@@ -119,8 +119,8 @@ def test_what_the_recurrence_leaves_over_above_the_threshold_is_what_takes_off(l
 
 @settings(max_examples=60)
 @given(law=laws(), subscribers=shares, gamma=shares)
-def test_shares_are_shares_and_subscribers_fare_better(law, subscribers, gamma):
-    found = reach(law, Gossip(subscribers, gamma), 1000)
+def test_shares_lie_between_0_and_1_and_subscribers_are_reached_more_often(law, subscribers, gamma):
+    found = reach(law, GossipSettings(subscribers, gamma), 1000)
     assert 0 <= found.others_reached <= found.subscribers_reached + 1e-12
     assert found.subscribers_reached <= found.takes_off + 1e-12 <= 1 + 2e-12
     assert 0 <= found.messages_per_event <= 1000 * law.mean + 1e-6
@@ -130,9 +130,9 @@ def test_shares_are_shares_and_subscribers_fare_better(law, subscribers, gamma):
 
 @settings(max_examples=40)
 @given(law=laws(), subscribers=st.floats(0.01, 0.99), target=st.floats(0.01, 0.99))
-def test_the_smallest_gossip_reaches_the_target_and_less_does_not(law, subscribers, target):
+def test_the_smallest_gossip_probability_reaches_the_target_and_a_smaller_one_does_not(law, subscribers, target):
     def reached(gamma):
-        return reach(law, Gossip(subscribers, gamma), 1).subscribers_reached
+        return reach(law, GossipSettings(subscribers, gamma), 1).subscribers_reached
 
     if reached(1.0) < target:
         with pytest.raises(InputError, match=f"the best, with 1, is {reached(1.0):.6g}"):
@@ -143,8 +143,8 @@ def test_the_smallest_gossip_reaches_the_target_and_less_does_not(law, subscribe
     assert gamma == 0 or reached(max(gamma - 1e-9, 0)) < target
 
 
-def test_the_smallest_mean_degree_reaches_the_target_and_less_does_not():
-    gossip = Gossip(0.1, 0.3)
+def test_the_smallest_mean_degree_reaches_the_target_and_a_smaller_one_does_not():
+    gossip = GossipSettings(0.1, 0.3)
     mean = degree_for("poisson", gossip, 0.99)
     assert reach(degree_law(f"poisson:{mean:.17g}"), gossip, 1).subscribers_reached >= 0.99
     assert reach(degree_law(f"poisson:{mean - 1e-6:.17g}"), gossip, 1).subscribers_reached < 0.99
@@ -155,7 +155,7 @@ def test_the_smallest_mean_degree_reaches_the_target_and_less_does_not():
 
 @given(law=laws(), subscribers=shares, gamma=shares)
 def test_events_percolate_above_the_threshold_and_not_below(law, subscribers, gamma):
-    gossip = Gossip(subscribers, gamma)
+    gossip = GossipSettings(subscribers, gamma)
     assume(abs(gossip.link * law.mean_excess - 1) > 1e-3)
     assert reach(law, gossip, 1000).percolates == (gossip.link > threshold(law))
     least = gossip_threshold(law, subscribers)
@@ -164,35 +164,35 @@ def test_events_percolate_above_the_threshold_and_not_below(law, subscribers, ga
     assert (fewest is not None and subscribers >= fewest) == (gossip.link > threshold(law))
 
 
-def test_the_figures_that_were_checked_by_others_come_out():
+def test_independently_computed_figures_are_reproduced():
     law = degree_law("poisson:5")
     for subscribers, gamma, expected in ((0.3, 0.1, 5587), (0.1, 0.3, 9966), (0.1, 0.6, 18032)):
-        found = reach(law, Gossip(subscribers, gamma), 20_000)
+        found = reach(law, GossipSettings(subscribers, gamma), 20_000)
         assert found.receivers_per_event == pytest.approx(expected, abs=1)
-    assert mean_subscribers(law, Gossip(0.05, 0.05)) == pytest.approx(0.538, abs=5e-4)
-    assert mean_subscribers(law, Gossip(0.1, 0.05)) == pytest.approx(1.918, abs=5e-4)
-    assert 0.05 * mean_receivers(law, Gossip(0.05, 0.05)) == pytest.approx(0.098, abs=5e-4)
+    assert mean_subscribers(law, GossipSettings(0.05, 0.05)) == pytest.approx(0.538, abs=5e-4)
+    assert mean_subscribers(law, GossipSettings(0.1, 0.05)) == pytest.approx(1.918, abs=5e-4)
+    assert 0.05 * mean_receivers(law, GossipSettings(0.05, 0.05)) == pytest.approx(0.098, abs=5e-4)
     assert threshold(law) == pytest.approx(0.2)
 
 
-def test_the_threshold_itself_is_not_above_it():
-    ring = reach(degree_law("regular:2"), Gossip(1.0, 1.0), 1000)
+def test_an_event_exactly_at_the_threshold_does_not_percolate():
+    ring = reach(degree_law("regular:2"), GossipSettings(1.0, 1.0), 1000)
     assert (ring.percolates, ring.mean_receivers) == (False, None)
-    nobody = reach(degree_law("poisson:5"), Gossip(0.0, 0.0), 1000)
+    nobody = reach(degree_law("poisson:5"), GossipSettings(0.0, 0.0), 1000)
     assert (nobody.mean_receivers, nobody.mean_subscribers, nobody.messages_per_event) == (1, 0, 0)
-    alone = reach(degree_law("regular:0"), Gossip(0.5, 1.0), 1000)
+    alone = reach(degree_law("regular:0"), GossipSettings(0.5, 1.0), 1000)
     assert (alone.receivers_per_event, alone.messages_per_event) == (1, 0)
 
 
-def test_lost_copies_are_sent_all_the_same():
+def test_lost_copies_count_as_sent():
     law = degree_law("poisson:5")
     for loss in (0.5, 1.0):
-        found = reach(law, Gossip(0.1, 0.1, loss), 1000)
+        found = reach(law, GossipSettings(0.1, 0.1, loss), 1000)
         assert found.messages_per_event * (1 - loss) == pytest.approx(found.mean_receivers - 1)
-    assert reach(law, Gossip(0.1, 0.1, 1.0), 1000).messages_per_event == pytest.approx(5 * 0.19)
-    # Everything through fewer links: loss is a smaller gamma for those who do not subscribe, and no more.
-    assert reach(law, Gossip(0.0, 0.6, 0.5), 1000).takes_off == pytest.approx(
-        reach(law, Gossip(0.0, 0.3), 1000).takes_off
+    assert reach(law, GossipSettings(0.1, 0.1, 1.0), 1000).messages_per_event == pytest.approx(5 * 0.19)
+    # Without subscribers, loss has the same effect as a smaller gamma.
+    assert reach(law, GossipSettings(0.0, 0.6, 0.5), 1000).takes_off == pytest.approx(
+        reach(law, GossipSettings(0.0, 0.3), 1000).takes_off
     )
 
 
@@ -202,7 +202,7 @@ def test_scale_free_networks_have_the_published_number_of_nodes():
 
 
 @given(mean=st.floats(0, 300), z=shares)
-def test_poissons_generating_function_is_the_closed_one(mean, z):
+def test_the_generating_function_of_a_poisson_law_equals_its_closed_form(mean, z):
     law = degree_law(f"poisson:{mean:.17g}")
     assert law.reach(z) == pytest.approx(-math.expm1(-mean * z), abs=1e-9)
     if mean > 1e-3:
@@ -211,7 +211,7 @@ def test_poissons_generating_function_is_the_closed_one(mean, z):
 
 
 @given(law=laws(), z=st.floats(0, 1))
-def test_generating_functions_are_the_sums_that_they_stand_for(law, z):
+def test_generating_functions_equal_their_sums(law, z):
     g0 = sum(p * (1 - z) ** k for k, p in zip(law.degrees, law.shares, strict=True))
     g1 = sum(k * p / law.mean * (1 - z) ** (k - 1) for k, p in zip(law.degrees, law.shares, strict=True) if k)
     assert law.reach(z) == pytest.approx(1 - g0, abs=1e-12)
@@ -219,18 +219,18 @@ def test_generating_functions_are_the_sums_that_they_stand_for(law, z):
     assert law.mean_excess == pytest.approx(law.degrees * (law.degrees - 1) @ law.shares / law.mean, abs=1e-9)
 
 
-def test_a_power_law_without_a_cutoff_is_the_limit_of_those_with_one():
+def test_a_power_law_without_a_cutoff_is_the_limit_of_laws_with_a_cutoff():
     endless = power_law(3.3, None)
     assert endless.mean == pytest.approx(power_law(3.3, 1_000_000).mean, rel=1e-7)
-    # zeta(1.3) / zeta(3.3): a sum of a million terms still lacks a twentieth.
+    # zeta(1.3) / zeta(3.3): the sum of a million terms is still 5% too small.
     assert endless.mean_square == pytest.approx(3.4133139)
     for z in (1e-4, 0.01, 0.3, 1):
         assert endless.reach(z) == pytest.approx(power_law(3.3, 1_000_000).reach(z), abs=1e-9)
     heavy = power_law(2.5, None)
     assert math.isinf(heavy.mean_square)
-    # However rarely links carry an event, hubs make some percolate.
+    # Because of the hubs, some events percolate even if links rarely carry them.
     assert threshold(heavy) == 0
-    assert reach(heavy, Gossip(0.0, 0.01), 1000).percolates
+    assert reach(heavy, GossipSettings(0.0, 0.01), 1000).percolates
 
 
 def test_topics_of_a_workload_percolate_by_their_shares():
@@ -243,13 +243,13 @@ def test_topics_of_a_workload_percolate_by_their_shares():
     rare, common = topics_on(law, interest, 0.05)
     assert (rare.subscribers, common.subscribers, common.share) == (4, 120, 0.6)
     assert not rare.reach.percolates
-    assert common.reach == reach(law, Gossip(0.6, 0.05), 200)
+    assert common.reach == reach(law, GossipSettings(0.6, 0.05), 200)
 
 
 @pytest.mark.parametrize(
     ("places", "load"), [(1, 0.5), (2, 0.8), (4, 0.9), (8, 1.2), (16, 0.95), (300, 1.5), (3, 30), (1, 30)]
 )
-def test_a_buffer_is_as_often_full_as_a_queue_that_is_played_through(places, load):
+def test_the_share_of_full_buffers_equals_that_of_a_simulated_queue(places, load):
     rng = np.random.default_rng(places)
     ends: list[float] = []
     lost = first = 0
@@ -266,38 +266,38 @@ def test_a_buffer_is_as_often_full_as_a_queue_that_is_played_through(places, loa
 
 
 def test_a_larger_loss_or_buffer_allows_a_larger_load():
-    law, gossip = degree_law("poisson:5"), Gossip(0.1, 0.3)
+    law, gossip = degree_law("poisson:5"), GossipSettings(0.1, 0.3)
     rates = [load_for(law, gossip, loss, 8, 1000, 1000).events_per_second for loss in (0.001, 0.01, 0.1)]
     assert rates == sorted(rates)
     assert load_for(law, gossip, 0.01, 64, 1000, 1000).events_per_second > rates[1]
     found = load_for(law, gossip, 0.01, 8, 1000, 1000)
-    # Copies a second that arrive, over copies a second that can be handled.
+    # The arrival rate of copies divided by the handling rate.
     assert found.events_per_second * found.messages_per_event / (1000 * 1000) == pytest.approx(found.utilisation)
-    # And the other way round.
+    # The inverse function gives the same value.
     assert loss_at(law, gossip, found.events_per_second, 8, 1000, 1000) == pytest.approx(0.01, rel=1e-3)
 
 
 @pytest.mark.parametrize(
     ("ask", "sentence"),
     [
-        (lambda: Gossip(1.5, 0.1), "subscribers must lie between 0 and 1, got 1.5; did you mean 0.015"),
-        (lambda: Gossip(0.5, -0.1), "gossip must lie between 0 and 1"),
-        (lambda: Gossip(0.5, math.nan), "gossip must lie between 0 and 1"),
+        (lambda: GossipSettings(1.5, 0.1), "subscribers must lie between 0 and 1, got 1.5; did you mean 0.015"),
+        (lambda: GossipSettings(0.5, -0.1), "gossip must lie between 0 and 1"),
+        (lambda: GossipSettings(0.5, math.nan), "gossip must lie between 0 and 1"),
         (lambda: degree_law("given:1=0.5,2=0.4"), "must sum to one, got 0.9"),
         (lambda: degree_law("given:1"), "must be DEGREE=SHARE"),
         (lambda: degree_law("power:1.8"), "infinite mean; give it a cutoff"),
         (lambda: degree_law("poisson:-1"), "must lie between"),
-        (lambda: degree_law("poisson:x"), "no number"),
+        (lambda: degree_law("poisson:x"), "not a number"),
         (lambda: degree_law("regular:2.5"), "whole number"),
-        (lambda: degree_law("scale-free:20:1"), "the largest may be"),
+        (lambda: degree_law("scale-free:20:1"), "the largest allowed degree is"),
         (lambda: degree_law("lattice:3"), "there is no degree distribution"),
         (lambda: gossip_for(degree_law("poisson:5"), 0.1, 0.999), "the best, with 1, is 0.986"),
-        (lambda: degree_for("poisson", Gossip(0.1, 0.3), 1.0), "some nodes have no link"),
-        (lambda: degree_for("regular", Gossip(0.0, 0.0), 0.5), "the best is 0"),
-        (lambda: load_for(degree_law("poisson:5"), Gossip(0.1, 0.3), 0, 8, 10, 10), "above 0 and below 1"),
-        (lambda: load_for(degree_law("poisson:5"), Gossip(0.1, 0.3), 0.1, 0, 10, 10), "places"),
+        (lambda: degree_for("poisson", GossipSettings(0.1, 0.3), 1.0), "some nodes have no link"),
+        (lambda: degree_for("regular", GossipSettings(0.0, 0.0), 0.5), "the best is 0"),
+        (lambda: load_for(degree_law("poisson:5"), GossipSettings(0.1, 0.3), 0, 8, 10, 10), "above 0 and below 1"),
+        (lambda: load_for(degree_law("poisson:5"), GossipSettings(0.1, 0.3), 0.1, 0, 10, 10), "places"),
     ],
 )
-def test_bad_input_is_one_sentence(ask, sentence):
+def test_bad_input_is_refused_in_one_sentence(ask, sentence):
     with pytest.raises(InputError, match=sentence):
         ask()

@@ -12,11 +12,11 @@ pytest.importorskip("pyspark", reason="the pipeline is part of gossamer[spark]")
 
 from gossamer.analysis.report import write_report
 from gossamer.model.values.errors import InputError
+from gossamer.model.values.progress import silent
 from gossamer.model.values.run import Run, WorkloadLaw
 from gossamer.pipeline.session import spark_session
 from gossamer.pipeline.study import Candidate, Study, read_study, run_study
 from gossamer.pipeline.sweep import isolated, sweep
-from gossamer.simulator.measure import silent
 
 pytestmark = pytest.mark.xdist_group("spark")
 

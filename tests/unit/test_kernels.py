@@ -1,9 +1,9 @@
-"""Kernels as a whole: all are compiled by set-up, with the few signatures that the rooms use."""
+"""Set-up compiles every kernel, with only the signatures that the rooms use."""
 
 import subprocess
 import sys
 
-# In an interpreter of its own: tests elsewhere in this process call kernels with types of their own.
+# In a separate interpreter, because other tests in this process call kernels with other types.
 CODE = """
 from gossamer.systems.__main__ import warm_ups
 from gossamer.kernels.jit import COMPILED
@@ -27,7 +27,9 @@ for system in all_systems().values():
         population = load(system.population)(read_parameters(system, {}), 1, interest, (), 0)
         population.cycle()
         overlay = population.overlay()
-from gossamer.planners.plan import Wanted, make_plan
+from gossamer.planners.plan import PlanRequest, plan
+from gossamer.model.tables.workload import Workload
+workload = Workload.from_interest(interest)
 for wanted in (
     {"objective": "average", "improve": True},
     {"diameter": 3},
@@ -36,8 +38,8 @@ for wanted in (
     {"degree_budget": 3},
     {"parts": 3},
 ):
-    make_plan(interest, Wanted(**wanted))
-make_plan(interest, Wanted(), overlay)
+    plan(workload, PlanRequest(**wanted))
+plan(workload, PlanRequest(), overlay)
 summarise(overlay, interest, measure_topics(overlay, interest))
 from gossamer.systems.gossip.wiring import unstructured
 from gossamer.systems.gossip.machine import GossipParameters

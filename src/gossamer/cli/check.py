@@ -21,13 +21,12 @@ def check(
     Example: gossamer check out/cyclon out/w --json
     """
     from gossamer.model.tables.workload import read_overlay, read_workload
-    from gossamer.simulator.measure import measure_topics, summarise
+    from gossamer.simulator.measure import measure
 
     found = read_workload(workload)
     links = read_overlay(overlay, found.node_ids)
     with progress_bar() as progress:
-        topics = measure_topics(links, found.interest, not bounds, progress)
-    summary = summarise(links, found.interest, topics)
+        summary = measure(links, found, not bounds, progress)
     if json:
         print_json(summary)
         return

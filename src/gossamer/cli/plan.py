@@ -75,18 +75,19 @@ def plan(
     from gossamer.model.tables.peers import write_peers
     from gossamer.model.tables.schemas import write_table
     from gossamer.model.tables.workload import INTERESTS, OVERLAY, read_overlay, read_workload, write_overlay
-    from gossamer.planners.plan import Wanted, make_plan
+    from gossamer.planners.plan import PlanRequest
+    from gossamer.planners.plan import plan as make_plan
     from gossamer.simulator.execute import degree_columns, topic_columns
     from gossamer.simulator.measure import measure_topics, summarise
 
-    wanted = Wanted(objective.value, rho, redundancy, degree_budget, diameter, improve, parts)
+    wanted = PlanRequest(objective.value, rho, redundancy, degree_budget, diameter, improve, parts)
     inputs = [workload, *([keep] if keep else [])]
     started = time.monotonic()
     check_output(out, force, inputs)
     found = read_workload(workload)
     existing = read_overlay(keep, found.node_ids) if keep else None
     with progress_bar() as progress, _parts_run(spark, master, remote, parts) as run_parts:
-        planned = make_plan(found.interest, wanted, existing, progress, run_parts)
+        planned = make_plan(found, wanted, existing, progress, run_parts)
         elapsed = time.monotonic() - started
         topics = measure_topics(planned.overlay, found.interest, not bounds, progress)
     metrics: dict[str, Any] = {
@@ -98,14 +99,13 @@ def plan(
         "planning_seconds": round(elapsed, 3),
         "peak_memory_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
     }
-    if metrics["partitioned_topics"] != len(planned.parted):
-        raise CheckFailed(
-            f"{metrics['partitioned_topics']} topics are disconnected, but the planner reported {len(planned.parted)}"
-        )
+    may_be = len(planned.disconnected_topics)
+    if metrics["partitioned_topics"] != may_be:
+        raise CheckFailed(f"{metrics['partitioned_topics']} topics are disconnected where {may_be} may be")
     if degree_budget is not None:
-        metrics["topics_given_up"] = found.topic_ids[planned.parted].tolist()
+        metrics["topics_given_up"] = planned.disconnected_topics
     if redundancy > 1:
-        metrics["topics_too_small_for_redundancy"] = found.topic_ids[planned.too_small].tolist()
+        metrics["topics_too_small_for_redundancy"] = planned.small_topics
     with output_folder(out, force, inputs) as folder:
         rows = {
             "overlay": write_overlay(folder, planned.overlay, found.node_ids),

@@ -105,16 +105,14 @@ def _write(folder: Path, outcome: "Outcome", runs: list[Any], started: float) ->
     import csv
     from dataclasses import asdict
 
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     from gossamer.analysis.exhibits.picture import draw
     from gossamer.model.tables.folders import output_folder, write_json, write_manifest
+    from gossamer.model.tables.schemas import write_table
     from gossamer.simulator.pool import code_hash
 
     rows = [asdict(value) for value in outcome.values]
     with output_folder(folder, force=True) as making:
-        pq.write_table(pa.Table.from_pylist(rows), making / "values.parquet")
+        write_table("values", making / "values.parquet", {name: [row[name] for row in rows] for name in rows[0]})
         with (making / "values.csv").open("w", newline="") as file:
             writer = csv.DictWriter(file, list(rows[0]))
             writer.writeheader()

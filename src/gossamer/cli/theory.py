@@ -58,11 +58,11 @@ def reach(
     """
     from dataclasses import asdict
 
-    from gossamer.theory.percolation import Gossip
+    from gossamer.theory.percolation import GossipSettings
     from gossamer.theory.percolation import reach as find_reach
 
     law, count = find_law(degree, nodes)
-    found = asdict(find_reach(law, Gossip(subscribers, gossip, loss), count))
+    found = asdict(find_reach(law, GossipSettings(subscribers, gossip, loss), count))
     if check and loss:
         raise InputError(CHECK_WITHOUT_LOSS)
     beside = simulate_gossip(degree, count, subscribers, gossip, seed) if check else None
@@ -178,12 +178,12 @@ def gossip_for(
     Example: gossamer theory gossip-for --target 0.9 --degree poisson:5 --subscribers 0.1
     """
     from gossamer.theory.inverse import gossip_for as find_gossip
-    from gossamer.theory.percolation import Gossip
+    from gossamer.theory.percolation import GossipSettings
     from gossamer.theory.percolation import reach as find_reach
 
     law, count = find_law(degree, nodes)
     gamma = find_gossip(law, subscribers, target, loss)
-    found = find_reach(law, Gossip(subscribers, gamma, loss), count)
+    found = find_reach(law, GossipSettings(subscribers, gamma, loss), count)
     answer = {"gossip": gamma, "subscribers_reached": found.subscribers_reached}
     answer |= {"messages_per_event": found.messages_per_event}
     _answer(f"Gossip for {target:g} of the subscribers", answer, degree, count, subscribers, gamma, check, seed, json)
@@ -206,13 +206,13 @@ def degree_for(
     Example: gossamer theory degree-for --target 0.99 --subscribers 0.1 --gossip 0.3
     """
     from gossamer.theory.inverse import degree_for as find_degree
-    from gossamer.theory.percolation import Gossip
+    from gossamer.theory.percolation import GossipSettings
     from gossamer.theory.percolation import reach as find_reach
 
-    mean = find_degree(family, Gossip(subscribers, gossip, loss), target)
+    mean = find_degree(family, GossipSettings(subscribers, gossip, loss), target)
     text = f"{family}:{mean:.12g}"
     law, count = find_law(text, nodes)
-    found = find_reach(law, Gossip(subscribers, gossip, loss), count)
+    found = find_reach(law, GossipSettings(subscribers, gossip, loss), count)
     answer = {"mean_degree": mean, "subscribers_reached": found.subscribers_reached}
     answer |= {"messages_per_event": found.messages_per_event}
     _answer(f"Degree for {target:g} of the subscribers", answer, text, count, subscribers, gossip, check, seed, json)
@@ -266,10 +266,10 @@ def load_for(
     Example: gossamer theory load-for --loss 0.01 --degree poisson:5 --subscribers 0.1 --gossip 0.3 --buffer 64
     """
     from gossamer.theory.buffers import load_for as find_load
-    from gossamer.theory.percolation import Gossip
+    from gossamer.theory.percolation import GossipSettings
 
     law, count = find_law(degree, nodes)
-    found = find_load(law, Gossip(subscribers, gossip), allowed, buffer, handled, count)
+    found = find_load(law, GossipSettings(subscribers, gossip), allowed, buffer, handled, count)
     answer = {
         "events_per_second": found.events_per_second,
         "utilisation": found.utilisation,

@@ -2,16 +2,12 @@
 
 import time
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from gossamer.cli.console import print_facts, print_json, progress_bar
 from gossamer.cli.options import Force, Json, Out, Seed, WorkloadFolder, manifest
-from gossamer.model.values.errors import InputError
-
-if TYPE_CHECKING:
-    from gossamer.model.arrays.interest import Interest
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
@@ -64,15 +60,14 @@ def make(
     """
     from gossamer.model.tables.folders import check_output, output_folder, write_manifest
     from gossamer.model.tables.workload import write_interests
+    from gossamer.workloads.make import generate_workload
 
     started = time.monotonic()
     check_output(out, force)
     flags = {"nodes": nodes, "topics": topics, "subscriptions": subscriptions, "total": total, "largest": largest}
-    _check_flags(kind, flags)
-    interest, facts = _make(kind, flags, popularity, degree, seed)
-    if not interest.subscription_count:
-        raise InputError("with these numbers no node follows any topic; ask for more nodes or topics")
-    # Nodes without topics and topics without nodes have no row in the table, so the counts here leave them out.
+    made = generate_workload(kind.value, flags, popularity, degree, seed)
+    interest, facts = made.workload.interest, made.facts
+    # Nodes and topics without subscriptions are not in the table, so their number is reported here.
     held = {
         "nodes": int((interest.sizes > 0).sum()),
         "topics": int((interest.popularity > 0).sum()),
@@ -83,7 +78,7 @@ def make(
         parameters: dict[str, Any] = {name: value for name, value in flags.items() if value is not None}
         parameters |= {"popularity": popularity} if kind is WorkloadKind.popularity else {}
         parameters |= {"degree": degree} if kind in (WorkloadKind.friends, WorkloadKind.followers) else {}
-        made = manifest(
+        content = manifest(
             "workload make",
             seed,
             started,
@@ -94,67 +89,12 @@ def make(
             holding=held,
             **facts,
         )
-        write_manifest(folder, made)
+        write_manifest(folder, content)
     summary = {"folder": str(out), **held, **facts}
     if json:
         print_json(summary)
     else:
         print_facts(f"made {out}", summary)
-
-
-_NEEDED = {
-    WorkloadKind.popularity: ("nodes", "topics", "subscriptions"),
-    WorkloadKind.grid: ("nodes", "topics"),
-    WorkloadKind.douban: (),
-    WorkloadKind.friends: ("nodes",),
-    WorkloadKind.followers: ("nodes",),
-}
-_ALLOWED = {**_NEEDED, WorkloadKind.douban: ("nodes", "topics", "total", "largest")}
-
-
-def _check_flags(kind: WorkloadKind, flags: dict[str, Any]) -> None:
-    for name in _NEEDED[kind]:
-        if flags[name] is None:
-            raise InputError(f"a workload of kind {kind.value} needs --{name}")
-    for name, value in flags.items():
-        if value is not None and name not in _ALLOWED[kind]:
-            raise InputError(f"--{name} has no effect on a workload of kind {kind.value}; leave it out")
-
-
-def _make(
-    kind: WorkloadKind, flags: dict[str, Any], popularity: str, degree: float, seed: int
-) -> "tuple[Interest, dict[str, Any]]":
-    import msgspec
-
-    from gossamer.model.values.run import GridLaw
-    from gossamer.workloads import interests, social
-
-    if kind is WorkloadKind.popularity:
-        made = interests.make_interests(flags["nodes"], flags["topics"], flags["subscriptions"], popularity, seed)
-        return made, {}
-    if kind is WorkloadKind.grid:
-        grid = GridLaw(nodes=flags["nodes"], topics=flags["topics"])
-        return interests.make_grid_interests(grid, seed), {"law": msgspec.to_builtins(grid)}
-    if kind is WorkloadKind.douban:
-        default = interests.DOUBAN
-        wanted = interests.Figures(
-            users=_or(flags["nodes"], default.users),
-            topics=_or(flags["topics"], default.topics),
-            subscriptions=_or(flags["total"], default.subscriptions),
-            largest_topic=_or(flags["largest"], default.largest_topic),
-        )
-        interest, reached = interests.make_douban_interests(wanted, seed)
-        return interest, {"wanted": msgspec.to_builtins(wanted), "reached": msgspec.to_builtins(reached)}
-    directed = kind is WorkloadKind.followers
-    law = social.SocialLaw(mean_degree=degree)
-    source, target = social.make_social_graph(flags["nodes"], law, directed, seed)
-    mean = len(source) * (1 if directed else 2) / flags["nodes"]
-    interest = social.interests_of_graph(source, target, flags["nodes"], directed)
-    return interest, {"edges": len(source), "mean_degree_reached": round(mean, 3)}
-
-
-def _or(value: int | None, default: int) -> int:
-    return default if value is None else value
 
 
 @app.command("show")

@@ -1,5 +1,5 @@
-"""The machines' decisions for a whole population at once, and the measures: compiled with numba.
+"""Building blocks compiled with numba: draws, sampling, Cyclon for a whole population, measures, planning.
 
-Kernels know arrays and numbers; they never import a protocol, so that agreeing with one means something.
-They have no defaults: `simulator/systems.py` turns a machine's parameters into a kernel's numbers.
+Kernels work on arrays and numbers and never import a protocol, so that a lockstep test compares two independent
+implementations. They have no default parameters: a system's population turns its parameters into the kernel's numbers.
 """

@@ -1,17 +1,17 @@
-"""Cyclon for a whole population: the same views as `protocols/membership/cyclon.py`, entry by entry, in lockstep.
+"""Cyclon for a whole population: in lockstep, the same views as `protocols/membership/cyclon.py`, entry by entry.
 
-State of n nodes with views of v entries, 5v + 11 bytes a node:
+State of n nodes with views of v entries, 5v + 11 bytes for each node:
 
-    nodes    uint32[n, v]  who stands in each view, in the view's own order
-    ages     uint8[n, v]   how old each entry is
-    sizes    uint8[n]      how many entries are in use
-    present  bool[n]       who is up
-    contacts uint32[n]     who introduces a newcomer (itself: nobody; TOGETHER: its drawn first contacts)
-    joins    uint32[n]     how often it has asked to be introduced
-    waiting  bool[n]       it is a newcomer that nobody has introduced yet
+    nodes    uint32[n, v]  the nodes in each view, in the order of the view
+    ages     uint8[n, v]   the age of each entry
+    sizes    uint8[n]      the number of entries in use
+    present  bool[n]       whether the node is present
+    contacts uint32[n]     the node that introduces this newcomer (itself: none; TOGETHER: its drawn first contacts)
+    joins    uint32[n]     how often the node has asked for an introduction
+    waiting  bool[n]       whether the node is a newcomer that has not been introduced yet
 
-A node's row is two neighbouring cache lines; a shuffle touches its own rows, read in order, and those of
-one random peer. Cost: O(shuffle * view) a node and cycle; past the cache the random row dominates.
+A node's row is two adjacent cache lines. A shuffle reads the node's own rows, in order, and the rows of one random
+peer. Cost: O(shuffle * view) for each node and cycle; for large populations reading the random row takes most time.
 """
 
 from typing import NamedTuple
@@ -30,7 +30,7 @@ WALK = U64(Purpose.CYCLON_WALK)
 REPLACE = U64(Purpose.CYCLON_REPLACE)
 CONTACTS = U64(Purpose.CONTACTS)
 
-# In place of a contact: the node started together with all others, and its contacts can be drawn again.
+# A value of `contacts`: the node started at the same time as all others, and its contacts can be drawn again.
 TOGETHER = np.uint32(2**32 - 1)
 
 # Positions in the array of message counts.
@@ -39,7 +39,7 @@ KINDS = ("ShuffleRequest", "ShuffleReply", "Join", "JoinWalk", "Introduction")
 
 
 class CyclonState(NamedTuple):
-    """Everything a population knows; see the module's docstring for shapes."""
+    """The state of a population; the module's docstring has the shapes."""
 
     nodes: NDArray[np.uint32]
     ages: NDArray[np.uint8]
@@ -51,7 +51,7 @@ class CyclonState(NamedTuple):
 
 
 def cyclon_state(node_count: int, view_size: int) -> CyclonState:
-    """A population of which nobody is up yet."""
+    """A population in which no node is present yet."""
     return CyclonState(
         nodes=np.zeros((node_count, view_size), np.uint32),
         ages=np.zeros((node_count, view_size), np.uint8),
@@ -65,7 +65,7 @@ def cyclon_state(node_count: int, view_size: int) -> CyclonState:
 
 @kernel
 def draw_contacts(seed: U64, node: int, node_count: int, out: NDArray[np.uint32]) -> int:
-    """Fill `out` with distinct random nodes other than `node`; returns how many."""
+    """Fill `out` with distinct random nodes other than `node` and return their number."""
     wanted = min(out.shape[0], node_count - 1)
     base = draw_base(seed, U64(node), CONTACTS, U64(0))
     found = 0
@@ -82,7 +82,7 @@ def draw_contacts(seed: U64, node: int, node_count: int, out: NDArray[np.uint32]
 
 @kernel
 def start_together(seed: U64, state: CyclonState) -> None:
-    """Everybody comes up at once with a view of random contacts."""
+    """Start all nodes at the same time, each with a view of random contacts."""
     node_count = state.nodes.shape[0]
     for node in range(node_count):
         state.sizes[node] = draw_contacts(seed, node, node_count, state.nodes[node])
@@ -93,7 +93,7 @@ def start_together(seed: U64, state: CyclonState) -> None:
 
 @kernel
 def _holds(view: NDArray[np.uint32], size: int, node: np.uint32) -> bool:
-    """Whether `node` stands in the view. No early exit: the loop then compares several entries at once."""
+    """Whether `node` is in the view. Without an early exit the compiler can compare several entries at once."""
     found = np.uint32(0)
     for i in range(size):
         found |= np.uint32(view[i] == node)
@@ -102,7 +102,7 @@ def _holds(view: NDArray[np.uint32], size: int, node: np.uint32) -> bool:
 
 @kernel
 def _oldest(ages: NDArray[np.uint8], size: int) -> int:
-    """The first position of the highest age. The maximum first: that loop runs many entries at once."""
+    """The first position with the highest age. The loop for the maximum comes first because it can be vectorised."""
     highest = np.uint8(0)
     for i in range(size):
         highest = max(highest, ages[i])
@@ -114,7 +114,7 @@ def _oldest(ages: NDArray[np.uint8], size: int) -> int:
 
 @kernel
 def _choose(base: U64, count: int, view: NDArray[np.uint32], ages: NDArray[np.uint8], size: int) -> None:
-    """Move `count` random entries to the front; `base` is the sum of the first step's draw."""
+    """Move `count` random entries to the front; `base` is the key of the first draw."""
     total = base
     for step in range(count):
         other = step + below(finish(total), size - step)
@@ -125,13 +125,13 @@ def _choose(base: U64, count: int, view: NDArray[np.uint32], ages: NDArray[np.ui
 
 @kernel
 def _leave_out(view: NDArray[np.uint32], ages: NDArray[np.uint8], size: int, count: int, node: np.uint32) -> int:
-    """Move `node` out of the first `count` entries if it is there; returns how many may be given."""
+    """Move `node` out of the first `count` entries if it is among them; returns how many entries can be sent."""
     if not _holds(view, count, node):
         return count
     i = 0
     while view[i] != node:
         i += 1
-    # The next entry takes its place; where there is none, one fewer is given.
+    # The next entry takes its position; if there is none, one entry fewer is sent.
     other = count if count < size else count - 1
     view[i], view[other] = view[other], view[i]
     ages[i], ages[other] = ages[other], ages[i]
@@ -148,9 +148,9 @@ def _take_in(
     ages_in: NDArray[np.uint8],
     count_in: int,
 ) -> int:
-    """Fill empty slots, then replace the first `given` entries; returns the new size.
+    """Put received entries into empty slots, then over the first `given` entries; returns the new size.
 
-    Nobody is offered itself here: what is given leaves the receiver out.
+    The received entries never contain the receiver: senders leave it out.
     """
     replaced = 0
     for i in range(count_in):
@@ -179,7 +179,7 @@ def cyclon_cycle(
     state: CyclonState,
     counts: NDArray[np.int64],
 ) -> None:
-    """One maintenance turn of every node present, by id; adds the messages sent to `counts`."""
+    """One maintenance turn of every present node, in the order of ids; adds the messages sent to `counts`."""
     node_count = state.nodes.shape[0]
     out_nodes = np.empty(shuffle_length, np.uint32)
     out_ages = np.empty(shuffle_length, np.uint8)
@@ -230,7 +230,7 @@ def cyclon_cycle(
 
 @kernel
 def _join(seed: U64, now_us: U64, walk_length: int, state: CyclonState, me: int, counts: NDArray[np.int64]) -> None:
-    """`me` asks its contact for an introduction; all walks take a hop before any takes the next."""
+    """`me` asks its contact for an introduction; all walks make a hop before any walk makes the next one."""
     view_size = state.nodes.shape[1]
     contact = _next_contact(seed, state, me)
     if contact < 0:
@@ -250,7 +250,7 @@ def _join(seed: U64, now_us: U64, walk_length: int, state: CyclonState, me: int,
             here = at[walk]
             if here < 0:
                 continue
-            # A walk ends when it has run its hops, or sooner in a node that knows nobody or is the newcomer.
+            # A walk ends after its last hop, or earlier at a node with an empty view or at the newcomer itself.
             if hops_left == 0 or (hops_left < walk_length and (state.sizes[here] == 0 or here == me)):
                 found = _take_newcomer(seed, now_us, state, me, here, walk, hops_left)
                 offered[walk] = found[0]
@@ -262,13 +262,13 @@ def _join(seed: U64, now_us: U64, walk_length: int, state: CyclonState, me: int,
             onward = np.int64(state.nodes[here, below(bits, np.int64(state.sizes[here]))])
             counts[WALKS] += 1
             at[walk] = onward if state.present[onward] else -1
-        # Introductions sent in this round arrive before the next round's hops.
+        # Introductions of this round arrive before the hops of the next round.
         _introduce(state, me, offered, offered_ages, counts)
 
 
 @kernel
 def _next_contact(seed: U64, state: CyclonState, me: int) -> int:
-    """Whom to ask for an introduction, or -1; nodes that started together go round their first contacts."""
+    """The node to ask for an introduction, or -1; nodes that started together ask their first contacts in turn."""
     if state.contacts[me] == TOGETHER:
         contacts = np.empty(state.nodes.shape[1], np.uint32)
         found = draw_contacts(seed, me, state.nodes.shape[0], contacts)
@@ -284,7 +284,7 @@ def _introduce(
     offered_ages: NDArray[np.uint8],
     counts: NDArray[np.int64],
 ) -> None:
-    """The newcomer takes in what the walks that ended in this round offered it."""
+    """The newcomer adds the entries that walks which ended in this round offered to it."""
     view_size = state.nodes.shape[1]
     for walk in range(view_size):
         node = offered[walk]
@@ -304,7 +304,7 @@ def _introduce(
 def _take_newcomer(
     seed: U64, now_us: U64, state: CyclonState, me: int, here: int, walk: int, hops_left: int
 ) -> tuple[int, np.uint8]:
-    """The end of a walk at `here`: put the newcomer in, and say whom it gets (-1: nobody) and how old."""
+    """A walk ends at `here`: add the newcomer to the view; returns the node (-1: none) and age offered to it."""
     size = np.int64(state.sizes[here])
     if here == me or _holds(state.nodes[here], size, np.uint32(me)):
         return -1, np.uint8(0)
@@ -326,7 +326,7 @@ def _take_newcomer(
 def _end_walk(
     seed: U64, now_us: U64, state: CyclonState, me: int, here: int, walk: int, hops_left: int, counts: NDArray[np.int64]
 ) -> None:
-    """A walk that ends where it began: the contact itself knows nobody."""
+    """A walk that ends where it began, because the view of the contact is empty."""
     offered = np.full(state.nodes.shape[1], -1, np.int64)
     offered_ages = np.zeros(state.nodes.shape[1], np.uint8)
     found = _take_newcomer(seed, now_us, state, me, here, walk, hops_left)
@@ -337,7 +337,7 @@ def _end_walk(
 
 @kernel
 def cyclon_fingerprint(state: CyclonState) -> U64:
-    """The links among those present, each once whoever states it, hashed and summed in any order."""
+    """A hash of the links between present nodes; each link counts once, and the order does not matter."""
     total = U64(0)
     for node in range(state.nodes.shape[0]):
         if not state.present[node]:
@@ -354,7 +354,7 @@ def cyclon_fingerprint(state: CyclonState) -> U64:
 
 @kernel
 def leave(state: CyclonState, node: int) -> None:
-    """A node stops; Cyclon sends nothing, and its entries elsewhere grow old."""
+    """A node stops. Cyclon sends nothing; the entries for this node in other views grow old."""
     state.present[node] = False
     state.sizes[node] = 0
 
@@ -363,7 +363,7 @@ def leave(state: CyclonState, node: int) -> None:
 def arrive(
     seed: U64, now_us: U64, walk_length: int, state: CyclonState, me: int, contact: int, counts: NDArray[np.int64]
 ) -> None:
-    """A node comes up knowing one contact (itself: nobody)."""
+    """A node starts with one contact; `contact` is the node itself if it has none."""
     state.present[me] = True
     state.sizes[me] = 0
     state.contacts[me] = contact

@@ -1,6 +1,6 @@
 """`model.values.draw` for compiled code: the same keys give the same numbers.
 
-Every argument must be np.uint64: numba turns a sum of signed and unsigned into a float.
+Every argument must be np.uint64, because numba computes the sum of a signed and an unsigned integer as a float.
 """
 
 import numpy as np
@@ -22,7 +22,7 @@ STEPS = U64(values.STEPS)
 
 @kernel
 def draw_base(seed: U64, node: U64, purpose: U64, counter: U64) -> U64:
-    """All of a draw's sum but its item; add `step * COUNTER_FACTOR` for the steps of one handler."""
+    """The part of a draw's sum that does not depend on the item; add `step * COUNTER_FACTOR` for later steps."""
     return seed * SEED_FACTOR + node * NODE_FACTOR + purpose * PURPOSE_FACTOR + counter * COUNTER_FACTOR
 
 
@@ -42,7 +42,7 @@ def draw(seed: U64, node: U64, purpose: U64, counter: U64, item: U64) -> U64:
 
 @kernel
 def below(bits: U64, bound: int) -> int:
-    """A whole number in [0, bound); bound under 2**32."""
+    """A whole number in [0, bound); bound must be below 2**32."""
     return np.int64(((bits >> U64(32)) * U64(bound)) >> U64(32))
 
 

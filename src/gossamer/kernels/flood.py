@@ -1,7 +1,7 @@
-"""A flood on a topic overlay that stands still, counted without sending: what `protocols/dissemination/flood.py` does there.
+"""A flood on a topic overlay that does not change: the result of `protocols/dissemination/flood.py`, without messages.
 
-With one latency for every link, a flood reaches a node over a shortest path, and every node reached sends to all
-its neighbours in the topic but the one it heard from first. Cost: the links of the topic overlay.
+If all links have the same latency, a flood reaches a node over a shortest path. Every node that is reached sends to all
+its neighbours in the topic except the first sender. Cost: the number of links of the topic overlay.
 """
 
 import numpy as np
@@ -19,9 +19,9 @@ def flood(
     hops: NDArray[np.int32],
     copies: NDArray[np.int32],
 ) -> int:
-    """Fill `hops` (-1: not reached) and the `copies` each node receives; returns the messages sent.
+    """Fill `hops` (-1: not reached) and the `copies` that each node receives; returns the number of messages.
 
-    `holds` says which nodes hold the topic.
+    `holds` marks the nodes that hold the topic.
     """
     hops[:] = -1
     copies[:] = 0

@@ -16,10 +16,10 @@ STUB = U64(Purpose.GRAPH_STUB)
 def draw_degrees(
     seed: U64, degrees: NDArray[np.int64], cumulative: NDArray[np.float64], node_count: int
 ) -> NDArray[np.int64]:
-    """A degree for each node, by the law whose cumulative shares are given.
+    """Draw a degree for each node; `cumulative` are the cumulative probabilities of `degrees`.
 
-    Where their sum is odd the last node draws again until it is even: half of a link is no link. After many tries (a
-    law of odd degrees alone) the sum stays odd.
+    If the sum is odd, the last node draws again until the sum is even, because every link has two ends. After 1000
+    attempts (for example if all degrees of the law are odd) the sum stays odd.
     """
     drawn = np.empty(node_count, np.int64)
     total = 0
@@ -40,7 +40,7 @@ def draw_degrees(
 
 @kernel
 def spread_degrees(seed: U64, degrees: NDArray[np.int64], nodes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """As many nodes of each degree as asked for, in random order: ids say nothing of degrees."""
+    """Degrees with the given number of nodes for each, in random order, so that ids do not depend on degrees."""
     dealt = np.repeat(degrees, nodes)
     _shuffle(seed, DEGREE, dealt)
     return dealt
@@ -50,7 +50,8 @@ def spread_degrees(seed: U64, degrees: NDArray[np.int64], nodes: NDArray[np.int6
 def pair_stubs(seed: U64, degrees: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The configuration model: every node has as many stubs as its degree, and stubs are paired at random.
 
-    Returns both ends of each pair, loops and repeated pairs included; one stub too many is left over. Cost: the stubs.
+    Returns both ends of each pair, including self-loops and repeated pairs; an odd stub is left over. Cost: the number
+    of stubs.
     """
     stubs = np.repeat(np.arange(len(degrees)), degrees)
     _shuffle(seed, STUB, stubs)
@@ -60,7 +61,7 @@ def pair_stubs(seed: U64, degrees: NDArray[np.int64]) -> tuple[NDArray[np.int64]
 
 @kernel
 def _shuffle(seed: U64, purpose: U64, values: NDArray[np.int64]) -> None:
-    """Fisher and Yates."""
+    """The Fisher-Yates shuffle."""
     base = draw_base(seed, U64(0), purpose, U64(0))
     for place in range(len(values) - 1, 0, -1):
         base += NEXT

@@ -1,18 +1,16 @@
-"""Measures of an overlay, topic by topic: exact, compiled.
+"""Measures of an overlay, topic by topic.
 
-A topic overlay is the subgraph that a topic's subscribers induce. Each function takes a range of topics,
-so that a caller can show progress or share the work out, and finds that subgraph with a table of places
-(one int32 a node). Cost: components and links, O(sum over nodes of degree * interest); clustering, that
-plus the sum of squared degrees; diameters, see `topic_diameters`.
+A topic overlay is the subgraph induced by the nodes that hold the topic. Each function takes a range of topics, so that
+a caller can report progress or distribute the work, and finds the subgraph with an array of positions (one int32 for
+each node). Cost: for components and links, O(sum over nodes of degree * interest); for clustering, that plus the sum of
+squared degrees; for diameters, see `topic_diameters`.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gossamer.kernels.jit import kernel
-
-Ids = NDArray[np.int32]
-Starts = NDArray[np.int64]
+from gossamer.model.arrays.types import Ids, Starts
 
 
 @kernel
@@ -27,7 +25,7 @@ def _find(parents: Ids, item: int) -> int:
 def topic_components(
     topic_starts: Starts, topic_nodes: Ids, starts: Starts, neighbours: Ids, first: int, last: int
 ) -> tuple[Starts, Starts]:
-    """For topics first..last-1: how many components, and how many links, each topic overlay has."""
+    """For topics first..last-1: the number of components and the number of links of each topic overlay."""
     places = np.full(len(starts) - 1, -1, np.int32)
     parents = np.empty(_largest(topic_starts, first, last), np.int32)
     components = np.zeros(last - first, np.int64)
@@ -48,7 +46,7 @@ def topic_components(
                 a = _find(parents, i)
                 b = _find(parents, place)
                 if a != b:
-                    # The lower root wins: paths stay short enough with halving alone.
+                    # The lower root wins; path halving alone keeps the paths short enough.
                     parents[max(a, b)] = min(a, b)
                     count -= 1
         components[topic - first] = count
@@ -67,7 +65,7 @@ def _largest(topic_starts: Starts, first: int, last: int) -> int:
 
 @kernel
 def _subgraph(members: Ids, starts: Starts, neighbours: Ids, places: Ids, local_starts: Starts) -> Ids:
-    """The induced subgraph in places 0..k-1: fills `local_starts` and returns its neighbours."""
+    """The subgraph induced by k members, renumbered 0..k-1: fills `local_starts` and returns the neighbours."""
     for i in range(len(members)):
         places[members[i]] = i
     room = 0
@@ -90,9 +88,9 @@ def _subgraph(members: Ids, starts: Starts, neighbours: Ids, places: Ids, local_
 
 @kernel
 def local_clustering(starts: Starts, neighbours: Ids, out: NDArray[np.float64]) -> None:
-    """Each node's clustering coefficient: links among its neighbours over pairs of them (0 under two).
+    """The clustering coefficient of each node: links between its neighbours over pairs of neighbours (0 below two).
 
-    Every triangle is found once, from its lowest node: rows ascend, so higher neighbours stand at their end.
+    Every triangle is found once, from its lowest node: rows are ascending, so higher neighbours are at the end.
     """
     marks = np.full(len(starts) - 1, -1, np.int32)
     out[:] = 0.0
@@ -137,10 +135,10 @@ def topic_clustering(
 
 @kernel
 def distances_from(source: int, starts: Starts, neighbours: Ids, distances: Ids, queue: Ids) -> int:
-    """Breadth-first distances from `source` into `distances` (-1: unreached); `queue` keeps the order.
+    """Write breadth-first distances from `source` into `distances`; `queue` keeps the order of the nodes.
 
-    Returns how many nodes were reached, the source included. `distances` of other components stay as
-    they were, so fill it with -1 first.
+    Returns the number of nodes reached, including the source. Nodes with a distance of at least 0 count as visited, so
+    the caller fills `distances` with -1 first; other components keep -1.
     """
     queue[0] = source
     distances[source] = 0
@@ -160,7 +158,7 @@ def distances_from(source: int, starts: Starts, neighbours: Ids, distances: Ids,
 
 @kernel
 def _batch_eccentricity(sources: Ids, component: Ids, starts: Starts, neighbours: Ids, bits: NDArray[np.uint64]) -> int:
-    """The largest distance from any of up to 64 sources, walked at once: one bit a source in each word."""
+    """The largest distance from any of up to 64 sources, searched together: each source has one bit of each word."""
     seen, frontier, further = bits[0], bits[1], bits[2]
     for node in component:
         seen[node] = 0
@@ -201,14 +199,14 @@ def _component_diameter(
     spare: Ids,
     bits: NDArray[np.uint64],
 ) -> tuple[int, int]:
-    """(lower, upper) bound on the diameter of root's component, equal when exact; marks its distances.
+    """(lower, upper) bound on the diameter of root's component, equal if `exact`; fills its distances.
 
-    iFUB (Crescenzi et al. 2013): nodes at distance below i from a centre are within 2(i - 1) of each other,
-    so only the outer shells need a search of their own; we run those 64 at a time.
+    iFUB (Crescenzi et al. 2013): two nodes at a distance below i from a centre are at most 2(i - 1) apart, so only
+    nodes of the outer shells need a search of their own; 64 of those searches run together.
     """
     reached = distances_from(root, starts, neighbours, distances, queue)
     component = queue[:reached].copy()
-    # The centre: half-way along a longest path found by two sweeps.
+    # The centre is the middle of a long path, which two searches find.
     far = component[reached - 1]
     for node in component:
         distances[node] = -1
@@ -246,7 +244,7 @@ def _component_diameter(
 
 @kernel
 def graph_diameter(starts: Starts, neighbours: Ids, exact: bool) -> tuple[int, int]:
-    """(lower, upper) bound on the largest finite distance: over components where there are several."""
+    """(lower, upper) bound on the largest finite distance, over all components."""
     count = len(starts) - 1
     distances = np.full(count, -1, np.int32)
     queue = np.empty(max(count, 64), np.int32)
@@ -267,11 +265,11 @@ def graph_diameter(starts: Starts, neighbours: Ids, exact: bool) -> tuple[int, i
 def topic_diameters(
     topic_starts: Starts, topic_nodes: Ids, starts: Starts, neighbours: Ids, first: int, last: int, exact: bool
 ) -> tuple[Starts, Starts]:
-    """For topics first..last-1: lower and upper bounds on the diameter, equal when `exact`.
+    """For topics first..last-1: lower and upper bounds on the diameter, equal if `exact`.
 
-    A parted topic has the largest diameter of its components. Cost with `exact`: a few searches, plus one
-    search for each 64 nodes in the shells that the bound cannot dismiss. Without: three searches a
-    component, the upper bound at most twice the lower.
+    The diameter of a disconnected topic is the largest diameter of its components. Cost with `exact`: a few searches,
+    plus one search for each 64 nodes in the shells that the bounds cannot exclude. Without `exact`: three searches for
+    each component, and the upper bound is at most twice the lower bound.
     """
     places = np.full(len(starts) - 1, -1, np.int32)
     local_starts = np.empty(_largest(topic_starts, first, last) + 1, np.int64)
@@ -290,7 +288,7 @@ def topic_diameters(
 def _count_shared(
     node: int, node_starts: Starts, node_topics: Ids, topic_starts: Starts, topic_nodes: Ids, shared: Ids
 ) -> None:
-    """How many topics each node shares with `node`, into `shared` (zeroed first)."""
+    """Write the number of topics that each node shares with `node` into `shared`."""
     shared[:] = 0
     for i in range(node_starts[node], node_starts[node + 1]):
         topic = node_topics[i]
@@ -302,10 +300,10 @@ def _count_shared(
 def top_intersections(
     node_starts: Starts, node_topics: Ids, topic_starts: Starts, topic_nodes: Ids, depth: int, first: int, last: int
 ) -> NDArray[np.float64]:
-    """tdi_n(d) for nodes first..last-1: the mean of the d highest intersections with other nodes, in %.
+    """tdi_n(d) for nodes first..last-1: the mean of the d largest intersections with other nodes, in %.
 
-    An intersection is |n ∩ m| over the smaller interest (SpiderCast, 3.4). Cost: n plus the sizes of
-    the node's topics, for each node.
+    The intersection of n and m is |n ∩ m| divided by the size of the smaller interest (SpiderCast, 3.4). Cost for each
+    node: the number of nodes plus the sizes of the node's topics.
     """
     node_count = len(node_starts) - 1
     shared = np.zeros(node_count, np.int32)
@@ -339,9 +337,9 @@ def correlated_pairs(
     first: int,
     last: int,
 ) -> int:
-    """Pairs (first <= v < last, w > v) whose interests correlate: |phi| * sqrt(T) above `critical`.
+    """The number of pairs (first <= v < last, w > v) whose interests correlate: |phi| * sqrt(T) > `critical`.
 
-    phi is the correlation of two rows of zeros and ones over all topics; a row without variance has none.
+    phi is the correlation of two rows of zeros and ones over all topics. A row without variance correlates with none.
     """
     node_count = len(node_starts) - 1
     topic_count = len(topic_starts) - 1

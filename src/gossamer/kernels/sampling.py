@@ -1,4 +1,4 @@
-"""Keyed draws in bulk: the compiled half of the workload generators."""
+"""Keyed draws for many nodes at once; the workload generators use them."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,7 @@ def units(seed: U64, purpose: U64, counter: U64, count: int) -> NDArray[np.float
 
 @kernel
 def _pick(cumulative: NDArray[np.float64], value: float) -> int:
-    """The first position whose cumulative probability lies above `value`."""
+    """The first position whose cumulative probability is above `value`."""
     low = 0
     high = len(cumulative) - 1
     while low < high:
@@ -47,9 +47,9 @@ def _pick(cumulative: NDArray[np.float64], value: float) -> int:
 def _smallest_keys(
     seed: U64, node: int, probabilities: NDArray[np.float64], count: int, out: NDArray[np.int32]
 ) -> None:
-    """The `count` topics of smallest exponential key: the same law as drawing and redrawing, in O(T).
+    """The `count` topics with the smallest exponential keys: the same distribution as repeated draws, in O(T).
 
-    (Efraimidis and Spirakis 2006: the order of keys -ln(u)/p is that of successive draws.)
+    Efraimidis and Spirakis (2006): the order of the keys -ln(u)/p has the distribution of successive draws.
     """
     keys = np.empty(len(probabilities), np.float64)
     for topic in range(len(probabilities)):
@@ -62,10 +62,10 @@ def _smallest_keys(
 def draw_interests(
     seed: U64, probabilities: NDArray[np.float64], node_starts: NDArray[np.int64], first: int, last: int
 ) -> NDArray[np.int32]:
-    """Topics of nodes first..last-1, ascending for each, none twice: draw by p, redraw one already held.
+    """The topics of nodes first..last-1, ascending for each node: topics are drawn by probability, repeated ones again.
 
-    A node that would redraw more than eight times its size (nearly all topics, or a steep law) takes
-    its topics by exponential keys instead: the same law, at a bounded cost.
+    A node that needs more than about eight draws for each topic (because it holds nearly all topics, or because the
+    probabilities are very uneven) gets its topics by exponential keys instead: the same distribution at a bounded cost.
     """
     cumulative = np.cumsum(probabilities)
     cumulative[-1] = 1.0
@@ -102,9 +102,9 @@ def topics_within(
     topic_count: int,
     out: NDArray[np.int32],
 ) -> NDArray[np.int64]:
-    """Topics with an id within each node's radius, ascending; fills `out` while it lasts, returns row starts.
+    """The topics that have an id within the radius of each node, ascending; fills `out` and returns the row starts.
 
-    Call once with an empty `out` to learn the size, then again.
+    Call it once with an empty `out` to learn the size, and then again with an array of that size.
     """
     starts = np.zeros(len(node_x) + 1, np.int64)
     held_by = np.full(topic_count, -1, np.int64)
@@ -137,9 +137,9 @@ def draw_items(seed: U64, node: U64, purpose: U64, counter: U64, items: NDArray[
 
 @kernel
 def view_walks(seed: U64, node_count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """(strides, starts) of every node's partial view: a walk through all ids that repeats none.
+    """(strides, starts) of the partial view of every node: a walk through all ids that repeats none.
 
-    The stride shares no divisor with the number of nodes; it is drawn until that holds.
+    A stride is drawn until it has no common divisor with the number of nodes.
     """
     strides = np.zeros(node_count, np.int64)
     starts = np.zeros(node_count, np.int64)

@@ -114,7 +114,7 @@ def _warm_planning() -> None:
     cover.cover_topics(*rows[:2], np.arange(3, dtype=np.int32), np.ones(2, np.int32), by_node())
     kept = np.zeros(4, np.int64), np.zeros(0, np.int32)
     attach.attach_nodes(*rows, places, 1, 0, 3, *kept, by_node(), np.zeros(9, np.int32), np.zeros(9, np.int32))
-    network = graph.Graph(
+    network = graph.LinkGraph(
         by_node() - 1, np.zeros(20, np.int32), np.zeros(20, np.int32) - 1, by_node(), np.zeros(1, np.int64)
     )
     graph.add_links(network, np.array([0, 1], np.int32), np.array([1, 2], np.int32))

@@ -1,5 +1,5 @@
-"""The vocabulary every room shares, in three parts by what they need.
+"""The vocabulary that every room shares, in three packages that differ in what they import.
 
-`values` needs the standard library and msgspec, `arrays` needs numpy, `tables` needs pyarrow.
-Nothing is re-exported here, so that a live node never loads the last two.
+`values` imports the standard library and msgspec, `arrays` imports numpy, `tables` imports pyarrow.
+This module re-exports nothing, so that a live node never loads `arrays` and `tables`.
 """

@@ -9,6 +9,7 @@ from pathlib import Path
 from shutil import rmtree
 from typing import TYPE_CHECKING
 
+from gossamer.model.tables.schemas import SCHEMAS, check_table_types
 from gossamer.model.values.errors import CheckFailed, InputError
 from gossamer.pipeline.ids import dense_ids
 from gossamer.pipeline.lines import EDGES, MACHINE_EVENTS, MEMBERSHIPS, LineKind, bad_lines, judge_lines, read_lines
@@ -80,7 +81,8 @@ def ingest_machine_events(spark: "SparkSession", files: list[Path], folder: Path
     machines = _ids(spark, good, ("machine",), folder / "names.parquet")
     rows = _with_id(good, machines, "machine").withColumnsRenamed({"machine": "node", "time": "at_us"})
     path = folder / "machine_events.parquet"
-    counts = _finish(rows, ("at_us", "node", "event"), (), path, lines, "false")
+    counts = _finish(rows, tuple(SCHEMAS["machine_events"].required.names), (), path, lines, "false")
+    check_table_types("machine_events", path)
     return Ingested(counts, {"nodes": machines.count()})
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gossamer.pipeline.session import on_worker
-from gossamer.planners.divide import Part, plan_part
+from gossamer.planners.divide import PlanPart, plan_part
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -20,10 +20,10 @@ Links = tuple[Any, Any]
 
 def parts_on_spark(
     spark: "SparkSession", partitions: int | None = None
-) -> Callable[[Callable[[Part], Links], Sequence[Part]], Iterator[Links]]:
+) -> Callable[[Callable[[PlanPart], Links], Sequence[PlanPart]], Iterator[Links]]:
     """What `divide.plan_in_parts` takes as `run`; by default each part is a task of its own."""
 
-    def run(_: Callable[[Part], Links], parts: Sequence[Part]) -> Iterator[Links]:
+    def run(_: Callable[[PlanPart], Links], parts: Sequence[PlanPart]) -> Iterator[Links]:
         import numpy as np
         import pyarrow as pa
 
@@ -48,6 +48,6 @@ def plan_rows(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]"
 
     for batch in batches:
         for row in batch.to_pylist():
-            part: Part = pickle.loads(row["packed"])
+            part: PlanPart = pickle.loads(row["packed"])
             u, v = (np.ascontiguousarray(side, np.int32).tobytes() for side in plan_part(part))
             yield pa.RecordBatch.from_pydict({"part": [row["part"]], "u": [u], "v": [v]})

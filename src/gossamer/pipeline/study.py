@@ -19,8 +19,9 @@ from msgspec import Meta
 
 import gossamer
 from gossamer.model.tables.folders import output_folder, write_json, write_manifest
-from gossamer.model.tables.schemas import write_table
+from gossamer.model.tables.schemas import SCHEMAS, write_table
 from gossamer.model.values.errors import InputError
+from gossamer.model.values.progress import Progress
 from gossamer.model.values.run import Run
 from gossamer.model.values.time import SECOND_US
 from gossamer.pipeline.sweep import LIMIT_SECONDS, Failure, sweep
@@ -37,7 +38,6 @@ from gossamer.systems import (
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-Progress = Callable[[str, int, int], None]
 Count = Annotated[int, Meta(ge=1)]
 
 
@@ -331,9 +331,6 @@ def study_runs(study: Study, folder: Path) -> list[tuple[str, str, Run]]:
 
 
 def _results(spark: "SparkSession", study: Study, stages: Stages, progress: Progress) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     wanted = study_runs(study, stages.folder)
     inputs = {
         "workloads": [stages.key(name) for name in ("workload", "churn-workload", "churn", "failure")],
@@ -354,9 +351,9 @@ def _results(spark: "SparkSession", study: Study, stages: Stages, progress: Prog
                 numbers = {name: value for name, value in metrics.items() if isinstance(value, int | float)}
                 rows.append({"label": label, "kind": what, **numbers, "system": run.system, "seed": run.seed})
                 rows[-1]["metrics"] = msgspec.json.encode(metrics).decode()
-        names = dict.fromkeys(name for row in rows for name in row)
+        names = dict.fromkeys((*SCHEMAS["results"].required.names, *(name for row in rows for name in row)))
         columns = {name: [row.get(name) for row in rows] for name in names}
-        pq.write_table(pa.table(columns), folder / "results.parquet")
+        write_table("results", folder / "results.parquet", columns)
         write_table("failures", folder / "failures.parquet", _failure_columns(swept.failures))
         return {"results": len(rows), "failures": len(swept.failures)}
 

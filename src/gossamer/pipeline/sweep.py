@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from gossamer.model.values.progress import Progress
 from gossamer.model.values.run import Run
 from gossamer.pipeline.session import on_worker
 from gossamer.simulator.pool import keep_result, kept_result, resolved, run_key, run_metrics
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
     from pyspark.sql import SparkSession
-
-Progress = Callable[[str, int, int], None]
 
 # Chosen: a day; a study may say less.
 LIMIT_SECONDS = 86_400.0

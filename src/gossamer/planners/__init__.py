@@ -1,1 +1,1 @@
-"""Centralised topic-connected overlays: `plan.py` puts the parts of this room together."""
+"""Centralised planners of topic-connected overlays; `plan.py` is the entry and combines the other modules."""

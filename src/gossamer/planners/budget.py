@@ -1,9 +1,10 @@
-"""As many topics as can be under a hard limit on every node's links.
+"""Connect as many topics as possible under a hard limit on the degree of every node.
 
-Which topics to give up is a hard choice (connecting one topic within degree 2 is a path through its holders, and topics
-compete for the same nodes), so this is a heuristic. Topics with few holders take least. So: a number of topics, those with
-fewest holders first, that MinMaxODA connects under the limit, found by halving (a greedy may fail on fewer and succeed on
-more, so it need not be the largest); then each of the others is tried alone with the links that are left.
+Choosing the topics is a hard problem: to connect one topic with degree 2 is to find a path through its holders, and
+topics compete for the same nodes. This is a heuristic. Topics with few holders need the fewest links, so topics are
+sorted by their number of holders. A binary search finds a number n such that MinMaxODA connects the first n topics
+under the limit; the greedy may fail for n and succeed for a larger number, so n need not be the largest. Then each of
+the remaining topics is tried alone with the degree that is left.
 """
 
 from dataclasses import dataclass
@@ -14,24 +15,25 @@ from numpy.typing import NDArray
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay
 from gossamer.model.values.errors import InputError
-from gossamer.planners.greedy import MINMAXODA, Draft, Progress
+from gossamer.model.values.progress import Progress, silent
+from gossamer.planners.greedy import MINMAXODA, Draft
 
-# Chosen: a second round found topics that the first had made possible, a fourth never did on what was tried.
+# Chosen: a second round connected more topics in our measurements, a fourth never did.
 ROUNDS_MAX = 4
 
 
 @dataclass(frozen=True)
 class WithinBudget:
-    """An overlay under a limit, and the topics that it leaves in parts."""
+    """An overlay within a degree budget, and the topics that it leaves disconnected."""
 
     overlay: Overlay
-    parted: NDArray[np.int64]
+    disconnected: NDArray[np.int64]
 
 
-def plan_within(interest: Interest, degree_budget: int, progress: Progress | None = None) -> WithinBudget:
-    """The best overlay found whose nodes have at most `degree_budget` links each."""
+def plan_within(interest: Interest, degree_budget: int, progress: Progress = silent) -> WithinBudget:
+    """The best overlay found in which every node has at most `degree_budget` links."""
     if degree_budget < 1:
-        raise InputError(f"--degree-budget must be at least 1, got {degree_budget}")
+        raise InputError(f"`degree_budget` must be at least 1, got {degree_budget}")
     capacities = np.full(interest.node_count, degree_budget, np.int32)
     order = np.argsort(interest.popularity, kind="stable")
 
@@ -42,7 +44,7 @@ def plan_within(interest: Interest, degree_budget: int, progress: Progress | Non
         draft.connect(MINMAXODA, capacities)
         return draft
 
-    # All topics first, because often all fit; then halve between what fits and what does not.
+    # Try all topics first, because often all fit; then search between a number that fits and one that does not.
     fits, fails = 0, interest.topic_count + 1
     best, trial = connect(0), interest.topic_count
     while fits + 1 < fails:
@@ -52,8 +54,7 @@ def plan_within(interest: Interest, degree_budget: int, progress: Progress | Non
         else:
             best, fits = draft, trial
         trial = (fits + fails) // 2
-        if progress is not None:
-            progress("finding topics that fit", interest.topic_count - (fails - fits - 1), interest.topic_count)
+        progress("finding topics that fit", interest.topic_count - (fails - fits - 1), interest.topic_count)
     is_parted = np.zeros(interest.topic_count, np.bool_)
     is_parted[order[fits:]] = True
     is_parted &= interest.popularity > 1
@@ -66,14 +67,14 @@ def plan_within(interest: Interest, degree_budget: int, progress: Progress | Non
     several = interest.popularity > 1
     if several.any() and is_parted[several].all():
         raise InputError(
-            f"a degree budget of {degree_budget} connects none of the {int(several.sum())} topics that more than one node "
-            "holds; allow more links"
+            f"a degree budget of {degree_budget} connects none of the {int(several.sum())} topics that have more than "
+            "one holder; allow more links"
         )
     return WithinBudget(overlay, np.flatnonzero(is_parted))
 
 
 def _try_each(interest: Interest, overlay: Overlay, is_parted: NDArray[np.bool_], degree_budget: int) -> Overlay:
-    """Connect what parted topics can be, each by itself; `is_parted` is brought up to date."""
+    """Try to connect each disconnected topic by itself, and update `is_parted`."""
     degrees = overlay.degrees.astype(np.int32).copy()
     new_u: list[int] = []
     new_v: list[int] = []
@@ -103,7 +104,7 @@ def _try_each(interest: Interest, overlay: Overlay, is_parted: NDArray[np.bool_]
 
 
 def only_topics(interest: Interest, kept: NDArray[np.bool_]) -> Interest:
-    """The same nodes with these topics alone; ids stay."""
+    """The same nodes with these topics only; ids do not change."""
     rows = kept[interest.node_topics]
     return Interest.from_pairs(
         interest.owners[rows], interest.node_topics[rows], interest.node_count, interest.topic_count
@@ -111,7 +112,7 @@ def only_topics(interest: Interest, kept: NDArray[np.bool_]) -> Interest:
 
 
 def _among(overlay: Overlay, nodes: NDArray[np.int32]) -> Overlay:
-    """The links among some nodes, numbered by their places; ascending."""
+    """The links between some nodes, which are renumbered by their position; `nodes` is ascending."""
     u, v = [], []
     for place, node in enumerate(nodes.tolist()):
         others = overlay.neighbours_of(node)

@@ -1,74 +1,74 @@
-"""Planning in parts, for workloads past one machine: plan each part of the nodes, then join the parts.
+"""Plan in parts, for workloads that are too large for one machine: plan each part of the nodes, then join the parts.
 
-After its own plan, a part's holders of a topic hang together, so one of them is enough to join the part's topic to the
-rest. Each part sends a few representatives (holders of every topic that other parts have too, several for each where
-there are, so that the join has a choice), and the greedy joins those. The parts are independent tasks; what they send
-back is their links, and the join sees the representatives alone.
+After a part has been planned, its holders of a topic are connected, so a link to any one of them joins the topic of
+this part to the other parts. Each part provides representatives: a few holders of each topic that other parts have too,
+so that the join has a choice. The greedy connects the representatives of all parts. Parts are independent tasks that
+return their links; the join reads the representatives only.
 
-Cost: parts of n/p nodes each cost what a whole plan of that size does; the join grows with topics times parts.
+Cost: each part of n/p nodes costs as much as a plan of that size; the join grows with topics times parts.
 """
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gossamer.kernels.planning.cover import cover_topics
 from gossamer.kernels.sampling import units
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay
+from gossamer.model.arrays.types import Ids
 from gossamer.model.values.draw import Purpose
 from gossamer.model.values.errors import InputError
-from gossamer.planners.greedy import Draft, Progress, Rule, plan
+from gossamer.model.values.progress import Progress, silent
+from gossamer.planners.greedy import Draft, GreedyRule, plan
 
-Ids = NDArray[np.int32]
-
-# Chosen: one for each topic gives LowODA a maximum degree half as high again, six gain nothing more.
+# Chosen: with one representative for each topic the maximum degree of LowODA is 50% higher; six are no better than
+# three.
 REPRESENTATIVES = 3
-# Chosen: on a friendship graph 8 parts cost 24% more links than one plan does after 40 rounds, 30% after 10, and 67% when
-# nodes are sorted by their rarest topic; where interests have no structure all ways are alike.
+# Chosen: on a friendship graph, 8 parts need 24% more links than one plan after 40 rounds, 30% more after 10 rounds,
+# and 67% more when nodes are sorted by their rarest topic instead. Without structure in the interests there is no
+# difference.
 ROUNDS = 40
 
 U64 = np.uint64
 
 
 @dataclass(frozen=True)
-class Part:
-    """One task: a part's nodes (as the whole numbers them), and their interests by place."""
+class PlanPart:
+    """One task: the nodes of a part, and their interests, in which nodes are numbered by their position in `nodes`."""
 
     nodes: Ids
     interest: Interest
-    rule: Rule
+    rule: GreedyRule
 
 
-# Carries parts out, in any place and order, and gives their links in order.
-RunParts = Callable[[Callable[[Part], tuple[Ids, Ids]], Sequence[Part]], Iterable[tuple[Ids, Ids]]]
+# Plans the parts, in any process and order, and returns their links in the order of the parts.
+RunParts = Callable[[Callable[[PlanPart], tuple[Ids, Ids]], Sequence[PlanPart]], Iterable[tuple[Ids, Ids]]]
 
 
-def plan_part(part: Part) -> tuple[Ids, Ids]:
-    """The links of one part, as the whole numbers its nodes."""
+def plan_part(part: PlanPart) -> tuple[Ids, Ids]:
+    """The links of one part, with the node numbers of the whole workload."""
     u, v = plan(part.interest, part.rule).links()
     return part.nodes[u], part.nodes[v]
 
 
 def plan_in_parts(
     interest: Interest,
-    rule: Rule,
+    rule: GreedyRule,
     part_count: int,
     run: "RunParts" = map,
-    progress: Progress | None = None,
+    progress: Progress = silent,
 ) -> Overlay:
-    """A topic-connected overlay."""
+    """A topic-connected overlay that is planned in `part_count` parts."""
     if not 1 <= part_count <= max(interest.node_count, 1):
-        raise InputError(f"--parts must be between 1 and the number of nodes ({interest.node_count}), got {part_count}")
+        raise InputError(f"`parts` must be between 1 and the number of nodes ({interest.node_count}), got {part_count}")
     groups = part_nodes(interest, part_count)
     parts = [_part(interest, np.flatnonzero(groups == group).astype(np.int32), rule) for group in range(part_count)]
     found = []
     for done, links in enumerate(run(plan_part, parts), start=1):
         found.append(links)
-        if progress is not None:
-            progress("planning parts", done, part_count)
+        progress("planning parts", done, part_count)
     u, v = (np.concatenate([links[side] for links in found]) for side in range(2))
     overlay = Overlay.from_links(u, v, interest.node_count)
     if part_count == 1:
@@ -82,11 +82,11 @@ def plan_in_parts(
 
 
 def part_nodes(interest: Interest, part_count: int) -> Ids:
-    """Which part each node is in: those who share rare topics lie close together on a line, which is cut into equal parts.
+    """The part of each node. Nodes get positions on a line, close together if they share rare topics; the line is cut.
 
-    Places on the line start at random. A topic then stands at the mean of its holders, and a holder at the mean of its
-    topics, a rare topic counting for more; and so on, each time spread evenly over the line again. (A power iteration
-    towards the second eigenvector of who shares what.)
+    Positions are random at first. In each round a topic moves to the mean position of its holders and a node to the
+    mean position of its topics, weighted by their rarity; then nodes are spread evenly over the line again. This is a
+    power iteration towards the second eigenvector of the matrix of shared topics.
     """
     node_count, owners, topics = interest.node_count, interest.owners, interest.node_topics
     holders = np.maximum(interest.popularity, 1)
@@ -104,17 +104,17 @@ def part_nodes(interest: Interest, part_count: int) -> Ids:
     return groups
 
 
-def _part(interest: Interest, nodes: Ids, rule: Rule) -> Part:
-    """The interests of some nodes, numbered by place."""
+def _part(interest: Interest, nodes: Ids, rule: GreedyRule) -> PlanPart:
+    """The interests of some nodes, which are renumbered by their position."""
     sizes = interest.sizes[nodes]
     owners = np.repeat(np.arange(len(nodes)), sizes)
     starts = np.repeat(interest.node_starts[nodes] - np.concatenate(([0], np.cumsum(sizes)[:-1])), sizes)
     topics = interest.node_topics[starts + np.arange(len(owners))]
-    return Part(nodes, Interest.from_pairs(owners, topics, len(nodes), interest.topic_count), rule)
+    return PlanPart(nodes, Interest.from_pairs(owners, topics, len(nodes), interest.topic_count), rule)
 
 
 def _representatives(interest: Interest, groups: Ids, part_count: int) -> Ids:
-    """Nodes of each part that hold all its topics which other parts have too."""
+    """Nodes of each part that together hold all topics which the part shares with other parts."""
     present = np.zeros((part_count, interest.topic_count), np.bool_)
     present[groups[interest.owners], interest.node_topics] = True
     is_spread = present.sum(axis=0) > 1

@@ -1,8 +1,8 @@
-"""The true optimum for tiny workloads, by an integer program: what the greedy's real ratio is measured against.
+"""The exact optimum for tiny workloads, by an integer program; the greedy's approximation ratio is measured against it.
 
-One variable says whether a link is there. A topic is connected when every way to cut its holders in two is crossed by a
-link; of these cuts, which are too many to write down, those of single nodes are there from the start, and others are
-added as solutions violate them, until one violates none.
+Each possible link is a binary variable. A topic is connected if every cut of its holders into two sets is crossed by a
+link. There are too many cuts to list: the program starts with the cuts that separate a single node, and adds the cuts
+that a solution violates until a solution violates none.
 """
 
 from itertools import combinations
@@ -16,14 +16,14 @@ from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay
 from gossamer.model.values.errors import InputError
 
-# Chosen: above this many nodes the program may take hours.
+# Chosen: with more nodes the program may take hours.
 NODES_MAX = 24
 
 
 def optimum(interest: Interest, objective: Literal["links", "max_degree"] = "links") -> Overlay:
-    """An overlay with the fewest links, or with the smallest maximum degree and then few links."""
+    """An overlay with the fewest links, or with the smallest maximum degree and then the fewest links."""
     if interest.node_count > NODES_MAX:
-        raise InputError(f"the exact optimum is for at most {NODES_MAX} nodes, here are {interest.node_count}")
+        raise InputError(f"the exact optimum is for at most {NODES_MAX} nodes, got {interest.node_count}")
     held = [set(interest.topics_of(node).tolist()) for node in range(interest.node_count)]
     links = [(u, v) for u, v in combinations(range(interest.node_count), 2) if held[u] & held[v]]
     if not links:
@@ -50,7 +50,7 @@ def _solve(
     objective: str,
     node_count: int,
 ) -> list[tuple[int, int]]:
-    """The best choice of links that crosses each of these cuts; the last variable is the maximum degree."""
+    """The best set of links that crosses each of these cuts; the last variable is the maximum degree."""
     count = len(links)
     constraints: list[Any] = []
     crossing = [
@@ -63,7 +63,7 @@ def _solve(
         degrees[u, place] = degrees[v, place] = 1
     degrees[:, count] = -1
     constraints.append(LinearConstraint(csr_array(degrees), ub=0))
-    # Links break ties of the maximum degree: all together they weigh less than one degree.
+    # The number of links breaks ties between equal maximum degrees: all links together cost less than one degree.
     costs = np.full(count + 1, 1.0 if objective == "links" else 1.0 / (count + 1))
     costs[count] = 0.0 if objective == "links" else 1.0
     highest = np.ones(count + 1)
@@ -75,7 +75,7 @@ def _solve(
 
 
 def _violated(interest: Interest, chosen: list[tuple[int, int]]) -> list[tuple[int, frozenset[int]]]:
-    """For each topic in parts: its parts, which some link must leave."""
+    """The components of each disconnected topic: a link must leave each of them."""
     found = []
     for topic in range(interest.topic_count):
         members = set(interest.nodes_of(topic).tolist())

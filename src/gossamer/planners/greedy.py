@@ -1,62 +1,60 @@
-"""GM, LowODA and MinMaxODA: topic-connected overlays by a central greedy.
+"""GM, LowODA and MinMaxODA: topic-connected overlays by a central greedy algorithm.
 
-GM (Chockler, Melamed, Tock, Vitenberg, PODC 2007) takes the link that joins components in most topics, again and again.
-MinMaxODA and LowODA (Onus, Richa, 2009 and 2011) count degrees too: MinMaxODA takes the best link among those that raise
-the maximum degree least; LowODA does so unless the best link of all contributes more than rho times as much.
+The contribution of a link is the number of topics in which it joins two components. GM (Chockler, Melamed, Tock,
+Vitenberg, PODC 2007) repeatedly adds the link with the largest contribution. MinMaxODA and LowODA (Onus, Richa, 2009
+and 2011) also consider degrees: MinMaxODA adds the best link among those that raise the maximum degree least; LowODA
+does the same unless the best link of all contributes more than rho times as much.
 
-The papers call this prohibitive: O(V^2 T) for GM, O(V^4 T) for MinMaxODA. `kernels/planning/greedy.py` says why it is
-not. Nodes are ranked by number of topics, fewest first, then by id; among links that contribute the same, the one whose
-lower-ranked end is first wins, then the one whose other end is. Small nodes first cost GM 8% fewer links on a friendship
-graph than ids do, and a fifth of the maximum degree where interests vary in size.
+The papers call the cost prohibitive: O(V^2 T) for GM, O(V^4 T) for MinMaxODA. `kernels/planning/greedy.py` explains why
+it is not. Ties: nodes are ranked by number of topics, fewest first, then by id. Among links with the same contribution
+the one whose lower-ranked end comes first wins, then the one whose other end comes first. Compared with ranks by id, GM
+then needs 8% fewer links on a friendship graph, and its maximum degree falls to a fifth where interests vary in size.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gossamer.kernels.planning import greedy as kernel
 from gossamer.kernels.planning.greedy import Pass
 from gossamer.kernels.planning.state import PlanState, find_places, join_groups, take_links
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay
+from gossamer.model.arrays.types import Ids
 from gossamer.model.values.errors import InputError
+from gossamer.model.values.progress import Progress as Progress  # noqa: PLC0414
+from gossamer.model.values.progress import silent
 
-Ids = NDArray[np.int32]
-# (what is being done, how much is done, of how much)
-Progress = Callable[[str, int, int], None]
-
-# Chosen: links between two reports of progress; a report costs nothing beside them.
+# Chosen: links between two reports of progress, enough that the cost of a report does not matter.
 LINKS_AT_ONCE = 4_096
 
 
 @dataclass(frozen=True)
-class Rule:
-    """How the greedy weighs contribution against degree; `rho` is None where degrees do not count."""
+class GreedyRule:
+    """How the greedy weighs contribution against degree; `rho` is None if degrees do not matter (GM)."""
 
     rho: float | None
 
     def __post_init__(self) -> None:
         if self.rho is not None and not self.rho >= 1:
             raise InputError(
-                f"rho must be at least 1, got {self.rho:g}: it says how many times better a link must be to raise the "
-                "maximum degree"
+                f"rho must be at least 1, got {self.rho:g}: it is how many times better a link must be before it may "
+                "raise the maximum degree"
             )
 
 
-GM = Rule(None)
-MINMAXODA = Rule(inf)
+GM = GreedyRule(None)
+MINMAXODA = GreedyRule(inf)
 
 
-def lowoda(rho: float) -> Rule:
-    """LowODA with this rho."""
-    return Rule(rho)
+def lowoda(rho: float) -> GreedyRule:
+    """The rule of LowODA with this rho."""
+    return GreedyRule(rho)
 
 
 class Draft:
-    """A plan in the making: links that are there, and what they join."""
+    """A plan that is not finished: its links so far, and the components of each topic."""
 
     def __init__(
         self,
@@ -65,12 +63,13 @@ class Draft:
         degrees: Ids | None = None,
         groups: Ids | None = None,
     ) -> None:
-        """`degrees` are those of the nodes in a larger overlay, where `existing` is only a part of it.
+        """Start from the links of `existing`.
 
-        Nodes of one group (numbered from zero) that share a topic count as connected in it.
+        `degrees` are the degrees of the nodes if `existing` is only a piece of a larger overlay. `groups` numbers
+        groups of nodes from zero: nodes of the same group that share a topic count as connected in it.
         """
         if interest.subscription_count >= 2**31:
-            raise InputError("a plan in one piece holds fewer than 2,147,483,648 subscriptions; plan in parts")
+            raise InputError("a single plan is limited to 2,147,483,647 subscriptions; plan with `parts`")
         self.interest = interest
         # The node of each rank, and the rank of each node.
         self._nodes = np.argsort(interest.sizes, kind="stable").astype(np.int32)
@@ -91,7 +90,7 @@ class Draft:
 
     @property
     def components(self) -> Ids:
-        """In how many parts each topic is."""
+        """The number of components of each topic."""
         return self._state.components
 
     def overlay(self) -> Overlay:
@@ -99,9 +98,9 @@ class Draft:
         return Overlay.from_links(self._nodes[self._u], self._nodes[self._v], self.interest.node_count)
 
     def connect(
-        self, rule: Rule, capacities: Ids | None = None, progress: Progress | None = None
+        self, rule: GreedyRule, capacities: Ids | None = None, progress: Progress = silent
     ) -> list[tuple[int, int]]:
-        """Add links by the rule until every topic is connected or no node has room; returns them as they were taken."""
+        """Add links by the rule until every topic is connected or no node has capacity; returns the links in order."""
         node_count = self.interest.node_count
 
         def by_node(value: int = 0) -> Ids:
@@ -126,21 +125,20 @@ class Draft:
             u, v = np.empty(LINKS_AT_ONCE, np.int32), np.empty(LINKS_AT_ONCE, np.int32)
             taken = kernel.take_greedily(self._state, work, counts_degrees, rho, u, v)
             self._u, self._v = np.concatenate((self._u, u[:taken])), np.concatenate((self._v, v[:taken]))
-            if progress is not None:
-                progress("joining components", total - int(work.numbers[kernel.LEFT]), total)
+            progress("joining components", total - int(work.numbers[kernel.LEFT]), total)
         u, v = self._nodes[self._u[before:]], self._nodes[self._v[before:]]
         return list(zip(np.minimum(u, v).tolist(), np.maximum(u, v).tolist(), strict=True))
 
 
-def plan(interest: Interest, rule: Rule, existing: Overlay | None = None, progress: Progress | None = None) -> Overlay:
-    """A topic-connected overlay that holds the existing links."""
+def plan(interest: Interest, rule: GreedyRule, existing: Overlay | None = None, progress: Progress = silent) -> Overlay:
+    """A topic-connected overlay that contains the existing links."""
     draft = Draft(interest, existing)
     draft.connect(rule, progress=progress)
     return draft.overlay()
 
 
 def _plan_state(interest: Interest) -> PlanState:
-    """Every topic in as many parts as it has nodes."""
+    """A state without links: every holder of a topic is a component of its own."""
     places = np.empty(interest.subscription_count, np.int64)
     find_places(interest.node_topics, interest.topic_starts, places)
     every_place = np.arange(interest.subscription_count, dtype=np.int32)

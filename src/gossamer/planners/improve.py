@@ -1,7 +1,8 @@
-"""Past the greedy: local search, shorter topics, and overlays that survive failures.
+"""Improvements after the greedy: local search, shorter topic overlays, and overlays that survive failures.
 
-Local search removes links that no topic needs and moves single ends of others, and stops when a round gains nothing. A
-move strictly raises what links carry or evens out degrees, so it ends by itself; rounds are bounded all the same.
+Local search removes links that no topic needs, moves single ends of other links, and stops when a round brings no gain.
+Every move increases the number of topics that links carry or evens out degrees, so the search terminates; the number of
+rounds is bounded as well.
 """
 
 from dataclasses import dataclass
@@ -12,25 +13,25 @@ from numpy.typing import NDArray
 from gossamer.kernels.measures import topic_diameters
 from gossamer.kernels.planning import trim
 from gossamer.kernels.planning.attach import attach_nodes
-from gossamer.kernels.planning.graph import Graph, add_links
+from gossamer.kernels.planning.graph import LinkGraph, add_links
 from gossamer.kernels.planning.shorten import complete_topic, shorten_topic
 from gossamer.kernels.planning.state import find_places
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay
 from gossamer.model.values.errors import InputError
-from gossamer.planners.greedy import Progress
+from gossamer.model.values.progress import Progress, silent
 
-# Chosen: later rounds gained nothing on any workload tried.
+# Chosen: later rounds brought no gain on any workload that we measured.
 ROUNDS_MAX = 6
 # Chosen: nodes between two reports of progress.
 NODES_AT_ONCE = 1_024
-# What half-links can be numbered with.
+# The largest number of links whose half-links have 32-bit indices.
 LINKS_MAX = 2**30 - 1
 
 
 @dataclass(frozen=True)
 class Improved:
-    """An overlay after local search, and what it took."""
+    """An overlay after local search: how many links were removed and moved, in how many rounds."""
 
     overlay: Overlay
     removed: int
@@ -38,10 +39,8 @@ class Improved:
     rounds: int
 
 
-def improve(
-    interest: Interest, overlay: Overlay, for_degree: bool = False, progress: Progress | None = None
-) -> Improved:
-    """Fewer links, or with `for_degree` a smaller maximum degree first, with every topic as connected as before."""
+def improve(interest: Interest, overlay: Overlay, for_degree: bool = False, progress: Progress = silent) -> Improved:
+    """Reduce links, or with `for_degree` the maximum degree first; every topic stays as connected as it was."""
     rows = interest.node_starts, interest.node_topics, interest.topic_starts, interest.topic_nodes
     removed = moved = 0
     for number in range(1, ROUNDS_MAX + 1):
@@ -50,37 +49,35 @@ def improve(
         spare = trim.remove_spare(graph, *rows, _order(graph))
         moved, removed = moved + moves, removed + spare
         overlay = _overlay(graph)
-        if progress is not None:
-            progress("improving, rounds", number, ROUNDS_MAX)
+        progress("improving, rounds", number, ROUNDS_MAX)
         if not spare and (not for_degree or not moves):
             break
-    if progress is not None:
-        progress("improving, rounds", ROUNDS_MAX, ROUNDS_MAX)
+    progress("improving, rounds", ROUNDS_MAX, ROUNDS_MAX)
     return Improved(overlay, removed, moved, number)
 
 
-def shorten(interest: Interest, overlay: Overlay, diameter: int, progress: Progress | None = None) -> Overlay:
-    """Add links until no topic overlay is longer than `diameter`; those that are not are left alone.
+def shorten(interest: Interest, overlay: Overlay, diameter: int, progress: Progress = silent) -> Overlay:
+    """Add links until no topic overlay has a larger diameter. Every topic overlay must be connected.
 
-    A topic gets a centre (one node, or two neighbours where the diameter is odd) within half the diameter of everybody.
-    Topics with many holders come first: their links serve smaller ones too. A topic overlay must be connected.
+    A topic that is too long gets a centre (one node, or two neighbours if `diameter` is odd) that is within half the
+    diameter of all holders. Topics with many holders come first, because their links also shorten smaller topics.
     """
     if diameter < 1:
-        raise InputError(f"--diameter must be at least 1, got {diameter}")
+        raise InputError(f"`diameter` must be at least 1, got {diameter}")
     shorter = _shorten(interest, overlay, diameter, progress)
     if diameter % 2 == 0 or diameter == 1:
         return shorter
-    # Two centres share fewer of their links with other topics than one does; one may do for less.
+    # Topics share fewer links with two centres than with one, so the next smaller even diameter may need fewer links.
     shortest = _shorten(interest, overlay, diameter - 1, progress)
     return min(shorter, shortest, key=lambda found: found.link_count)
 
 
-def _shorten(interest: Interest, overlay: Overlay, diameter: int, progress: Progress | None) -> Overlay:
+def _shorten(interest: Interest, overlay: Overlay, diameter: int, progress: Progress) -> Overlay:
     rows = interest.topic_starts, interest.topic_nodes
     node_count = interest.node_count
     if diameter == 1 and int((interest.popularity * (interest.popularity - 1) // 2).sum()) > LINKS_MAX:
         raise InputError(
-            f"--diameter 1 links all holders of a topic to each other: that is over {LINKS_MAX:,} links here"
+            f"`diameter` 1 links all subscribers of a topic to each other: that is more than {LINKS_MAX:,} links here"
         )
     lengths = np.zeros(interest.topic_count, np.int64)
     for topic in range(interest.topic_count if diameter > 1 else 0):
@@ -91,8 +88,7 @@ def _shorten(interest: Interest, overlay: Overlay, diameter: int, progress: Prog
     graph = _graph(overlay, 0)
     for done, topic in enumerate(order.tolist(), start=1):
         holders = int(interest.popularity[topic])
-        if progress is not None:
-            progress("shortening topics", done, interest.topic_count)
+        progress("shortening topics", done, interest.topic_count)
         if diameter > 1 and lengths[topic] <= diameter:
             continue
         room = holders * (holders - 1) // 2 if diameter == 1 else holders
@@ -107,16 +103,17 @@ def _shorten(interest: Interest, overlay: Overlay, diameter: int, progress: Prog
 
 
 def attach(
-    interest: Interest, redundancy: int, existing: Overlay | None = None, progress: Progress | None = None
+    interest: Interest, redundancy: int, existing: Overlay | None = None, progress: Progress = silent
 ) -> Overlay:
-    """An overlay that holds the existing links and in which every topic survives the loss of any `redundancy` - 1 nodes.
+    """An overlay with the existing links in which every topic stays connected when any `redundancy` - 1 nodes fail.
 
-    Nodes come one after another, those with most topics first, and each is linked in each of its topics to `redundancy`
-    that came before it, or to all if there are fewer. Adding a node with k neighbours to a graph that k - 1 losses do not
-    part gives another such graph, so each topic is one; with no more than k holders it is complete.
+    Nodes are added one after another, those with the most topics first. In each of its topics a node is linked to
+    `redundancy` earlier nodes, or to all earlier ones if there are fewer. This is enough: a graph that stays connected
+    without any k - 1 nodes keeps this property when a node with k neighbours is added, and a topic with at most k
+    holders becomes a complete graph.
     """
     if redundancy < 1:
-        raise InputError(f"--redundancy must be at least 1, got {redundancy}")
+        raise InputError(f"`redundancy` must be at least 1, got {redundancy}")
     node_count = interest.node_count
     redundancy = min(redundancy, node_count)
     nodes = np.argsort(-interest.sizes, kind="stable")
@@ -136,17 +133,16 @@ def attach(
         u, v = np.empty(room, np.int32), np.empty(room, np.int32)
         taken = attach_nodes(*rows, places, redundancy, first, last, kept.starts, kept.neighbours, degrees, u, v)
         found.append((u[:taken], v[:taken]))
-        if progress is not None:
-            progress("attaching nodes", last, node_count)
+        progress("attaching nodes", last, node_count)
     u, v = (np.concatenate([*(pair[side] for pair in found), np.zeros(0, np.int32)]) for side in range(2))
     return Overlay.from_links(np.concatenate((nodes[u], kept_u)), np.concatenate((nodes[v], kept_v)), node_count)
 
 
-def _graph(overlay: Overlay, extra: int) -> Graph:
-    """The overlay as lists of half-links, with room for more links."""
+def _graph(overlay: Overlay, extra: int) -> LinkGraph:
+    """The overlay as lists of half-links, with room for `extra` more links."""
     u, v = overlay.links()
     room = 2 * (len(u) + extra)
-    graph = Graph(
+    graph = LinkGraph(
         first=np.full(overlay.node_count, -1, np.int32),
         after=np.empty(room, np.int32),
         ends=np.full(room, -1, np.int32),
@@ -157,12 +153,12 @@ def _graph(overlay: Overlay, extra: int) -> Graph:
     return graph
 
 
-def _overlay(graph: Graph) -> Overlay:
+def _overlay(graph: LinkGraph) -> Overlay:
     v, u = graph.ends[: graph.used[0] : 2], graph.ends[1 : graph.used[0] : 2]
     return Overlay.from_links(u[u >= 0], v[v >= 0], len(graph.first))
 
 
-def _order(graph: Graph) -> NDArray[np.int64]:
-    """Links by the larger degree of their ends, the largest first."""
+def _order(graph: LinkGraph) -> NDArray[np.int64]:
+    """The order of links by the larger degree of their two ends, largest first."""
     v, u = graph.ends[: graph.used[0] : 2], graph.ends[1 : graph.used[0] : 2]
     return np.argsort(-np.maximum(graph.degrees[u], graph.degrees[v]), kind="stable")

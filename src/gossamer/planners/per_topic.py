@@ -1,6 +1,6 @@
-"""An overlay of its own for each topic, with links that several topics want kept once.
+"""A separate overlay for each topic; a link that several topics choose is counted once.
 
-The yardsticks of overlay-per-topic designs: what a system pays that does not share links on purpose.
+These are baselines: the cost of designs that do not share links between topics on purpose.
 Cost: O(s log s) for s subscriptions.
 """
 
@@ -16,7 +16,7 @@ U64 = np.uint64
 
 
 def ring_per_topic(interest: Interest) -> Overlay:
-    """A ring through each topic's nodes in order of their ids (SpiderCast, 3.9.2)."""
+    """A ring through the nodes of each topic, in the order of their ids (SpiderCast, 3.9.2)."""
     nodes, topics = interest.topic_nodes, _topic_of_each(interest)
     together = topics[1:] == topics[:-1]
     closing = np.flatnonzero(interest.popularity > 2)
@@ -27,10 +27,10 @@ def ring_per_topic(interest: Interest) -> Overlay:
 
 
 def mesh_per_topic(interest: Interest, links: int, seed: int) -> Overlay:
-    """Random links so that each node has about `links` in every topic it holds: what gossipsub keeps.
+    """A random mesh for each topic, in which each node has about `links` links, as in gossipsub.
 
-    Every subscription has `links` stubs (fewer in a topic with fewer others), and stubs of one topic are paired at
-    random; pairs that repeat or meet themselves are merged or dropped, so degrees lie a little below.
+    Every subscription has `links` stubs, or one for each other holder if there are fewer. The stubs of a topic are
+    paired at random. Repeated pairs are merged and self-loops are removed, so degrees are slightly below `links`.
     """
     nodes, topics = interest.topic_nodes, _topic_of_each(interest)
     stubs = np.minimum(links, interest.popularity[topics] - 1)

@@ -1,4 +1,4 @@
-"""A whole plan, from what a planner asks for to links: which of this room's parts do what, in which order."""
+"""Plan a whole overlay: what a planner may ask for, and which modules of this room compute it, in which order."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,11 +9,13 @@ from numpy.typing import NDArray
 
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay
+from gossamer.model.tables.workload import Workload
 from gossamer.model.values.errors import InputError
+from gossamer.model.values.progress import Progress, silent
 from gossamer.planners.bounds import LowerBounds, lower_bounds
 from gossamer.planners.budget import only_topics, plan_within
 from gossamer.planners.divide import RunParts, plan_in_parts
-from gossamer.planners.greedy import GM, MINMAXODA, Draft, Progress, Rule, lowoda
+from gossamer.planners.greedy import GM, MINMAXODA, Draft, GreedyRule, lowoda
 from gossamer.planners.improve import attach, improve, shorten
 from gossamer.planners.per_topic import ring_per_topic
 
@@ -21,103 +23,157 @@ OBJECTIVES = ("average", "maximum", "balanced")
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What a plan shall be like; what cannot go together is refused when this is made."""
+class PlanRequest:
+    """The properties that a plan must have. Options that contradict each other raise an `InputError`.
 
-    # average: few links (GM); maximum: a small maximum degree (MinMaxODA); balanced: both (LowODA with rho).
+    >>> PlanRequest(objective="average", diameter=8).diameter
+    8
+    """
+
+    # average: few links (GM); maximum: a small maximum degree (MinMaxODA); balanced: both (LowODA with `rho`).
     objective: str = "balanced"
+    # For `balanced`: how many times better a link must be before it may raise the maximum degree.
     rho: float = 3.0
-    # Every topic survives the loss of any `redundancy` - 1 nodes; the objective does not apply then.
+    # Every topic stays connected when any `redundancy` - 1 nodes fail. Above 1, `objective` has no effect.
     redundancy: int = 1
-    # No node has more links; the objective does not apply then.
+    # The largest number of links of any node. When it is given, `objective` has no effect.
     degree_budget: int | None = None
-    # No topic overlay is longer.
+    # The largest diameter of any topic's overlay, in hops.
     diameter: int | None = None
-    # Local search after the greedy.
+    # Whether a local search follows the greedy.
     improve: bool = False
-    # How many parts are planned on their own.
+    # The number of parts that the nodes are divided into; each part is planned alone and the parts are then joined.
     parts: int = 1
 
     def __post_init__(self) -> None:
         if self.objective not in OBJECTIVES:
-            raise InputError(f"--objective must be one of {', '.join(OBJECTIVES)}, got {self.objective!r}")
-        if self.redundancy < 1:
-            raise InputError(f"--redundancy must be at least 1, got {self.redundancy}")
-        if self.diameter is not None and self.diameter < 1:
-            raise InputError(f"--diameter must be at least 1, got {self.diameter}")
-        if self.parts < 1:
-            raise InputError(f"--parts must be at least 1, got {self.parts}")
+            raise InputError(f"`objective` must be one of {', '.join(OBJECTIVES)}, got {self.objective!r}")
+        for name, least_one in (("redundancy", self.redundancy), ("diameter", self.diameter), ("parts", self.parts)):
+            if least_one is not None and least_one < 1:
+                raise InputError(f"`{name}` must be at least 1, got {least_one}")
         if self.degree_budget is not None and (self.redundancy > 1 or self.diameter is not None or self.parts > 1):
             raise InputError(
-                "--degree-budget forbids links that --redundancy, --diameter and --parts need; plan without it"
+                "`degree_budget` forbids links that `redundancy`, `diameter` and `parts` need; plan without it"
             )
         if self.redundancy > 1 and (self.improve or self.parts > 1):
-            raise InputError("--redundancy is planned whole and kept whole; leave out --improve and --parts")
+            raise InputError("`redundancy` cannot be combined with `improve` or `parts`; leave them out")
         self.rule()
 
-    def rule(self) -> Rule:
-        """The greedy's rule."""
+    def rule(self) -> GreedyRule:
+        """The rule by which the greedy chooses links."""
         return {"average": GM, "maximum": MINMAXODA, "balanced": lowoda(self.rho)}[self.objective]
 
 
 @dataclass(frozen=True)
-class Planned:
-    """Links, what no plan could do without, and what happened on the way."""
+class PlannedOverlay:
+    """An overlay that a planner computed for a workload, and the bounds that no overlay for it can beat.
 
+    `overlay` numbers nodes by their position in `workload.node_ids`; `peers` and the lists of topics use the
+    workload's own ids.
+    """
+
+    workload: Workload
     overlay: Overlay
     bounds: LowerBounds
-    # Topics that the degree budget leaves in parts.
-    parted: NDArray[np.int64]
-    # Topics with too few holders to survive as many losses as asked: all their holders are linked to each other.
-    too_small: NDArray[np.int64]
+    # Topics that the degree budget leaves disconnected.
+    disconnected_topics: list[int]
+    # Topics with too few subscribers for the requested redundancy: all their subscribers are linked to each other.
+    small_topics: list[int]
+    # Links and degrees before and after each optional step.
     facts: Mapping[str, Any] = field(default_factory=dict)
 
+    def peers(self) -> dict[int, list[int]]:
+        """The peers of each node, ascending."""
+        ids = self.workload.node_ids
+        return {int(node): ids[self.overlay.neighbours_of(place)].tolist() for place, node in enumerate(ids)}
 
-def make_plan(
-    interest: Interest,
-    wanted: Wanted,
-    existing: Overlay | None = None,
-    progress: Progress | None = None,
+
+def plan(
+    workload: Workload,
+    request: PlanRequest | None = None,
+    keep: Overlay | None = None,
+    progress: Progress = silent,
     run_parts: RunParts = map,
-) -> Planned:
-    """Plan, join, improve, shorten, bound: whatever is wanted, with the existing links kept."""
+) -> PlannedOverlay:
+    """Compute a topic-connected overlay for a workload; links of the overlay `keep` are part of the plan.
+
+    `run_parts` carries out the parts of `PlanRequest.parts`; the default plans them one after another in this process.
+
+    >>> from gossamer.workloads.make import make_workload
+    >>> planned = plan(make_workload(nodes=50, topics=5, subscriptions=2, seed=1), PlanRequest(objective="average"))
+    >>> planned.overlay.link_count >= planned.bounds.links
+    True
+    """
+    request = request or PlanRequest()
+    interest = workload.interest
     if interest.subscription_count == 0:
         raise InputError("the workload is empty: there is nothing to connect")
-    if existing is not None and (wanted.degree_budget is not None or wanted.parts > 1 or wanted.improve):
-        raise InputError("--keep goes with --redundancy and --diameter only: the others would take kept links away")
-    # Numbers beyond these ask for nothing more, and would not fit in what the kernels count with.
-    most = interest.node_count
-    redundancy = min(wanted.redundancy, most)
-    nothing = np.zeros(0, np.int64)
-    facts: dict[str, Any] = {}
-    parted = too_small = nothing
-    if wanted.degree_budget is not None:
-        within = plan_within(interest, min(wanted.degree_budget, most), progress)
-        overlay, parted = within.overlay, within.parted
-    elif wanted.redundancy > 1:
-        overlay = attach(interest, redundancy, existing, progress)
+    if keep is not None and (request.degree_budget is not None or request.parts > 1 or request.improve):
+        raise InputError(
+            "`keep` can be combined with `redundancy` and `diameter` only: other options would remove kept links"
+        )
+    overlay, disconnected = _connect(interest, request, keep, progress, run_parts)
+    # The bounds and the local search leave out topics that the budget leaves disconnected: those need no links.
+    connected = interest
+    if len(disconnected):
+        connected = only_topics(interest, ~np.isin(np.arange(interest.topic_count), disconnected))
+    overlay, facts = _refine(interest, connected, overlay, request, progress)
+    return PlannedOverlay(
+        workload=workload,
+        overlay=overlay,
+        bounds=lower_bounds(connected, _within(interest, request.redundancy), progress),
+        disconnected_topics=workload.topic_ids[disconnected].tolist(),
+        small_topics=workload.topic_ids[_small_topics(interest, request.redundancy)].tolist(),
+        facts=facts,
+    )
+
+
+def _connect(
+    interest: Interest, request: PlanRequest, keep: Overlay | None, progress: Progress, run_parts: RunParts
+) -> tuple[Overlay, NDArray[np.int64]]:
+    """An overlay before local search and shortening, and the topics that it leaves disconnected."""
+    none = np.zeros(0, np.int64)
+    if request.degree_budget is not None:
+        within = plan_within(interest, _within(interest, request.degree_budget), progress)
+        return within.overlay, within.disconnected
+    if request.redundancy > 1:
+        redundancy = _within(interest, request.redundancy)
+        overlay = attach(interest, redundancy, keep, progress)
         ring = ring_per_topic(interest)
-        if redundancy == 2 and existing is None and ring.link_count < overlay.link_count:
-            # A ring survives any one loss.
-            overlay = ring
-        too_small = np.flatnonzero((interest.popularity > 1) & (interest.popularity < wanted.redundancy))
-    elif wanted.parts > 1:
-        overlay = plan_in_parts(interest, wanted.rule(), wanted.parts, run_parts, progress)
-    else:
-        draft = Draft(interest, existing)
-        draft.connect(wanted.rule(), progress=progress)
-        overlay = draft.overlay()
-    # Topics that the budget gave up need no links, and no bound is about them.
-    connected = only_topics(interest, ~np.isin(np.arange(interest.topic_count), parted)) if len(parted) else interest
-    if wanted.improve:
-        better = improve(connected, overlay, wanted.objective != "average", progress)
+        # A ring stays connected when any one node fails.
+        is_ring_better = redundancy == 2 and keep is None and ring.link_count < overlay.link_count
+        return ring if is_ring_better else overlay, none
+    if request.parts > 1:
+        return plan_in_parts(interest, request.rule(), request.parts, run_parts, progress), none
+    draft = Draft(interest, keep)
+    draft.connect(request.rule(), progress=progress)
+    return draft.overlay(), none
+
+
+def _refine(
+    interest: Interest, connected: Interest, overlay: Overlay, request: PlanRequest, progress: Progress
+) -> tuple[Overlay, dict[str, Any]]:
+    """Local search and shortening, where they are requested, and what they changed."""
+    facts: dict[str, Any] = {}
+    if request.improve:
+        better = improve(connected, overlay, request.objective != "average", progress)
         facts |= {"greedy_links": overlay.link_count, "greedy_max_degree": int(overlay.degrees.max(initial=0))}
         facts |= {"removed_links": better.removed, "moved_links": better.moved, "improving_rounds": better.rounds}
         overlay = better.overlay
-    if wanted.diameter is not None:
+    if request.diameter is not None:
         before = overlay.link_count
         facts["max_degree_before_diameter"] = int(overlay.degrees.max(initial=0))
-        overlay = shorten(interest, overlay, min(wanted.diameter, most), progress)
+        overlay = shorten(interest, overlay, _within(interest, request.diameter), progress)
         facts["links_for_diameter"] = overlay.link_count - before
-    bounds = lower_bounds(connected, redundancy, progress)
-    return Planned(overlay, bounds, parted, too_small, facts)
+    return overlay, facts
+
+
+def _within(interest: Interest, number: int) -> int:
+    """The number, at most the number of nodes: a larger one has the same effect and may overflow in the kernels."""
+    return min(number, interest.node_count)
+
+
+def _small_topics(interest: Interest, redundancy: int) -> NDArray[np.int64]:
+    if redundancy <= 1:
+        return np.zeros(0, np.int64)
+    return np.flatnonzero((interest.popularity > 1) & (interest.popularity < redundancy))

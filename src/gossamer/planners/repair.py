@@ -1,4 +1,4 @@
-"""`protocols/repair.py`, compiled: the same links, for studies with many repairs."""
+"""`protocols/repair.py` in compiled form: the same links, for studies with many repairs."""
 
 from collections.abc import Collection, Iterable, Mapping
 
@@ -8,7 +8,7 @@ from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay
 from gossamer.planners.greedy import Draft, lowoda
 
-# Nobody has more links than this, with room to add some.
+# Larger than any real degree, yet small enough that adding links does not overflow 32 bits.
 DEGREE_MAX = 2**30
 
 

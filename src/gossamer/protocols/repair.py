@@ -1,11 +1,12 @@
-"""Mending topics on a few nodes: OMen's Algorithm 1, with LowODA's rule.
+"""Repair topics on a small set of nodes: OMen's Algorithm 1 with LowODA's rule.
 
-Chen, Vitenberg, Jacobsen: OMen (ICDCS 2016). When a node goes, the one responsible for it looks at a shadow set only: the
-neighbours of the lost node and a few backups, tens of nodes. This is plain Python, because a live node does it;
-`planners/repair.py` gives the same links, compiled, for studies.
+Chen, Vitenberg, Jacobsen: OMen (ICDCS 2016). When a node departs, the node responsible for it repairs the overlay with
+a shadow set only: the neighbours of the departed node and a few backups, tens of nodes. This module is plain Python,
+because live nodes run it; `planners/repair.py` computes the same links in compiled code, for studies.
 
-Paper: the link of largest contribution among those that raise the maximum degree least, unless another contributes more
-than rho times as much. Chosen: among equals, nodes with fewest of the topics to mend first, then the lowest id.
+Paper: add the link with the largest contribution among those that raise the maximum degree least, unless another link
+contributes more than rho times as much. Chosen: ties go to nodes with the fewest topics to repair, then to the lowest
+id.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -14,20 +15,20 @@ from itertools import combinations
 from gossamer.model.values.errors import InputError
 from gossamer.model.values.ids import NodeId, TopicId
 
-Link = tuple[NodeId, NodeId]
+_Link = tuple[NodeId, NodeId]
 
 
 def repair(
     interests: Mapping[NodeId, Collection[TopicId]],
-    links: Iterable[Link],
+    links: Iterable[_Link],
     degrees: Mapping[NodeId, int],
     topics: Collection[TopicId],
     rho: float = 3.0,
-) -> list[Link]:
-    """The links to add, in order, so that each of the topics is connected on the nodes of `interests` that hold it.
+) -> list[_Link]:
+    """The links to add, in order, so that each of `topics` is connected on the nodes of `interests` that hold it.
 
-    `links` are those there are between these nodes; `degrees` count all links of each, also to others. Cost: for each
-    link that is added, a look at all pairs of nodes that share a topic.
+    `links` are the existing links between these nodes; `degrees` count all links of each node, including those to other
+    nodes. Cost: one pass over all pairs of nodes that share a topic, for each link that is added.
     """
     if not rho >= 1:
         raise InputError(f"rho must be at least 1, got {rho:g}")
@@ -39,12 +40,12 @@ def repair(
         if u in held and v in held:
             _join(parts, held[u] & held[v], u, v)
     pairs = [(u, v) for u, v in combinations(order, 2) if held[u] & held[v]]
-    added: list[Link] = []
+    added: list[_Link] = []
     while True:
         highest = max(degree.values(), default=0)
         best = mildest = 0
-        chosen: Link | None = None
-        chosen_mild: Link | None = None
+        chosen: _Link | None = None
+        chosen_mild: _Link | None = None
         useful = []
         for u, v in pairs:
             value = sum(1 for topic in held[u] & held[v] if parts[topic][u] != parts[topic][v])
@@ -55,7 +56,7 @@ def repair(
                 best, chosen = value, (u, v)
             if value > mildest and degree[u] < highest and degree[v] < highest:
                 mildest, chosen_mild = value, (u, v)
-        # Contributions only fall: a link that joins nothing now never will.
+        # Contributions never grow: a link that joins no components now will never join any.
         pairs = useful
         if chosen is None:
             return added

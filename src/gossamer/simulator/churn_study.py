@@ -14,11 +14,12 @@ from gossamer.model.arrays.churn import JOIN
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay
 from gossamer.model.values.errors import InputError
+from gossamer.model.values.progress import Progress
 from gossamer.model.values.run import Run, WorkloadLaw
 from gossamer.model.values.time import SECOND_US
 from gossamer.protocols.contract.system import System, load
 from gossamer.simulator.cycle import Population
-from gossamer.simulator.measure import Progress, measure_topics
+from gossamer.simulator.measure import measure_topics
 from gossamer.simulator.population import CycleChanges, changes_by_cycle
 from gossamer.workloads.churn import make_churn
 from gossamer.workloads.interests import make_interests

@@ -9,12 +9,12 @@ import numpy as np
 
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay
+from gossamer.model.values.progress import silent
 from gossamer.protocols.contract.events import Started, Subscribe
 from gossamer.protocols.contract.messages import Peer
 from gossamer.protocols.contract.parts import InterestView, Machine
 from gossamer.protocols.contract.system import System, load
 from gossamer.simulator.engine import EventEngine, Watcher
-from gossamer.simulator.measure import silent
 from gossamer.simulator.network import Network
 from gossamer.simulator.population import first_peers, newcomer, together_among
 from gossamer.simulator.views import InterestOracle

@@ -140,7 +140,7 @@ def _build_by_cycles(run: Run, system: System, parameters: Any, workload: Worklo
         overlay = load(system.planner)(parameters, run.seed, workload.interest, progress)
         return overlay, {"cycles": 0, "stopped_by": "plan"}, {}
     if system.population is None:
-        raise InputError(f"{run.system} has no compiled kernel; use --engine event")
+        raise InputError(f"{run.system} has no compiled kernel; use engine='event'")
     population: Population = load(system.population)(parameters, run.seed, workload.interest, (), 0)
     first_views = population.views()
     quiet = cycles = 0

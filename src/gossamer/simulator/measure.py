@@ -1,6 +1,6 @@
 """Measures of an overlay over a workload, put together from the kernels."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import NormalDist
@@ -13,14 +13,11 @@ from gossamer.kernels import measures as kernel
 from gossamer.kernels.sampling import units
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay
+from gossamer.model.tables.workload import Workload
 from gossamer.model.values.draw import Purpose
-
-# (what is being done, how much is done, of how much)
-Progress = Callable[[str, int, int], None]
-
-
-def silent(what: str, done: int, total: int) -> None:
-    """Progress that nobody watches."""
+from gossamer.model.values.errors import InputError
+from gossamer.model.values.progress import Progress as Progress  # noqa: PLC0414
+from gossamer.model.values.progress import silent as silent  # noqa: PLC0414
 
 
 @dataclass(frozen=True)
@@ -33,6 +30,26 @@ class TopicMeasures:
     diameter: NDArray[np.int64]
     diameter_most: NDArray[np.int64]
     clustering: NDArray[np.float64]
+
+
+def measure(overlay: Overlay, workload: Workload, exact: bool = True, progress: Progress = silent) -> dict[str, Any]:
+    """The metrics of an overlay for a workload: links, degrees, disconnected topics, diameters, clustering.
+
+    With `exact=False` topic diameters are bounds, which take much less time on large topics.
+
+    >>> from gossamer.planners.plan import plan
+    >>> from gossamer.workloads.make import make_workload
+    >>> workload = make_workload(nodes=50, topics=5, subscriptions=2, seed=1)
+    >>> measure(plan(workload).overlay, workload)["partitioned_topics"]
+    0
+    """
+    if overlay.node_count != workload.interest.node_count:
+        raise InputError(
+            f"the overlay has {overlay.node_count} nodes and the workload {workload.interest.node_count}; "
+            "measure an overlay with the workload that it was built for"
+        )
+    topics = measure_topics(overlay, workload.interest, exact, progress)
+    return summarise(overlay, workload.interest, topics)
 
 
 def measure_topics(

@@ -6,7 +6,7 @@ was stopped goes on where it was, and a change of code computes everything anew.
 
 import hashlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import cache
 from importlib import import_module
@@ -18,11 +18,10 @@ import msgspec
 import numpy as np
 
 import gossamer
+from gossamer.model.values.progress import Progress
 from gossamer.model.values.run import Run
 from gossamer.simulator.execute import execute
 from gossamer.systems import find_system, module_of
-
-Progress = Callable[[str, int, int], None]
 
 
 def execute_all(runs: Sequence[Run], kept: Path, jobs: int, progress: Progress) -> dict[bytes, dict[str, Any]]:

@@ -62,7 +62,7 @@ class InterestOracle:
         """
         ties = getattr(parameters, "ties", "random")
         if ties == "near" and distance_us is None:
-            raise InputError("ties=near needs links with latencies; use --engine event")
+            raise InputError("ties=near needs links with latencies; use engine='event'")
         visible = None
         if parameters.view < 1:
             visible = _bits_of(view_slots(seed, node, self.node_count, parameters.view))

@@ -1,1 +1,1 @@
-"""Closed forms: answers without simulating. Nothing has landed here yet."""
+"""Closed forms: results without simulation."""

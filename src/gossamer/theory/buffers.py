@@ -1,8 +1,9 @@
-"""How many events a network of bounded buffers can bear: what the gossip paper leaves as future work.
+"""The rate of messages that a network with bounded buffers can carry; the gossip paper leaves this as future work.
 
-A node puts every copy it gets into a buffer of so many places and takes one out at a time; a copy that finds the buffer
-full is lost, an event of the node's own too. To a node of degree k copies come at a rate in proportion to k, as if by chance (Poisson), so its buffer is a
-queue M/D/1/K. Lost copies are lost links, so what is reached and what is sent follow from `percolation` with that loss.
+A node puts every copy that it receives, and every message that it publishes, into a buffer with a fixed number of
+places and handles one at a time. A copy that arrives when the buffer is full is lost. Copies arrive at a node of degree
+k as a Poisson process with a rate proportional to k, so the buffer is an M/D/1/K queue. The loss of copies has the same
+effect as lossy links, so `percolation` with that loss gives the subscribers reached and the messages sent.
 """
 
 from dataclasses import dataclass
@@ -12,17 +13,17 @@ from numpy.typing import NDArray
 
 from gossamer.model.arrays.degrees import DegreeLaw
 from gossamer.model.values.errors import InputError
-from gossamer.theory.percolation import Gossip, check_share, reach
+from gossamer.theory.percolation import GossipSettings, check_share, reach
 
-# Chosen: beyond so many places the sums below take seconds, and a queue so long is late rather than lossy.
+# Chosen: with more places the sums below take seconds, and such a long queue causes delay rather than loss.
 PLACES_MAX = 1000
 
 
 @dataclass(frozen=True)
-class Load:
-    """The largest load for a loss: events a second in the whole network, and how busy a node of mean degree is.
+class EventLoad:
+    """The largest load within an allowed loss: events per second in the network, and the utilisation of a mean node.
 
-    Averages are over all events, those that found their own publisher's buffer full included.
+    Averages are over all events, including those that were lost in the full buffer of their own publisher.
     """
 
     events_per_second: float
@@ -32,14 +33,14 @@ class Load:
 
 
 def full_share(places: int, load: float) -> float:
-    """The share of copies that find a buffer of so many places full; `load` is copies for each that can be handled.
+    """The share of copies that arrive at a full buffer; `load` is the arrival rate divided by the handling rate.
 
-    The queue M/D/1/K by its chain at departures: what is lost is 1 - 1 / (pi_0 + load).
+    Computed from the Markov chain of an M/D/1/K queue at departures: the loss is 1 - 1 / (pi_0 + load).
     """
     if load == 0:
         return 0.0
     if load > 20 and places > 1:
-        # Never empty, as far as a float can tell.
+        # The probability of an empty queue is below the precision of a float.
         return 1 - 1 / load
     steps = np.arange(places + 1)
     logs = steps * np.log(load) - load - np.concatenate(([0.0], np.cumsum(np.log(steps[1:]))))
@@ -50,33 +51,35 @@ def full_share(places: int, load: float) -> float:
         came = weights[0] * arrivals[left] + weights[1 : left + 1] @ arrivals[left:0:-1]
         weights[left + 1] = max(weights[left] - came, 0.0) / arrivals[0]
         if weights[left + 1] > 1e200:
-            # An overfull queue: hardly ever empty.
+            # The queue is overloaded and hardly ever empty: rescale, so that the weights do not overflow.
             weights /= weights[left + 1]
     empty = weights[0] / weights.sum()
     return float(max(1 - 1 / (empty + load), 0.0))
 
 
 def mean_full_shares(law: DegreeLaw, places: int, load: float) -> tuple[float, float]:
-    """The shares of copies on their way, and of nodes' own events, that find a full buffer.
+    """The share of relayed copies and the share of published events that arrive at a full buffer.
 
-    A node of mean degree has this load, others in proportion to their links. Copies meet the busy more often than
-    events do, which begin anywhere.
+    A node of mean degree has this load, other nodes a load proportional to their degree. The shares differ because
+    copies arrive more often at nodes with many links, while events are published at any node.
     """
     if law.mean == 0:
         return 0.0, 0.0
     weights = law.degrees * law.shares / law.mean
-    # What is left out has less than a millionth of the copies.
+    # The degrees that are left out receive less than a millionth of the copies.
     some = weights > 1e-6 / len(weights)
     full = np.array([full_share(places, load * degree / law.mean) for degree in law.degrees[some]])
     return float(weights[some] @ full), float(law.shares[some] @ full)
 
 
-def load_for(law: DegreeLaw, gossip: Gossip, loss: float, places: int, handled_per_second: float, nodes: int) -> Load:
-    """The largest rate of events with which no more than this share of copies is lost in full buffers."""
+def load_for(
+    law: DegreeLaw, gossip: GossipSettings, loss: float, places: int, handled_per_second: float, nodes: int
+) -> EventLoad:
+    """The largest rate of events at which full buffers lose no more than this share of copies."""
     check_share("loss", loss)
     if not 0 < loss < 1:
         raise InputError(
-            f"the loss to allow must lie above 0 and below 1, got {loss:g}: no buffer loses nothing or all"
+            f"the allowed loss must lie above 0 and below 1, got {loss:g}: every buffer loses some copies, none loses all"
         )
     if not 1 <= places <= PLACES_MAX:
         raise InputError(f"a buffer must have from 1 to {PLACES_MAX} places, got {places}")
@@ -88,22 +91,24 @@ def load_for(law: DegreeLaw, gossip: Gossip, loss: float, places: int, handled_p
     for _ in range(40):
         middle = (low + high) / 2
         low, high = (middle, high) if mean_full_shares(law, places, middle)[0] <= loss else (low, middle)
-    found = reach(law, Gossip(gossip.subscribers, gossip.gossip, loss), nodes)
+    found = reach(law, GossipSettings(gossip.subscribers, gossip.gossip, loss), nodes)
     if found.messages_per_event <= 0:
-        raise InputError("no copies are sent with these numbers, so no load fills a buffer")
+        raise InputError("no copies are sent with these numbers, so no load can fill a buffer")
     published = 1 - mean_full_shares(law, places, low)[1]
     messages = published * found.messages_per_event
-    return Load(low * handled_per_second * nodes / messages, low, messages, published * found.subscribers_reached)
+    return EventLoad(low * handled_per_second * nodes / messages, low, messages, published * found.subscribers_reached)
 
 
-def loss_at(law: DegreeLaw, gossip: Gossip, events_per_second: float, places: int, handled: float, nodes: int) -> float:
-    """The share of copies that full buffers lose at this rate of events; `handled` is copies a node handles a second."""
-    # The busier nodes are, the more is lost, and the less is sent: there is one load at which both agree.
+def loss_at(
+    law: DegreeLaw, gossip: GossipSettings, events_per_second: float, places: int, handled: float, nodes: int
+) -> float:
+    """The share of copies lost in full buffers at this rate of events; `handled` is copies per second and node."""
+    # A higher load causes more loss, and more loss means fewer messages sent, so exactly one load is consistent.
     low, high = 0.0, 1000.0
     for _ in range(40):
         middle = (low + high) / 2
         loss, unpublished = mean_full_shares(law, places, middle)
-        messages = reach(law, Gossip(gossip.subscribers, gossip.gossip, loss), nodes).messages_per_event
+        messages = reach(law, GossipSettings(gossip.subscribers, gossip.gossip, loss), nodes).messages_per_event
         sent = events_per_second * (1 - unpublished) * messages / (nodes * handled)
         low, high = (middle, high) if sent > middle else (low, middle)
     return mean_full_shares(law, places, low)[0]

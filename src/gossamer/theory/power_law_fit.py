@@ -1,7 +1,7 @@
-"""How well a power law describes counts: the exponent of the tail, its error, and where the tail begins.
+"""Fit a power law to counts: the exponent of the tail, its standard error, and the beginning of the tail.
 
-Clauset, Shalizi and Newman, "Power-law distributions in empirical data" (2009): the exponent by maximum likelihood for
-whole numbers, the beginning of the tail where the fit lies closest to the data (Kolmogorov-Smirnov).
+Clauset, Shalizi and Newman, "Power-law distributions in empirical data" (2009): the exponent is the maximum likelihood
+estimate for whole numbers; the tail begins where the Kolmogorov-Smirnov distance between fit and data is smallest.
 """
 
 from dataclasses import dataclass
@@ -11,29 +11,29 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from scipy.special import zeta
 
-# Chosen: an exponent near one has no mean, and above six the tail is as good as none.
+# Chosen: a law with an exponent near 1 has no mean, and with an exponent above 6 it has hardly any tail.
 EXPONENTS = (1.01, 6.0)
-# Chosen: a tail of fewer values than this says nothing.
+# Chosen: a fit to fewer values is not meaningful.
 TAIL_LEAST = 50
-# Chosen: so many beginnings are tried, evenly over the distinct values; each costs a few passes over those.
+# Chosen: the number of beginnings that are tried, evenly spread over the distinct values; each costs a few passes.
 BEGINNINGS_MOST = 60
 
 
 @dataclass(frozen=True)
 class PowerLawFit:
-    """p(x) ~ x^-exponent from `begins` on."""
+    """A power law p(x) ~ x^-exponent for x >= `begins`."""
 
     exponent: float
     # One standard error of the exponent.
     error: float
     begins: int
-    # How many of the values are in the tail, and the largest distance between data and fit there.
+    # The number of values in the tail, and the largest distance between data and fit there.
     tail: int
     distance: float
 
 
 def fit_power_law(values: NDArray[np.int64], counts: NDArray[np.int64]) -> PowerLawFit | None:
-    """Fit distinct values (ascending, zeros left out) that occur `counts` times; None where there is too little."""
+    """Fit distinct ascending values that occur `counts` times; zeros are ignored; None if there are too few values."""
     keep = (values > 0) & (counts > 0)
     sizes, often = values[keep].astype(np.float64), counts[keep].astype(np.float64)
     tails = np.cumsum(often[::-1])[::-1]
@@ -53,7 +53,7 @@ def _fit_from(values: NDArray[np.float64], counts: NDArray[np.float64]) -> Power
 
     exponent = float(minimize_scalar(loss, bounds=EXPONENTS, method="bounded").x)
     normal = zeta(exponent, begins)
-    # Both from above: the share of values of at least x.
+    # Both are shares of values of at least x.
     seen = np.cumsum(counts[::-1])[::-1] / total
     fitted = zeta(exponent, values) / normal
     return PowerLawFit(
@@ -62,7 +62,7 @@ def _fit_from(values: NDArray[np.float64], counts: NDArray[np.float64]) -> Power
 
 
 def _error(exponent: float, begins: float, total: float) -> float:
-    """From the curvature of the likelihood: the second derivative of log zeta, by differences."""
+    """The standard error from the curvature of the likelihood: the second derivative of log zeta, by differences."""
     step = 1e-3
     low, middle, high = (np.log(zeta(exponent + shift, begins)) for shift in (-step, 0.0, step))
     return float(1 / np.sqrt(total * max((low - 2 * middle + high) / step**2, 1e-12)))

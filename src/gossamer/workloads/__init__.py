@@ -1,1 +1,1 @@
-"""Made-up workloads: who wants what, and who comes and goes, from a few numbers and a seed."""
+"""Generators of workloads, social graphs and churn, each from a few numbers and a seed."""

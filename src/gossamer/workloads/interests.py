@@ -1,4 +1,4 @@
-"""Interests made from laws: by popularity, on a grid (StAN), and after four figures (Douban)."""
+"""Generated interests: by topic popularity, on a plane (StAN), and from four figures of a membership table (Douban)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ U64 = np.uint64
 
 
 def make_interests(node_count: int, topic_count: int, subscriptions: str, law: str, seed: int) -> Interest:
-    """Each node draws its number of topics, then topics by popularity, redrawing one that it holds."""
+    """Each node draws its number of topics, then draws topics by popularity; a topic that it already has is redrawn."""
     check_sizes(node_count, topic_count)
     sizes = size_law(subscriptions, topic_count).sizes(units(U64(seed), U64(Purpose.WORKLOAD_SIZE), U64(0), node_count))
     starts = np.concatenate(([0], np.cumsum(sizes)))
@@ -27,14 +27,14 @@ def make_interests(node_count: int, topic_count: int, subscriptions: str, law: s
 
 
 def check_sizes(node_count: int, topic_count: int) -> None:
-    """Counts that a workload can have at all."""
+    """Raise an InputError unless a workload can have these numbers of nodes and topics."""
     for name, count in (("nodes", node_count), ("topics", topic_count)):
         if not 1 <= count < 2**31:
             raise InputError(f"the number of {name} must lie between 1 and 2,147,483,647, got {count}")
 
 
 def make_grid_interests(law: GridLaw, seed: int) -> Interest:
-    """A node subscribes to every topic with an id inside its circle; both counts follow power laws (StAN, 3)."""
+    """A node follows every topic that has an id in the node's circle; areas and ids follow power laws (StAN, 3)."""
     check_sizes(law.nodes, law.topics)
     node_count, topic_count = law.nodes, law.topics
     ids = SizeLaw(1, law.ids_most, law.ids_exponent)
@@ -55,7 +55,7 @@ def make_grid_interests(law: GridLaw, seed: int) -> Interest:
 
 
 def _power_law(low: float, high: float, exponent: float, uniforms: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Continuous power law on [low, high] by inversion; exponent other than 1."""
+    """Values of a continuous power law on [low, high], by inversion; the exponent must not be 1."""
     power = 1.0 - exponent
     values: NDArray[np.float64] = (low**power + uniforms * (high**power - low**power)) ** (1.0 / power)
     return values
@@ -63,7 +63,7 @@ def _power_law(low: float, high: float, exponent: float, uniforms: NDArray[np.fl
 
 @dataclass(frozen=True)
 class Figures:
-    """The four figures of a membership table, asked for or reached."""
+    """The four figures of a membership table: the requested ones, or those of a generated table."""
 
     users: int
     topics: int
@@ -71,14 +71,15 @@ class Figures:
     largest_topic: int
 
 
-# Paper: the crawl of Feverfew, section 4 (topic sizes 2..1304).
+# Paper: the crawled data of Feverfew, section 4 (topic sizes 2..1304).
 DOUBAN = Figures(users=10_000, topics=31_289, subscriptions=486_842, largest_topic=1_304)
 
 
 def make_douban_interests(wanted: Figures, seed: int) -> tuple[Interest, Figures]:
-    """Topic sizes by a power of rank that meets the figures, dealt out to users of unlike activity.
+    """A membership table with these figures: topic sizes fall with a power of rank, and users differ in activity.
 
-    Returns what was reached too: pairs that still fell on one user twice after repair are left out.
+    Also returns the figures of the result: a few subscriptions may be missing, because pairs of the same user and topic
+    that could not be swapped away are left out.
     """
     check_sizes(wanted.users, wanted.topics)
     sizes = rank_sizes(wanted.topics, wanted.subscriptions, wanted.largest_topic, smallest=2, what="topic")
@@ -87,8 +88,8 @@ def make_douban_interests(wanted: Figures, seed: int) -> tuple[Interest, Figures
             f"the largest topic ({wanted.largest_topic}) must have at most as many subscribers as there are "
             f"users ({wanted.users})"
         )
-    # Chosen: the most active user holds twenty times the mean (the crawl's own figure is not published); where a
-    # dense table leaves no room for that, less, down to users who are all as active.
+    # Chosen: the most active user has twenty times the mean number of topics (the paper does not publish this figure).
+    # If the table is too dense for that, the factor is smaller, down to 1, where all users are equally active.
     for skew in (20, 5, 2, 1):
         interest = _deal(wanted, sizes, skew, seed)
         reached = Figures(
@@ -103,11 +104,11 @@ def make_douban_interests(wanted: Figures, seed: int) -> tuple[Interest, Figures
 
 
 def _deal(wanted: Figures, sizes: NDArray[np.int64], skew: int, seed: int) -> Interest:
-    """Give each topic its number of users, the most active of whom holds `skew` times the mean."""
+    """Give each topic its number of users; the most active user has `skew` times the mean number of topics."""
     total = wanted.subscriptions
     topics = np.repeat(np.arange(wanted.topics, dtype=np.int64), sizes)
     if skew == 1:
-        # In turns: a run of users no longer than all of them has nobody twice.
+        # Users take turns: consecutive users differ as long as a topic has no more users than there are.
         everybody = _shuffled(np.arange(wanted.users, dtype=np.int64), seed, counter=0)
         users = everybody[np.arange(total) % wanted.users]
     else:
@@ -120,11 +121,11 @@ def _deal(wanted: Figures, sizes: NDArray[np.int64], skew: int, seed: int) -> In
 
 
 def rank_sizes(count: int, total: int, largest: int, smallest: int, what: str) -> NDArray[np.int64]:
-    """Whole sizes that fall with rank from `largest` and sum to `total` exactly.
+    """Whole sizes that start at `largest`, fall with rank, and have exactly the sum `total`.
 
-    Zipf-Mandelbrot, largest * ((rank + q) / (1 + q))**-a: the shift q is found so that the last rank has
-    `smallest` and the sum is met. Where even q = 0 sums too high, a alone is raised and the tail is cut
-    off at `smallest`.
+    The law is Zipf-Mandelbrot: largest * ((rank + q) / (1 + q))**-a. The shift q is chosen so that the last rank has
+    the size `smallest` and the sum is `total`. If the sum is too large even with q = 0, then q stays 0, the exponent a
+    is raised, and sizes are at least `smallest`.
     """
     if not smallest * count <= total <= largest * count or largest < smallest:
         raise InputError(
@@ -145,7 +146,7 @@ def rank_sizes(count: int, total: int, largest: int, smallest: int, what: str) -
         sizes = sizes_at(shift, to_smallest(shift))
     else:
         sizes = sizes_at(0.0, _bisect(lambda exponent: sizes_at(0.0, exponent).sum() > total, 0.0, 64.0))
-    # Rounding leaves a small remainder: spread it one by one over the ranks below the first.
+    # Rounding leaves a small remainder: distribute it, one each, over the ranks after the first.
     place = 1
     while (rest := total - int(sizes.sum())) != 0:
         span = sizes[place:]
@@ -170,14 +171,14 @@ def _shuffled(values: NDArray[np.int64], seed: int, counter: int) -> NDArray[np.
     return values[order]
 
 
-# Chosen: places tried for one repeated pair before it is left out; dense tables need many.
+# Chosen: the number of swaps that are tried for a repeated pair before it is left out; dense tables need many.
 _SWAPS_MAX = 500
 
 
 def _without_repeats(
     users: NDArray[np.int64], topics: NDArray[np.int64], topic_count: int, seed: int
 ) -> NDArray[np.int64]:
-    """Swap users between topics until no topic has one twice: each swap is checked before it is made."""
+    """Swap users between topics until no topic has a user twice; each swap is checked before it is made."""
     dealt, rows = users.tolist(), topics.tolist()
     held: dict[int, int] = {}
     repeats = []

@@ -1,4 +1,4 @@
-"""Laws of chance that a user can name: topic popularity, interest sizes, durations."""
+"""Random laws that a user can name: topic popularity, sizes of interests, durations."""
 
 import re
 from dataclasses import dataclass
@@ -6,10 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from gossamer.model.arrays.types import Floats
 from gossamer.model.values.errors import InputError
 from gossamer.model.values.time import LONGEST_US, duration_us
-
-Floats = NDArray[np.float64]
 
 POPULARITIES = "rss, zipf:A, nyse, uniform, expo, expo:RATE"
 # Paper: "the probability to choose one of the 10% most popular topics is 0.55" (SpiderCast, 3.1).
@@ -29,19 +28,19 @@ def popularity(text: str, topic_count: int) -> Floats:
     elif name == "nyse" and not argument:
         weights = np.exp(-nyse_rate(topic_count) * (ranks - 1) / topic_count)
     elif name == "expo":
-        # Chosen: OMen names no rate but cites the source of NYSE, so `expo` alone is NYSE's.
+        # Chosen: OMen gives no rate but cites the source of NYSE, so `expo` without a rate has the rate of NYSE.
         rate = _number(argument, "the rate of expo") if argument else nyse_rate(topic_count)
         weights = np.exp(-rate * (ranks - 1) / topic_count)
     else:
         raise InputError(f"there is no popularity {text!r}; there are: {POPULARITIES}")
-    # A weight that underflows would make its topic impossible, and a full interest with it.
+    # A weight that underflows to 0 would make its topic impossible, and then no node could hold all topics.
     weights = np.maximum(weights, 1e-300)
     probabilities: Floats = weights / weights.sum()
     return probabilities
 
 
 def nyse_rate(topic_count: int) -> float:
-    """The exponential rate at which the top 10% of topics hold 0.55 of the probability."""
+    """The exponential rate at which the top 10% of topics have 0.55 of the probability."""
     top = max(1, round(NYSE_TOP_SHARE * topic_count))
     if top / topic_count >= NYSE_TOP_MASS:
         return 0.0
@@ -59,7 +58,7 @@ def nyse_rate(topic_count: int) -> float:
 
 @dataclass(frozen=True)
 class SizeLaw:
-    """How many topics a node follows: every size between low and high, with weight size**-exponent."""
+    """The number of topics of a node: each size from low to high has a weight of size**-exponent."""
 
     low: int
     high: int
@@ -68,14 +67,14 @@ class SizeLaw:
     def sizes(self, uniforms: Floats) -> NDArray[np.int64]:
         """One size for each uniform number in [0, 1)."""
         values = np.arange(self.low, self.high + 1)
-        # Relative to the lowest, so that no weight underflows there however steep the law.
+        # Relative to the lowest size, so that its weight never underflows, however large the exponent.
         cumulative = np.cumsum((values / self.low) ** -self.exponent)
         places = np.searchsorted(cumulative, uniforms * cumulative[-1], side="right")
         sizes: NDArray[np.int64] = values[np.minimum(places, len(values) - 1)]
         return sizes
 
 
-# Chosen: the exponent where none is given; OMen's power law of subscription sizes names none.
+# Chosen: the default exponent; OMen gives none for its power law of subscription sizes.
 SIZE_EXPONENT = 2.0
 
 
@@ -92,13 +91,13 @@ def size_law(text: str, topic_count: int) -> SizeLaw:
         raise InputError(f"subscriptions must be S, a:b, power:a:b or power:a:b:EXPONENT, got {text!r}")
     low, high = int(words[0]), int(words[-1])
     if low < 1:
-        raise InputError(f"subscriptions must be at least 1 for each node, got {low}")
+        raise InputError(f"subscriptions must be at least 1, got {low}")
     if high < low:
         raise InputError(f"subscriptions must be given as low:high, got {text!r}")
     if high > topic_count:
         raise InputError(
             f"subscriptions must be at most the number of topics ({topic_count}), got {high}; "
-            f"ask for fewer, or for --topics {high}"
+            "ask for fewer subscriptions or more `topics`"
         )
     return SizeLaw(low, high, exponent)
 
@@ -113,7 +112,7 @@ class DurationLaw:
 
     @property
     def mean_us(self) -> float:
-        """The expectation."""
+        """The mean duration."""
         return (self.low_us + self.high_us) / 2 if self.kind == "uniform" else float(self.low_us)
 
     def durations_us(self, uniforms: Floats) -> NDArray[np.int64]:
@@ -127,7 +126,7 @@ class DurationLaw:
 
 
 def duration_law(text: str, what: str) -> DurationLaw:
-    """Read a duration law; `what` names the flag in the error."""
+    """Read a duration law; `what` is the name of the field in the error message."""
     kind, _, argument = text.partition(":")
     low, dash, high = argument.partition("-")
     if kind not in ("exp", "fixed", "uniform") or bool(dash) != (kind == "uniform"):
@@ -135,7 +134,7 @@ def duration_law(text: str, what: str) -> DurationLaw:
     low_us = duration_us(low, what)
     high_us = duration_us(high, what) if dash else low_us
     if low_us <= 0 or high_us < low_us:
-        raise InputError(f"{what} must be longer than nothing, and LOW at most HIGH, got {text!r}")
+        raise InputError(f"{what} must be longer than 0, and LOW at most HIGH, got {text!r}")
     return DurationLaw(kind, low_us, high_us)
 
 

@@ -1,7 +1,7 @@
-"""Raw data as it comes from outside, flaws and all, so that ingest and quarantine have real work to do.
+"""Generated raw data with flaws, as in real files, to test ingest and quarantine.
 
-A social graph as SNAP writes it, and machine events as the Google cluster trace has them. Flaws stand at fixed places:
-how many lines must end up in quarantine is known.
+The formats are that of a social graph of SNAP and that of the machine events of the Google cluster trace. Flaws are at
+fixed positions, so the number of lines that must be quarantined is known.
 """
 
 import gzip
@@ -16,16 +16,16 @@ from gossamer.workloads.social import SocialLaw, make_social_graph
 
 U64 = np.uint64
 
-# Lines that no reader can take for an edge.
+# Lines that are not valid edges.
 BAD_EDGES = ("", "12345", "1 2 3 4 5 6", "7 8 heavy", "9 10 1e999")
-# Chosen: one flaw in so many lines, as in the files that people pass around.
+# Chosen: the number of lines for each flaw of a kind, as in typical public files.
 FLAW_EVERY = 20_000
 DAY_US = 86_400_000_000
 
 
 @dataclass(frozen=True)
 class RawCounts:
-    """What was written."""
+    """The number of lines of each kind that were written."""
 
     lines: int
     comments: int
@@ -35,7 +35,7 @@ class RawCounts:
 
 
 def write_raw_edges(path: Path, users: int, mean_degree: float, seed: int) -> RawCounts:
-    """A friendship graph as text, two ids a line, with comments, bad lines, self-loops and repeated edges in it."""
+    """Write a friendship graph as text, two ids a line, with comments, bad lines, self-loops and repeated edges."""
     source, target = make_social_graph(users, SocialLaw(mean_degree=mean_degree), False, seed)
     head = ["# Undirected friendships, made by Gossamer", f"# Users: {users} Edges: {len(source)}"]
     bad = loops = repeated = 0
@@ -54,9 +54,10 @@ def write_raw_edges(path: Path, users: int, mean_degree: float, seed: int) -> Ra
 
 
 def write_raw_events(path: Path, machines: int, seed: int, days: int = 29) -> RawCounts:
-    """Machine events as gzip CSV (time, machine, event, platform, cpus, memory), sorted by time, a few lines broken."""
+    """Write machine events as gzip CSV (time, machine, event, platform, cpus, memory) by time, with a few bad lines."""
     rows: list[tuple[int, int, int]] = [(0, machine, 0) for machine in range(machines)]
-    # Chosen: as in the trace of 2011, two fifths of the machines go down at least once, for a quarter of an hour mostly.
+    # Chosen: as in the trace of 2011, two fifths of the machines go down at least once, mostly for a quarter of an
+    # hour.
     goes = units(U64(seed), U64(Purpose.CHURN_PRESENT), U64(1), machines) < 0.41
     for machine in np.flatnonzero(goes).tolist():
         at_us = 0

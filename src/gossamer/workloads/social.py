@@ -1,7 +1,7 @@
-"""Social graphs: power-law degrees with communities, and the friend and follower workloads they give.
+"""Social graphs with power-law degrees and communities, and the friend and follower workloads that they give.
 
-A configuration model in two layers. Every node has a degree from a power law and a community; a share of
-its stubs is matched inside the community, the rest with anybody. All of it is sorting: O(m log m).
+A configuration model in two layers: every node has a degree from a power law and a community. A share of its stubs is
+matched within the community, and the rest is matched with any node. The cost is that of sorting: O(m log m).
 """
 
 import gzip
@@ -9,39 +9,41 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gossamer.kernels.sampling import draws, units
 from gossamer.model.arrays.interest import Interest
+from gossamer.model.arrays.types import Integers
 from gossamer.model.values.draw import Purpose
 from gossamer.model.values.errors import InputError
 from gossamer.workloads.interests import check_sizes
 from gossamer.workloads.laws import SizeLaw
 
 U64 = np.uint64
-Ids = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class SocialLaw:
-    """Chosen: exponent 2.5 and communities of about 100, the middle of what measured social graphs show."""
+    """Parameters of a social graph.
+
+    Chosen: exponent 2.5 and communities of about 100, the middle of the range of measured social graphs.
+    """
 
     mean_degree: float = 20.0
     exponent: float = 2.5
     community_size: int = 100
-    # Share of links that stay inside the community.
+    # The share of links within a community.
     inside: float = 0.7
 
 
-def make_social_graph(node_count: int, law: SocialLaw, directed: bool, seed: int) -> tuple[Ids, Ids]:
-    """(source, target) of every link, each once, no self-loops; undirected links have source < target."""
+def make_social_graph(node_count: int, law: SocialLaw, directed: bool, seed: int) -> tuple[Integers, Integers]:
+    """(source, target) of every link, each once and without self-loops; undirected links have source < target."""
     check_sizes(node_count, 1)
     if node_count < 2:
         raise InputError(f"a social graph needs at least 2 nodes, got {node_count}")
     if not 0 < law.mean_degree <= (node_count - 1) / 2:
         raise InputError(f"the mean degree must lie between 0 and {(node_count - 1) / 2:g}, got {law.mean_degree:g}")
     community_count = max(1, node_count // law.community_size)
-    # Squared, so that communities differ in size: the first are several times larger than the last.
+    # The square makes communities differ in size: the first are several times larger than the last.
     places = units(U64(seed), U64(Purpose.GRAPH_COMMUNITY), U64(0), node_count) ** 2
     communities = (places * community_count).astype(np.int64)
     out_degrees = _degrees(node_count, law, seed, 0)
@@ -58,8 +60,8 @@ def make_social_graph(node_count: int, law: SocialLaw, directed: bool, seed: int
     return source, target
 
 
-def interests_of_graph(source: Ids, target: Ids, node_count: int, directed: bool) -> Interest:
-    """Every user is a topic: its friends, or those who follow it (source follows target), subscribe."""
+def interests_of_graph(source: Integers, target: Integers, node_count: int, directed: bool) -> Interest:
+    """Every user is a topic. Its subscribers are its friends or, if directed, its followers (source follows target)."""
     if directed:
         return Interest.from_pairs(source, target, node_count, node_count)
     nodes, topics = np.concatenate((source, target)), np.concatenate((target, source))
@@ -67,14 +69,15 @@ def interests_of_graph(source: Ids, target: Ids, node_count: int, directed: bool
 
 
 def read_friends(path: Path) -> Interest:
-    """The friend workload of a list of undirected edges, two ids a line, plain or gzip; ids become dense in their order.
+    """The friend workload of a list of undirected edges: two ids a line, plain text or gzip.
 
-    Small files only, and every line must be right: `gossamer ingest` is for the rest.
+    Nodes are renumbered from zero in the order of their ids. For small files in which every line is valid; `gossamer
+    ingest` reads all others.
     """
     try:
         edges = np.loadtxt(path, dtype=np.int64, ndmin=2)
     except (ValueError, EOFError, gzip.BadGzipFile) as error:
-        raise InputError(f"{path} is not a list of edges, two ids a line: {error}") from None
+        raise InputError(f"{path} is not a list of edges with two ids a line: {error}") from None
     if edges.shape[1] != 2:
         raise InputError(f"{path} is not a list of edges: it has {edges.shape[1]} columns, not two")
     ids, places = np.unique(edges, return_inverse=True)
@@ -84,8 +87,8 @@ def read_friends(path: Path) -> Interest:
     return interests_of_graph(source, target, len(ids), directed=False)
 
 
-def _degrees(node_count: int, law: SocialLaw, seed: int, counter: int) -> Ids:
-    """Power-law degrees with the wanted mean: the smallest degree is raised until the mean is met."""
+def _degrees(node_count: int, law: SocialLaw, seed: int, counter: int) -> Integers:
+    """Power-law degrees with the mean of the law: the smallest degree is raised until the mean is reached."""
     uniforms = units(U64(seed), U64(Purpose.GRAPH_DEGREE), U64(counter), node_count)
     most = max(2, min(node_count - 1, int(law.mean_degree * node_count**0.5)))
     low, high = 1, most
@@ -96,18 +99,20 @@ def _degrees(node_count: int, law: SocialLaw, seed: int, counter: int) -> Ids:
         else:
             high = middle
     degrees = SizeLaw(low, most, law.exponent).sizes(uniforms)
-    # Whole smallest degrees overshoot the mean: thin all degrees by the same share.
+    # The smallest degree is a whole number, so the mean is too large: scale all degrees down by the same factor.
     thinned = degrees * (law.mean_degree / degrees.mean())
     rounding = units(U64(seed), U64(Purpose.GRAPH_DEGREE), U64(counter + 2), node_count)
-    whole: Ids = np.maximum(1, np.floor(thinned + rounding)).astype(np.int64)
+    whole: Integers = np.maximum(1, np.floor(thinned + rounding)).astype(np.int64)
     return whole
 
 
-def _stubs(degrees: Ids, communities: Ids, law: SocialLaw, seed: int, counter: int) -> tuple[Ids, Ids]:
-    """Stub owners in random order within their pool; pool -1 is everybody, others are communities."""
+def _stubs(
+    degrees: Integers, communities: Integers, law: SocialLaw, seed: int, counter: int
+) -> tuple[Integers, Integers]:
+    """The owners of stubs, in random order within their pool: pool -1 is all nodes, other pools are communities."""
     owners = np.repeat(np.arange(len(degrees), dtype=np.int64), degrees)
     within = np.arange(len(owners)) - np.repeat(np.cumsum(degrees) - degrees, degrees)
-    # More than a quarter of a community would mostly meet the same members again, and such links merge.
+    # With stubs for more than a quarter of the community, most pairs would repeat, and repeated links merge.
     members = np.bincount(communities, minlength=int(communities.max()) + 1)[communities]
     limits = np.minimum(np.rint(degrees * law.inside), members // 4)
     pools = np.where(within < limits[owners], communities[owners], -1)
@@ -115,8 +120,8 @@ def _stubs(degrees: Ids, communities: Ids, law: SocialLaw, seed: int, counter: i
     return owners[order], pools[order]
 
 
-def _pair(stubs: tuple[Ids, Ids]) -> tuple[Ids, Ids]:
-    """Neighbouring stubs of one pool make a link; an odd one is left over."""
+def _pair(stubs: tuple[Integers, Integers]) -> tuple[Integers, Integers]:
+    """Link consecutive stubs of the same pool; an odd stub is left over."""
     owners, pools = stubs
     first = np.searchsorted(pools, pools, side="left")
     even = (np.arange(len(pools)) - first) % 2 == 0
@@ -124,8 +129,8 @@ def _pair(stubs: tuple[Ids, Ids]) -> tuple[Ids, Ids]:
     return owners[heads], owners[heads + 1]
 
 
-def _match(sources: tuple[Ids, Ids], targets: tuple[Ids, Ids]) -> tuple[Ids, Ids]:
-    """The i-th source of a pool meets its i-th target; what one side has more of is left over."""
+def _match(sources: tuple[Integers, Integers], targets: tuple[Integers, Integers]) -> tuple[Integers, Integers]:
+    """Link the i-th source of a pool to its i-th target; surplus stubs of either side are left over."""
     (source_owners, source_pools), (target_owners, target_pools) = sources, targets
     source_rank = np.arange(len(source_pools)) - np.searchsorted(source_pools, source_pools, side="left")
     start = np.searchsorted(target_pools, source_pools, side="left")

@@ -1,1 +1,1 @@
-"""Compiled parts of the central planners. `state.py` says what is kept, `greedy.py` decides."""
+"""Compiled code of the central planners: `state.py` has the components of topics, `greedy.py` chooses links."""

@@ -1,9 +1,9 @@
-"""Overlays that survive failures: every node is attached, in each of its topics, to k nodes that came before."""
+"""Overlays that survive failures: in each of its topics every node is linked to k earlier nodes."""
 
 import numpy as np
 
 from gossamer.kernels.jit import kernel
-from gossamer.kernels.planning.state import Ids, Starts
+from gossamer.model.arrays.types import Ids, Starts
 
 
 @kernel
@@ -22,10 +22,11 @@ def attach_nodes(
     links_u: Ids,
     links_v: Ids,
 ) -> int:
-    """Attach nodes first .. last - 1, which stand in this order in every topic; returns how many links that took.
+    """Attach nodes first .. last - 1, in the order in which every topic lists them; returns the number of new links.
 
-    Links that are kept (by node, compressed rows) serve first. The next neighbour is the earlier node that serves most topics which want one; among equals the one with fewest links,
-    then the first. Afterwards a neighbour that every topic can spare is let go again.
+    Kept links (in compressed rows by node) count first. The next neighbour is the earlier node that serves the most
+    topics which still need a neighbour; ties go to the node with the fewest links, then to the lowest number.
+    Afterwards chosen neighbours that no topic needs are dropped again.
     """
     node_count = len(node_starts) - 1
     counts = np.zeros(node_count, np.int32)
@@ -87,7 +88,7 @@ def attach_nodes(
             if kept_nodes[k] < node:
                 is_chosen[kept_nodes[k]] = False
                 _count_served(node_starts, node_topics, node, kept_nodes[k], wants, 1)
-        # A topic wants no more than there are who may serve it, so all wants are met and all counts are zero now.
+        # No topic needs more neighbours than it has earlier holders, so all needs are met and all counts are zero now.
         kept = _spare(node_starts, node_topics, topic_starts, places, redundancy, node, chosen, chosen_count, wants)
         for k in range(kept):
             links_u[taken] = chosen[k]
@@ -100,7 +101,7 @@ def attach_nodes(
 
 @kernel
 def _count_served(node_starts: Starts, node_topics: Ids, node: int, other: int, counts: Ids, change: int) -> None:
-    """Change the count of every topic that two nodes share."""
+    """Add `change` to the count of every topic that two nodes share."""
     i, j = node_starts[node], node_starts[other]
     while i < node_starts[node + 1] and j < node_starts[other + 1]:
         a, b = node_topics[i], node_topics[j]
@@ -122,7 +123,7 @@ def _serve(
     wants: Ids,
     counts: Ids,
 ) -> None:
-    """`other` serves what it shares; a topic that wants nobody any more no longer counts for anybody."""
+    """`other` serves the topics that it shares with `node`; a topic that needs no more neighbours stops counting."""
     i, j = node_starts[node], node_starts[other]
     while i < node_starts[node + 1] and j < node_starts[other + 1]:
         a, b = node_topics[i], node_topics[j]
@@ -147,7 +148,10 @@ def _spare(
     chosen_count: int,
     served: Ids,
 ) -> int:
-    """Let go of the first chosen that all topics can spare; `served` counts kept links already, and is zero after."""
+    """Drop chosen neighbours that no topic needs, the first ones first; returns how many stay.
+
+    `served` counts the kept links of each topic before the call and is zero after it.
+    """
     for k in range(chosen_count):
         _count_served(node_starts, node_topics, node, chosen[k], served, 1)
     kept = 0

@@ -1,10 +1,10 @@
-"""What no overlay can do without; `planners/bounds.py` has the argument."""
+"""Sums for the lower bounds on links and degrees; `planners/bounds.py` has the proof."""
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gossamer.kernels.jit import kernel
-from gossamer.kernels.planning.state import Ids, Starts
+from gossamer.model.arrays.types import Ids, Starts
 
 Sums = NDArray[np.float64]
 
@@ -22,7 +22,7 @@ def least_needs(
     topic_sums: Sums,
     topic_most: Sums,
 ) -> None:
-    """For nodes first .. last - 1: add up, by node and by topic, the least share of a link that each topic takes."""
+    """For nodes first .. last - 1: add the smallest share of a link that each topic needs, by node and by topic."""
     counts = np.zeros(len(node_starts) - 1, np.int32)
     for node in range(first, last):
         for i in range(node_starts[node], node_starts[node + 1]):

@@ -1,17 +1,17 @@
-"""A few nodes that hold, between them, every topic of many."""
+"""A small set of nodes that together hold all topics of a larger set."""
 
 import numpy as np
 
 from gossamer.kernels.jit import kernel
-from gossamer.kernels.planning.state import Ids, Starts
+from gossamer.model.arrays.types import Ids, Starts
 
 
 @kernel
 def cover_topics(node_starts: Starts, node_topics: Ids, nodes: Ids, wants: Ids, chosen: Ids) -> int:
-    """Greedy cover: who of `nodes` holds most topics that still want a holder, again and again; returns how many.
+    """Greedy cover: repeatedly choose the node that holds the most topics which still need a holder; returns how many.
 
-    `wants[t]` is how many holders topic t wants; what cannot be had is left there. A node's worth only falls, so a bound
-    on it is enough until it is the best: nodes are kept by their bounds, and moved down when looked at in vain.
+    `wants[t]` is the number of holders that topic t needs; needs that cannot be met stay in it. The worth of a node
+    never grows, so an old value is an upper bound: a node is recomputed only when its bound reaches the current level.
     """
     worth = np.zeros(len(nodes), np.int64)
     most = np.int64(0)

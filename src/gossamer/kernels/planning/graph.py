@@ -1,7 +1,7 @@
-"""A graph that links are added to and taken from, and the questions that are asked of one topic in it.
+"""A graph in which links can be added and removed, and searches within one topic.
 
-Links are kept as half-links in lists: `first[v]` is the first of v's, `after[h]` the next; half-link h leads to `ends[h]`,
-and h ^ 1 is its other half. A link that is gone leads nowhere (-1) from both.
+Each link is a pair of half-links h and h ^ 1, kept in linked lists: `first[v]` is the first half-link of node v, and
+`after[h]` the next one in its list. Half-link h leads to the node `ends[h]`; the ends of a removed link are -1.
 """
 
 from typing import NamedTuple
@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gossamer.kernels.jit import kernel
-from gossamer.kernels.planning.state import Ids, Starts
+from gossamer.model.arrays.types import Ids, Starts
 
 
-class Graph(NamedTuple):
-    """Room for a number of links; `used[0]` is how many half-links there have been."""
+class LinkGraph(NamedTuple):
+    """A graph with room for a number of links; `used[0]` is the number of half-links ever added."""
 
     first: Ids
     after: Ids
@@ -24,8 +24,8 @@ class Graph(NamedTuple):
 
 
 @kernel
-def add_link(graph: Graph, u: int, v: int) -> int:
-    """A new link; returns its first half."""
+def add_link(graph: LinkGraph, u: int, v: int) -> int:
+    """Add a link and return its first half-link."""
     half = graph.used[0]
     graph.used[0] += 2
     graph.ends[half] = v
@@ -40,22 +40,22 @@ def add_link(graph: Graph, u: int, v: int) -> int:
 
 
 @kernel
-def add_links(graph: Graph, u: Ids, v: Ids) -> None:
-    """Many new links."""
+def add_links(graph: LinkGraph, u: Ids, v: Ids) -> None:
+    """Add many links."""
     for i in range(len(u)):
         add_link(graph, u[i], v[i])
 
 
 @kernel
-def remove_link(graph: Graph, half: int) -> None:
-    """A link is gone."""
+def remove_link(graph: LinkGraph, half: int) -> None:
+    """Remove the link of a half-link."""
     graph.degrees[graph.ends[half]] -= 1
     graph.degrees[graph.ends[half ^ 1]] -= 1
     graph.ends[half] = graph.ends[half ^ 1] = -1
 
 
 @kernel
-def are_linked(graph: Graph, u: int, v: int) -> bool:
+def are_linked(graph: LinkGraph, u: int, v: int) -> bool:
     """Whether two nodes are neighbours."""
     half = graph.first[u]
     while half >= 0:
@@ -67,18 +67,17 @@ def are_linked(graph: Graph, u: int, v: int) -> bool:
 
 @kernel
 def set_members(topic_starts: Starts, topic_nodes: Ids, topic: int, depths: Ids, value: int) -> None:
-    """Give every holder of a topic a depth: -1 for not reached yet, -2 to leave no trace."""
+    """Set the depth of every holder of a topic: -1 means not reached yet, -2 not part of the search."""
     for place in range(topic_starts[topic], topic_starts[topic + 1]):
         depths[topic_nodes[place]] = value
 
 
 @kernel
-def reach(graph: Graph, start: int, without: int, depths: Ids, queue: Ids, parents: Ids, beside: int) -> int:
-    """Breadth first from a node through nodes of depth -1, not over half-link `without`; returns how many are reached.
+def reach(graph: LinkGraph, start: int, without: int, depths: Ids, queue: Ids, parents: Ids, beside: int) -> int:
+    """Breadth-first search from `start` through nodes of depth -1; returns the number of nodes reached.
 
-    With `beside` (or -1) from that one too.
-
-    They stand in `queue` in the order in which they were reached, with their depths, and whence in `parents`.
+    The search ignores the link of half-link `without` (-2: none) and also starts at the node `beside` (-1: none). Nodes
+    are in `queue` in the order in which they were reached; `depths` and `parents` are filled.
     """
     depths[start] = 0
     parents[start] = -1

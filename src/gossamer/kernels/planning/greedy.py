@@ -1,14 +1,15 @@
-"""The greedy of GM, LowODA and MinMaxODA, exact, without ever keeping a pair of nodes.
+"""The exact greedy of GM, LowODA and MinMaxODA, without storing pairs of nodes.
 
-A link's contribution only falls as components merge, and while the maximum degree stays, links only cease to be
-allowed. So one pass from the highest contribution down, over nodes ascending and others ascending, takes the very links
-that looking at all pairs before each choice would take. A node keeps only a bound on its best link to a higher node. It
-is looked at (`_count`: one read for each other holder of those of its topics that are in parts) when the pass comes down
-to its bound, and the bound is exact then. Memory is in proportion to subscriptions.
+The contribution of a link never grows as components merge, and while the maximum degree does not change, a link that is
+not allowed stays so. One pass over decreasing contributions, and within each over ascending nodes and ascending other
+ends, therefore chooses the same links as comparing all pairs before each choice. A node stores only an upper bound on
+the contribution of its best link to a higher node. When the pass reaches that bound, the node's links are counted
+(`_count`: one read for each other holder of each of its disconnected topics), and the bound becomes exact. Memory is
+proportional to the number of subscriptions.
 
-Where degrees count, nodes of maximum degree are set aside with their links. When the maximum rises, whoever that sets
-free is looked at once and raises the bounds of those it could link to (or, if they are many, every bound is lost): over
-all, at most one look for each end of each link.
+If degrees matter, nodes of maximum degree are set aside with their links. When the maximum rises, each node that is
+allowed again is counted once and raises the bounds of the nodes that it could link to (if there are many such nodes,
+all bounds are reset instead). In total this is at most one count for each end of each link.
 """
 
 from typing import NamedTuple
@@ -17,27 +18,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gossamer.kernels.jit import kernel
-from gossamer.kernels.planning.state import Ids, PlanState, contribution, link
+from gossamer.kernels.planning.state import PlanState, contribution, link
+from gossamer.model.arrays.types import Ids
 
-# Places in `Pass.numbers`: the contribution looked for now, whose links are looked at, how many of them and which is
-# next, the maximum degree, a bound on what any link that is set aside contributes, what is left to join, how many places
-# were read, and whether there is nothing left to take.
+# Indices of `Pass.numbers`: the contribution of the current level, the node whose links are examined, how many
+# candidates it has and which is next, the maximum degree, a bound on the contribution of links that are set aside, the
+# number of components that are left to join, the number of places read, and whether the greedy has finished.
 LEVEL, ROW, CANDIDATES, NEXT, DEGREE_MAX, ASIDE, LEFT, READ, IS_DONE, NUMBERS = range(10)
-# Chosen: a call reads about so many places, a fraction of a second, so that somebody who waits can be told or can stop it.
+# Chosen: a call returns after about this many reads, a fraction of a second, so that progress can be reported and the
+# program can be interrupted.
 READ_AT_ONCE = 200_000_000
 
 
 class Pass(NamedTuple):
-    """How far the greedy has come; it can stop after any link and go on."""
+    """The progress of the greedy; it can stop after any link and continue later."""
 
     numbers: NDArray[np.int64]
-    # By node: the most that a link to a higher node contributes, both allowed; at most.
+    # By node: an upper bound on the contribution of an allowed link to a higher node.
     bounds: Ids
-    # By node: the most that any of its links contributes, at most, if it is set aside; else -1.
+    # By node: an upper bound on the contribution of any of its links if the node is set aside; otherwise -1.
     aside: Ids
-    # By node: how many links it may have at all.
+    # By node: the largest number of links that it may have.
     capacities: Ids
-    # Others of the row that have the level, and scratch of that size.
+    # Other ends of the current node that reach the level, and scratch space of the same size.
     candidates: Ids
     counts: Ids
     reached: Ids
@@ -45,7 +48,7 @@ class Pass(NamedTuple):
 
 @kernel
 def _count(state: PlanState, work: Pass, node: int, forward: bool) -> int:
-    """What each of the node's links contributes, to higher nodes or to all; returns how many others there are."""
+    """Count the contribution of the node's links to higher nodes, or to all nodes; returns the number of other ends."""
     found = 0
     for i in range(state.node_starts[node], state.node_starts[node + 1]):
         topic = state.node_topics[i]
@@ -75,13 +78,13 @@ def _parted_topics(state: PlanState, node: int) -> int:
 
 @kernel
 def _is_open(state: PlanState, work: Pass, node: int) -> bool:
-    """Whether the node may have another link without raising the maximum degree."""
+    """Whether the node can get another link without raising the maximum degree."""
     return state.degrees[node] < work.capacities[node] and work.aside[node] < 0
 
 
 @kernel
 def _look_at_row(state: PlanState, work: Pass, u: int, level: int) -> None:
-    """Find the candidates of a row, ascending, and the bound of the others."""
+    """Find the candidates of a node, ascending, and the bound on its other links."""
     bound = 0
     candidates = 0
     found = _count(state, work, u, True)
@@ -107,7 +110,7 @@ def _look_at_row(state: PlanState, work: Pass, u: int, level: int) -> None:
 def _best_open(state: PlanState, work: Pass) -> tuple[int, int, int]:
     """(contribution, u, v) of the best link that does not raise the maximum degree; (0, -1, -1) if there is none.
 
-    (-1, -1, -1) if enough was read for one call.
+    (-1, -1, -1) if this call has read enough places.
     """
     numbers = work.numbers
     while True:
@@ -142,10 +145,10 @@ def _best_open(state: PlanState, work: Pass) -> tuple[int, int, int]:
 
 @kernel
 def _start_pass(state: PlanState, work: Pass) -> None:
-    """Begin with the first node again, at the highest contribution that there may be."""
+    """Begin again with the first node, at the highest bound on a contribution."""
     numbers = work.numbers
     if numbers[NEXT] < numbers[CANDIDATES]:
-        # Left in the middle of a row.
+        # The last pass stopped in the middle of a node's candidates.
         u = numbers[ROW]
         work.bounds[u] = max(np.int64(work.bounds[u]), numbers[LEVEL])
     numbers[ROW] = -1
@@ -158,7 +161,7 @@ def _start_pass(state: PlanState, work: Pass) -> None:
 
 @kernel
 def _best_aside(state: PlanState, work: Pass, least: int) -> tuple[int, int, int]:
-    """The best link at a node that is set aside, if it contributes `least` or more; lowest ids first among equals."""
+    """The best link of a node that is set aside, if it contributes at least `least`; ties go to the lowest numbers."""
     best, best_u, best_v = 0, -1, -1
     top = 0
     for node in range(len(work.aside)):
@@ -189,7 +192,7 @@ def _best_aside(state: PlanState, work: Pass, least: int) -> tuple[int, int, int
 def _set_aside(state: PlanState, work: Pass, node: int) -> None:
     work.aside[node] = _parted_topics(state, node)
     if work.aside[node] > work.numbers[ASIDE]:
-        # Too mild a bound would have everybody looked at after every link.
+        # With a loose bound, all nodes that are set aside would be counted after every link.
         bound = 0
         found = _count(state, work, node, False)
         for k in range(found):
@@ -201,12 +204,12 @@ def _set_aside(state: PlanState, work: Pass, node: int) -> None:
 
 @kernel
 def _raise_degree_max(state: PlanState, work: Pass, best: int) -> None:
-    """Set free whoever has fewer links than the new maximum, and begin a new pass; no link contributes over `best`."""
+    """Allow nodes with fewer links than the new maximum again and begin a new pass; no link contributes over `best`."""
     work.numbers[DEGREE_MAX] += 1
     freed = 0
     for node in range(len(work.aside)):
         freed += work.aside[node] >= 0 and state.degrees[node] < work.numbers[DEGREE_MAX]
-    # Looking at so many of them both ways costs more than looking at every row again.
+    # Counting the links of so many nodes to all others costs more than counting every node's links to higher nodes.
     many = 8 * freed > len(work.aside)
     for node in range(len(work.aside)):
         if many:
@@ -226,7 +229,7 @@ def _raise_degree_max(state: PlanState, work: Pass, best: int) -> None:
 
 @kernel
 def begin_pass(state: PlanState, work: Pass, counts_degrees: bool) -> None:
-    """Before the first link: bounds from the topics that are in parts."""
+    """Before the first link: set bounds from the number of disconnected topics of each node."""
     for node in range(len(work.bounds)):
         work.numbers[DEGREE_MAX] = max(work.numbers[DEGREE_MAX], np.int64(state.degrees[node]))
     for topic in range(len(state.components)):
@@ -241,11 +244,12 @@ def begin_pass(state: PlanState, work: Pass, counts_degrees: bool) -> None:
 
 @kernel
 def take_greedily(state: PlanState, work: Pass, counts_degrees: bool, rho: float, links_u: Ids, links_v: Ids) -> int:
-    """Take links until every topic is connected, none may be taken, or it is time to stop for a moment; returns how many.
+    """Add links until all topics are connected, no link is allowed, or it is time to pause; returns how many.
 
-    Without counting degrees: the link that contributes most (GM). Else the one that contributes most among those that do
-    not raise the maximum degree, unless one that does contributes more than rho times as much (LowODA; with an infinite
-    rho MinMaxODA). Among equals the lowest u, then the lowest v.
+    If degrees do not matter, each link is the one with the largest contribution (GM). Otherwise it is the one with the
+    largest contribution among links that do not raise the maximum degree, unless a link that raises it contributes more
+    than rho times as much (LowODA; MinMaxODA is LowODA with an infinite rho). Ties go to the lowest u, then the lowest
+    v.
     """
     work.numbers[READ] = 0
     for taken in range(len(links_u)):
@@ -254,7 +258,7 @@ def take_greedily(state: PlanState, work: Pass, counts_degrees: bool, rho: float
             return taken
         raises = False
         if counts_degrees:
-            # The least whole number above rho times the value; if anything has it, it is set aside.
+            # The smallest whole number above rho * value; only links that are set aside can contribute so much.
             least = 1
             if value > 0:
                 least = 2**31 if rho * value >= 2**31 else int(np.floor(rho * value)) + 1

@@ -1,15 +1,15 @@
-"""Links that make topic overlays shallow."""
+"""Links that reduce the diameter of topic overlays."""
 
 import numpy as np
 
 from gossamer.kernels.jit import kernel
-from gossamer.kernels.planning.graph import Graph, add_link, are_linked, reach, set_members
-from gossamer.kernels.planning.state import Ids, Starts
+from gossamer.kernels.planning.graph import LinkGraph, add_link, are_linked, reach, set_members
+from gossamer.model.arrays.types import Ids, Starts
 
 
 @kernel
 def shorten_topic(
-    graph: Graph,
+    graph: LinkGraph,
     topic_starts: Starts,
     topic_nodes: Ids,
     topic: int,
@@ -18,13 +18,14 @@ def shorten_topic(
     queue: Ids,
     parents: Ids,
 ) -> int:
-    """Add links until all holders are within half the diameter of the centre; returns how many.
+    """Add links until all holders are within half the diameter of the centre; returns the number of links.
 
-    The centre is the middle of a longest path found by two searches; where the diameter is odd, with its neighbour there.
-    Whoever is deepest is brought near with all that hangs below its ancestor some steps up, by a link from that one to
-    the node with fewest links among those near enough to the centre: half of the radius is left for that, so that the
-    links do not all end at one node. Where the radius leaves nothing to spread over, they all do, and the centre is the
-    holder with most links, which other topics have chosen too. Stops early when the graph is full.
+    The centre is the middle of a long path, which two searches find; if the diameter is odd, its neighbour on the path
+    is part of the centre. In each step the deepest holder is moved closer together with the subtree below one of its
+    ancestors: that ancestor is linked to the node with the fewest links among the nodes near the centre. Nodes within
+    half of the radius count as near, so that the new links do not all end at one node. If the radius is too small for
+    that, all links end at the centre, which is then the holder with the most links, because other topics have probably
+    chosen it too. Stops early when the graph has no room for more links.
     """
     begin, end = topic_starts[topic], topic_starts[topic + 1]
     radius = diameter // 2
@@ -62,9 +63,9 @@ def shorten_topic(
 
 @kernel
 def _middle(
-    graph: Graph, topic_starts: Starts, topic_nodes: Ids, topic: int, depths: Ids, queue: Ids, parents: Ids
+    graph: LinkGraph, topic_starts: Starts, topic_nodes: Ids, topic: int, depths: Ids, queue: Ids, parents: Ids
 ) -> tuple[int, int]:
-    """Two neighbours in the middle of the way from a node that is far from one holder to who is farthest from it."""
+    """Two neighbours in the middle of a long path: from a node far from one holder to the node farthest from it."""
     far = np.int64(topic_nodes[topic_starts[topic]])
     for _ in range(2):
         set_members(topic_starts, topic_nodes, topic, depths, -1)
@@ -80,8 +81,8 @@ def _middle(
 
 
 @kernel
-def _hub(graph: Graph, topic_starts: Starts, topic_nodes: Ids, topic: int, depths: Ids) -> tuple[int, int]:
-    """The holder with most links, and the holder with most links among its neighbours."""
+def _hub(graph: LinkGraph, topic_starts: Starts, topic_nodes: Ids, topic: int, depths: Ids) -> tuple[int, int]:
+    """The holder with the most links, and the holder with the most links among its neighbours."""
     hub = np.int64(topic_nodes[topic_starts[topic]])
     for place in range(topic_starts[topic], topic_starts[topic + 1]):
         if graph.degrees[topic_nodes[place]] > graph.degrees[hub]:
@@ -99,8 +100,8 @@ def _hub(graph: Graph, topic_starts: Starts, topic_nodes: Ids, topic: int, depth
 
 
 @kernel
-def complete_topic(graph: Graph, topic_starts: Starts, topic_nodes: Ids, topic: int, marks: Ids) -> int:
-    """Link all holders of a topic to each other; returns how many links that took."""
+def complete_topic(graph: LinkGraph, topic_starts: Starts, topic_nodes: Ids, topic: int, marks: Ids) -> int:
+    """Link all holders of a topic to each other; returns the number of new links."""
     added = 0
     for place in range(topic_starts[topic], topic_starts[topic + 1]):
         node = topic_nodes[place]

@@ -1,23 +1,20 @@
-"""What a planner keeps: which of each topic's nodes hang together already.
+"""The state of a planner: the components of each topic.
 
-A place is a position in `topic_nodes`: one (topic, node) pair. `labels` says which component of its topic a place is in;
-a merger gives the smaller component the larger one's label, so that looking a component up is one read and all mergers
-of a topic of m nodes cost m log m.
+A place is a position in `topic_nodes`, that is, one (topic, node) pair. `labels` has the component of each place. When
+two components merge, the smaller one gets the label of the larger one, so looking up a component is one read and all
+mergers of a topic with m nodes cost m log m.
 """
 
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gossamer.kernels.jit import kernel
-
-Ids = NDArray[np.int32]
-Starts = NDArray[np.int64]
+from gossamer.model.arrays.types import Ids, Starts
 
 
 class PlanState(NamedTuple):
-    """An interest both ways, and the components of its topics."""
+    """An interest by node and by topic, and the components of its topics."""
 
     node_starts: Starts
     node_topics: Ids
@@ -25,10 +22,10 @@ class PlanState(NamedTuple):
     places: Starts
     topic_starts: Starts
     topic_nodes: Ids
-    # By place: its component's label (a place in it), the next place of the component, round and round.
+    # By place: the label of its component (a place in it), and the next place of the component, in a circular list.
     labels: Ids
     following: Ids
-    # By label: how many places the component has. By topic: how many components there are.
+    # By label: the number of places of the component. By topic: the number of components.
     sizes: Ids
     components: Ids
     degrees: Ids
@@ -36,7 +33,7 @@ class PlanState(NamedTuple):
 
 @kernel
 def find_places(node_topics: Ids, topic_starts: Starts, places: Starts) -> None:
-    """Subscriptions by node stand in a topic's row in the order of their nodes."""
+    """The place of each subscription; a topic lists its subscriptions in the order of their nodes."""
     filled = topic_starts[:-1].copy()
     for i in range(len(node_topics)):
         topic = node_topics[i]
@@ -46,7 +43,7 @@ def find_places(node_topics: Ids, topic_starts: Starts, places: Starts) -> None:
 
 @kernel
 def merge(state: PlanState, topic: int, one: int, other: int) -> None:
-    """Two places of a topic that were in different components are in one."""
+    """Merge the components of two places of a topic."""
     keep, lose = state.labels[one], state.labels[other]
     if state.sizes[keep] < state.sizes[lose]:
         keep, lose = lose, keep
@@ -63,7 +60,7 @@ def merge(state: PlanState, topic: int, one: int, other: int) -> None:
 
 @kernel
 def contribution(state: PlanState, u: int, v: int) -> int:
-    """In how many topics a link would join two components."""
+    """The number of topics in which a link would join two components."""
     found = 0
     i, j = state.node_starts[u], state.node_starts[v]
     i_end, j_end = state.node_starts[u + 1], state.node_starts[v + 1]
@@ -78,7 +75,7 @@ def contribution(state: PlanState, u: int, v: int) -> int:
 
 @kernel
 def link(state: PlanState, u: int, v: int) -> int:
-    """Take a link; returns in how many topics it joined two components."""
+    """Add a link; returns the number of topics in which it joined two components."""
     found = 0
     i, j = state.node_starts[u], state.node_starts[v]
     i_end, j_end = state.node_starts[u + 1], state.node_starts[v + 1]
@@ -96,14 +93,14 @@ def link(state: PlanState, u: int, v: int) -> int:
 
 @kernel
 def take_links(state: PlanState, u: Ids, v: Ids) -> None:
-    """Links that are there already."""
+    """Add links that exist already."""
     for i in range(len(u)):
         link(state, u[i], v[i])
 
 
 @kernel
 def join_groups(state: PlanState, groups: Ids, group_count: int) -> None:
-    """Nodes of one group that share a topic hang together in it already."""
+    """Connect nodes of the same group in every topic that they share."""
     last = np.full(group_count, -1, np.int64)
     for topic in range(len(state.components)):
         for place in range(state.topic_starts[topic], state.topic_starts[topic + 1]):

@@ -1,16 +1,16 @@
-"""Local search on an overlay: links that can go, and links that can move, while every topic stays connected."""
+"""Local search on an overlay: remove links and move links while every topic stays connected."""
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gossamer.kernels.jit import kernel
-from gossamer.kernels.planning.graph import Graph, add_link, are_linked, reach, remove_link, set_members
-from gossamer.kernels.planning.state import Ids, Starts
+from gossamer.kernels.planning.graph import LinkGraph, add_link, are_linked, reach, remove_link, set_members
+from gossamer.model.arrays.types import Ids, Starts
 
 
 @kernel
 def shared_topics(node_starts: Starts, node_topics: Ids, u: int, v: int, found: Ids) -> int:
-    """The topics that two nodes share; returns how many."""
+    """Write the topics that two nodes share into `found`; returns their number."""
     count = 0
     i, j = node_starts[u], node_starts[v]
     while i < node_starts[u + 1] and j < node_starts[v + 1]:
@@ -25,7 +25,7 @@ def shared_topics(node_starts: Starts, node_topics: Ids, u: int, v: int, found: 
 
 @kernel
 def _smallest_first(topic_starts: Starts, topics: Ids, count: int) -> None:
-    """Sort a few topics by how many hold them."""
+    """Sort a few topics by their number of holders."""
     for i in range(1, count):
         topic = topics[i]
         size = topic_starts[topic + 1] - topic_starts[topic]
@@ -37,8 +37,8 @@ def _smallest_first(topic_starts: Starts, topics: Ids, count: int) -> None:
 
 
 @kernel
-def count_bridges(graph: Graph, topic_starts: Starts, topic_nodes: Ids, needs: Ids) -> None:
-    """In how many topics each link (half-link / 2) is the only way between its ends: depth first, by lowest number seen."""
+def count_bridges(graph: LinkGraph, topic_starts: Starts, topic_nodes: Ids, needs: Ids) -> None:
+    """Count the topics in which each link (half-link / 2) is a bridge, by depth-first search with low-link numbers."""
     node_count = len(graph.first)
     numbers = np.full(node_count, -2, np.int32)
     lowest = np.zeros(node_count, np.int32)
@@ -83,14 +83,14 @@ def count_bridges(graph: Graph, topic_starts: Starts, topic_nodes: Ids, needs: I
 
 @kernel
 def remove_spare(
-    graph: Graph,
+    graph: LinkGraph,
     node_starts: Starts,
     node_topics: Ids,
     topic_starts: Starts,
     topic_nodes: Ids,
     order: NDArray[np.int64],
 ) -> int:
-    """Remove, in this order of links, whatever no topic needs; returns how many."""
+    """Remove links that no topic needs, in this order; returns how many were removed."""
     node_count = len(graph.first)
     needs = np.zeros(len(graph.ends) // 2, np.int32)
     count_bridges(graph, topic_starts, topic_nodes, needs)
@@ -100,7 +100,7 @@ def remove_spare(
     removed = 0
     for number in order:
         half = 2 * number
-        # A link that is needed stays needed as others go.
+        # A link that is needed now is still needed after others have been removed.
         if graph.ends[half] < 0 or needs[number] > 0:
             continue
         v, u = graph.ends[half], graph.ends[half + 1]
@@ -120,7 +120,7 @@ def remove_spare(
 
 @kernel
 def move_links(
-    graph: Graph,
+    graph: LinkGraph,
     node_starts: Starts,
     node_topics: Ids,
     topic_starts: Starts,
@@ -128,11 +128,11 @@ def move_links(
     order: NDArray[np.int64],
     richer: bool,
 ) -> int:
-    """Move one end of links, in this order, to a node that serves as well; returns how many moved.
+    """Move one end of each link, in this order, to a better node if there is one; returns how many links moved.
 
-    The topics that need a link fall in two without it. Any node on the same side in all of them can take an end's place.
-    With `richer` it must make the link carry more topics, or as many and have fewer links; else just have fewer links
-    (at least two fewer: the move must not merely change places).
+    Without the link, each topic that needs it splits in two. Any node that is on the same side as an end in all these
+    topics can replace that end. With `richer` the new link must carry more topics, or as many with a new end that has
+    fewer links. Otherwise the new end must have at least two links fewer, so that a move never just swaps two degrees.
     """
     node_count = len(graph.first)
     depths = np.full(node_count, -2, np.int32)
@@ -155,7 +155,7 @@ def move_links(
             side_count = 0
             for i in range(carried):
                 if needed > 0 and side_count < 2:
-                    break  # only the end itself is on that side in all of them
+                    break  # only the end itself is on this side in all topics
                 set_members(topic_starts, topic_nodes, shared[i], depths, -1)
                 count = reach(graph, goes, half, depths, queue, parents, -1)
                 if depths[stays] < 0:

@@ -1,1 +1,1 @@
-"""Interests, overlays and churn as numpy arrays: what kernels, planners and measures work on."""
+"""Interests, overlays, churn and degree distributions as numpy arrays, for kernels, planners and measures."""

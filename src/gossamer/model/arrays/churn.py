@@ -1,4 +1,4 @@
-"""Who comes and goes: joins, leaves and crashes in time order."""
+"""Churn: the joins, leaves and crashes of nodes, in order of time."""
 
 from dataclasses import dataclass
 
@@ -7,17 +7,18 @@ from numpy.typing import NDArray
 
 from gossamer.model.values.errors import InputError
 
-# The codes of the `event` column, in arrays; tables spell them out.
+# The codes of churn events in arrays; in tables the `event` column contains the names.
 JOIN, LEAVE, CRASH, ABSENT = 0, 1, 2, 3
 EVENT_NAMES = ("join", "leave", "crash", "absent")
 
 
 @dataclass(frozen=True)
 class Churn:
-    """Changes of presence. A node whose first row is a join, or says `absent`, is not there at first; a node never
-    named is always there. `absent` changes nothing itself: it is for nodes that would otherwise not be named.
+    """Changes of presence. A node is present at first unless its first row is `join` or `absent`.
 
-    Rows are sorted by time; rows of one time happen as DESIGN's lockstep says: leavers by id, then joiners by id.
+    An `absent` row changes nothing at its time: it marks a node that is never present. A node without rows is always
+    present. Rows are sorted by time; among rows of the same time, leaves and crashes come first, by node id, and then
+    joins, by node id.
     """
 
     at_us: NDArray[np.int64]
@@ -26,7 +27,7 @@ class Churn:
 
     @classmethod
     def from_rows(cls, at_us: NDArray[np.integer], nodes: NDArray[np.integer], events: NDArray[np.integer]) -> "Churn":
-        """From rows in any order; a node must join and go by turns, and not twice at one time."""
+        """From rows in any order. The joins and departures of a node must alternate, at different times."""
         order = np.lexsort((nodes, events == JOIN, at_us))
         churn = cls(at_us[order].astype(np.int64), nodes[order].astype(np.int32), events[order].astype(np.uint8))
         churn._check_turns()
@@ -34,11 +35,11 @@ class Churn:
 
     @classmethod
     def none(cls) -> "Churn":
-        """Nobody comes or goes."""
+        """Churn without rows: every node is always present."""
         return cls(np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.uint8))
 
     def present_at_start(self, node_count: int) -> NDArray[np.bool_]:
-        """Who is there before any row: those whose first row is not a join."""
+        """Which nodes are present before the first row: those whose first row is neither `join` nor `absent`."""
         present = np.ones(node_count, np.bool_)
         nodes, first = np.unique(self.nodes, return_index=True)
         present[nodes] = (self.events[first] != JOIN) & (self.events[first] != ABSENT)
@@ -50,13 +51,13 @@ class Churn:
         same = nodes[1:] == nodes[:-1]
         late = same & (self.events[order][1:] == ABSENT)
         if late.any():
-            raise InputError(f"node {nodes[1:][late][0]} is said to be absent after other rows; that must come first")
+            raise InputError(f"node {nodes[1:][late][0]} has an absent row after other rows; it must be the first")
         again = same & (joins[1:] == joins[:-1])
         if again.any():
             row = int(np.flatnonzero(again)[0]) + 1
-            word = "joins" if joins[row] else "goes"
+            word = "joins" if joins[row] else "leaves or crashes"
             raise InputError(f"node {nodes[row]} {word} twice in a row, the second time at {times[row]} us")
         at_once = same & (times[1:] == times[:-1])
         if at_once.any():
             row = int(np.flatnonzero(at_once)[0]) + 1
-            raise InputError(f"node {nodes[row]} comes and goes at the same time, {times[row]} us")
+            raise InputError(f"node {nodes[row]} has two churn rows at the same time, {times[row]} us")

@@ -1,8 +1,9 @@
-"""How many links nodes have: degree laws that a user can name, and their generating functions.
+"""Degree distributions that a user can name, and their generating functions.
 
-A law is a list of degrees with probabilities. With p_k the probability of degree k, G0(x) = sum p_k x^k, and the
-number of further links at the end of a random link has G1(x) = G0'(x) / G0'(1). Both are given as 1 - G(1 - z), the
-probability that at least one of the links works when each does with probability z: exact for small z too.
+A law is a list of degrees with probabilities. With p_k the probability of degree k, the degree of a random node has the
+generating function G0(x) = sum p_k x^k, and the number of further links at the end of a random link has
+G1(x) = G0'(x) / G0'(1). The methods return 1 - G(1 - z): the probability that at least one of the links works when
+each link works with probability z. This form is accurate for small z too.
 """
 
 import math
@@ -14,25 +15,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gossamer.model.arrays.overlay import Overlay
+from gossamer.model.arrays.types import Floats, Integers
 from gossamer.model.values.errors import InputError
-
-Floats = NDArray[np.float64]
-Counts = NDArray[np.int64]
 
 DEGREE_LAWS = "poisson:MEAN, regular:DEGREE, power:EXPONENT[:CUTOFF], scale-free:A:B, given:DEGREE=SHARE,..."
 
-# Chosen: above this a table of all degrees takes seconds, and no overlay has nodes with so many links.
+# Chosen: a table of more degrees takes seconds to compute, and no overlay has nodes with more links.
 DEGREE_MAX = 1_000_000
-# A law without a cutoff is tabled degree by degree so far, and beyond that in bins of this ratio up to the limit. Its
-# moments are exact besides; the bins only serve the generating functions.
+# A law without a cutoff has one entry for each degree below _EXPLICIT, and above it one entry for each bin, whose edges
+# grow by _RATIO up to _LIMIT. The generating functions use the bins; the moments are computed exactly.
 _EXPLICIT, _RATIO, _LIMIT = 4_096, 1.02, 1e60
-# Shares written by hand or by another program are rounded.
+# Shares that a user or another program wrote are rounded, so their sum may differ from 1 by this much.
 _SUM_TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True)
 class DegreeLaw:
-    """Degrees with their probabilities; `mean_square` may be infinite, the mean may not."""
+    """Degrees with their probabilities; `mean_square` may be infinite, `mean` is finite."""
 
     text: str
     degrees: Floats
@@ -42,20 +41,20 @@ class DegreeLaw:
 
     @property
     def mean_excess(self) -> float:
-        """The mean number of further links at the end of a random link (the paper's <q>); 0 where there are no links."""
+        """The mean number of further links at the end of a random link (the paper's <q>); 0 if there are no links."""
         return self.mean_square / self.mean - 1 if self.mean > 0 else 0.0
 
     def reach(self, z: float) -> float:
-        """1 - G0(1 - z): a random node has a working link, each working with probability z."""
+        """1 - G0(1 - z): the probability that a random node has a working link."""
         return float(self.shares @ _at_least_one(self.degrees, z))
 
     def excess_reach(self, z: float) -> float:
-        """1 - G1(1 - z): the node at the end of a random link has a further working link."""
+        """1 - G1(1 - z): the probability that the node at the end of a random link has a further working link."""
         degrees, shares = self._excess
         return float(shares @ _at_least_one(degrees, z))
 
     def excess_slope(self, z: float) -> float:
-        """G1'(1 - z)."""
+        """G1'(1 - z), the derivative of G1."""
         degrees, shares = self._excess
         some = degrees > 0
         powers = np.exp((degrees[some] - 1) * math.log1p(-z)) if z < 1 else (degrees[some] == 1).astype(np.float64)
@@ -79,7 +78,7 @@ def _at_least_one(degrees: Floats, z: float) -> Floats:
 def law_of_shares(text: str, degrees: NDArray[np.integer] | Floats, shares: Floats) -> DegreeLaw:
     """A law from degrees and their shares, which must sum to one."""
     if len(degrees) == 0 or (shares < 0).any() or not np.isfinite(shares).all():
-        raise InputError(f"the degree distribution {text} needs at least one degree, and shares that are not negative")
+        raise InputError(f"the degree distribution {text} needs at least one degree, and no share may be negative")
     total = float(shares.sum())
     if abs(total - 1) > _SUM_TOLERANCE:
         raise InputError(f"the degree distribution {text} must sum to one, got {total:g}")
@@ -87,15 +86,15 @@ def law_of_shares(text: str, degrees: NDArray[np.integer] | Floats, shares: Floa
     return DegreeLaw(text, values, shares / total, float(values @ shares / total), float(values**2 @ shares / total))
 
 
-def law_of_counts(text: str, degrees: Counts, nodes: Counts) -> DegreeLaw:
-    """The law of an overlay that is there: how many nodes have each degree."""
+def law_of_counts(text: str, degrees: Integers, nodes: Integers) -> DegreeLaw:
+    """The law of an existing network, from the number of nodes of each degree."""
     if nodes.sum() <= 0:
-        raise InputError(f"{text} has no nodes, so no degrees")
+        raise InputError(f"{text} has no nodes and therefore no degrees")
     return law_of_shares(text, degrees, nodes / nodes.sum())
 
 
 def law_of_overlay(text: str, overlay: Overlay) -> DegreeLaw:
-    """The law of an overlay's degrees."""
+    """The degree distribution of an overlay."""
     return law_of_counts(text, *np.unique(overlay.degrees, return_counts=True))
 
 
@@ -118,8 +117,8 @@ def degree_law(text: str) -> DegreeLaw:
 
 
 def poisson(mean: float) -> DegreeLaw:
-    """Every pair of nodes is linked with the same probability, in a large network."""
-    # Beyond twelve deviations and a few there is nothing that a float can see.
+    """The degrees of a large network in which every pair of nodes is linked with the same probability."""
+    # Above this degree (the mean, twelve standard deviations and forty) the probability is below a float's precision.
     degrees = np.arange(int(mean + 12 * math.sqrt(mean) + 40))
     logs = degrees * math.log(mean) - mean if mean > 0 else np.where(degrees == 0, 0.0, -np.inf)
     shares = np.exp(logs - np.concatenate(([0.0], np.cumsum(np.log(degrees[1:])))))
@@ -127,7 +126,7 @@ def poisson(mean: float) -> DegreeLaw:
 
 
 def power_law(exponent: float, cutoff: int | None) -> DegreeLaw:
-    """Degree k = 1, 2, ... up to a cutoff with probability in proportion to k^-exponent."""
+    """Degrees k = 1, 2, ..., up to `cutoff` if there is one, with probabilities proportional to k^-exponent."""
     if cutoff is not None:
         degrees = np.arange(1, cutoff + 1, dtype=np.float64)
         weights = degrees**-exponent
@@ -135,9 +134,10 @@ def power_law(exponent: float, cutoff: int | None) -> DegreeLaw:
     text = f"power:{exponent:g}"
     if exponent <= 2:
         raise InputError(
-            f"the degree distribution {text} has an infinite mean; give it a cutoff, such as {text}:1000, or an exponent above 2"
+            f"the degree distribution {text} has an infinite mean; give it a cutoff, such as {text}:1000, "
+            "or an exponent above 2"
         )
-    # Beyond the explicit degrees, bins with their exact mass, each at the mean degree of its members.
+    # Above the explicit degrees each bin has its exact probability, and its degree is the mean degree in the bin.
     edges = np.concatenate((np.arange(1.0, _EXPLICIT), _EXPLICIT * _RATIO ** np.arange(_bins() + 1)))
     tails = _tail(exponent, edges)
     masses, firsts = tails[:-1] - tails[1:], _tail(exponent - 1, edges)
@@ -152,8 +152,8 @@ def _bins() -> int:
 
 
 def _tail(exponent: float, starts: Floats) -> Floats:
-    """Hurwitz' zeta: the sum of k^-exponent over k = start, start + 1, ..., by Euler and Maclaurin."""
-    # The formula is exact to 1e-16 from 64 on; smaller starts add their first terms one by one.
+    """The Hurwitz zeta function, the sum of k^-exponent over k = start, start + 1, ..., by Euler-Maclaurin summation."""
+    # From start 64 on the formula is accurate to 1e-16; for smaller starts the first 64 terms are added one by one.
     steps = np.arange(64)
     small = starts < 64
     first = np.where(small, starts + 64, starts)
@@ -164,26 +164,28 @@ def _tail(exponent: float, starts: Floats) -> Floats:
     return np.asarray(sums)
 
 
-def scale_free_counts(a: float, b: float) -> tuple[Counts, Counts]:
+def scale_free_counts(a: float, b: float) -> tuple[Integers, Integers]:
     """Aiello, Chung and Lu: floor(e^a / x^b) nodes of degree x, for x = 1 .. floor(e^(a/b))."""
-    # Rounding must not make a whole number fall below itself: e^a / x^b is computed in logarithms at the edge.
+    # The factor (1 + 1e-12) prevents floor from rounding down a whole number that was computed slightly too small.
     most = math.floor(math.exp(a / b) * (1 + 1e-12))
     degrees = np.arange(1, most + 1)
     nodes = np.floor(math.exp(a) / degrees.astype(np.float64) ** b * (1 + 1e-12)).astype(np.int64)
     return degrees[nodes > 0], nodes[nodes > 0]
 
 
-def read_scale_free(text: str) -> tuple[Counts, Counts]:
-    """Degrees and how many nodes have each, for a law such as `scale-free:6:1`."""
+def read_scale_free(text: str) -> tuple[Integers, Integers]:
+    """The degrees of a law such as `scale-free:6:1`, and the number of nodes of each degree."""
     a_text, _, b_text = text.removeprefix("scale-free:").partition(":")
     a, b = _number(a_text, text, 0, 20), _number(b_text, text, 0.1, 100)
     if a / b > math.log(DEGREE_MAX):
-        raise InputError(f"{text} has degrees up to {math.exp(a / b):.3g}; the largest may be {DEGREE_MAX:,}")
+        raise InputError(
+            f"{text} has degrees up to {math.exp(a / b):.3g}; the largest allowed degree is {DEGREE_MAX:,}"
+        )
     return scale_free_counts(a, b)
 
 
 def scale_free_law(text: str) -> DegreeLaw:
-    """The degrees of such a network as a law."""
+    """A law such as `scale-free:6:1`, with degrees and probabilities."""
     return law_of_counts(text, *read_scale_free(text))
 
 
@@ -201,7 +203,7 @@ def _number(word: str, text: str, low: float, high: float) -> float:
     try:
         value = float(word)
     except ValueError:
-        raise InputError(f"{text!r} holds {word!r}, which is no number; there are: {DEGREE_LAWS}") from None
+        raise InputError(f"{text!r} contains {word!r}, which is not a number; there are: {DEGREE_LAWS}") from None
     if not low <= value <= high:
         raise InputError(f"{text!r}: {word} must lie between {low:g} and {high:g}")
     return value

@@ -1,4 +1,4 @@
-"""Who wants what: the interest of every node, read by node, by topic, or as bits."""
+"""The interest of every node: the topics of each node, the nodes of each topic, and both as bitsets."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -6,20 +6,17 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from gossamer.model.arrays.types import Bits, Ids, Starts
 from gossamer.model.values.errors import InputError
 from gossamer.model.values.ids import Role
-
-Ids = NDArray[np.int32]
-Starts = NDArray[np.int64]
-Bits = NDArray[np.uint64]
 
 
 @dataclass(frozen=True)
 class Interest:
-    """The subscriptions of n nodes to T topics, dense ids, in compressed rows by node.
+    """The subscriptions of n nodes to T topics, in compressed rows by node. Ids are 0..n-1 and 0..T-1.
 
-    Row v is `node_topics[node_starts[v]:node_starts[v + 1]]`, topics ascending, no topic twice; `roles`
-    stands in the same order. A topic that a node only publishes on is part of its interest.
+    Row v is `node_topics[node_starts[v]:node_starts[v + 1]]`: topics in ascending order, each once. `roles` is in the
+    same order. The interest of a node includes topics on which it only publishes.
     """
 
     node_starts: Starts
@@ -36,13 +33,13 @@ class Interest:
         topic_count: int,
         roles: NDArray[np.integer] | None = None,
     ) -> "Interest":
-        """From (node, topic) pairs in any order; a pair that stands twice is an error."""
+        """From (node, topic) pairs in any order; a repeated pair is an error."""
         owners, wanted = nodes.astype(np.int64), topics.astype(np.int64)
         if len(wanted) and not (int(wanted.min()) >= 0 and int(wanted.max()) < topic_count):
-            raise ValueError(f"a subscription names topic {int(wanted.max())}, of {topic_count}")
+            raise ValueError(f"a subscription names topic {int(wanted.max())}, but there are only {topic_count} topics")
         keys = owners * topic_count + wanted
         if (keys[1:] > keys[:-1]).all():
-            # As our own tables stand: nothing to sort, which is most of the work.
+            # The rows are sorted already, as in our own tables: skip the sort, which takes most of the time.
             given = np.full(len(keys), int(Role.FOLLOWS), np.uint8) if roles is None else roles.astype(np.uint8)
             return cls(_starts(owners, node_count), wanted.astype(np.int32), given, topic_count)
         if roles is None:
@@ -54,28 +51,28 @@ class Interest:
             sorted_roles = roles[order].astype(np.uint8)
         if len(keys) and (keys[1:] == keys[:-1]).any():
             again = int(keys[:-1][keys[1:] == keys[:-1]][0])
-            raise InputError(f"node {again // topic_count} holds topic {again % topic_count} twice")
+            raise InputError(f"node {again // topic_count} has topic {again % topic_count} twice")
         owners, node_topics = np.divmod(keys, max(topic_count, 1))
         return cls(_starts(owners, node_count), node_topics.astype(np.int32), sorted_roles, topic_count)
 
     @property
     def node_count(self) -> int:
-        """How many nodes there are."""
+        """The number of nodes."""
         return len(self.node_starts) - 1
 
     @property
     def subscription_count(self) -> int:
-        """How many (node, topic) pairs there are."""
+        """The number of (node, topic) pairs."""
         return len(self.node_topics)
 
     @cached_property
     def sizes(self) -> Starts:
-        """How many topics each node holds."""
+        """The number of topics that each node holds."""
         return np.diff(self.node_starts)
 
     @cached_property
     def popularity(self) -> Starts:
-        """How many nodes hold each topic."""
+        """The number of nodes that hold each topic."""
         return np.bincount(self.node_topics, minlength=self.topic_count).astype(np.int64)
 
     @cached_property
@@ -92,17 +89,17 @@ class Interest:
 
     @cached_property
     def topic_nodes(self) -> Ids:
-        """The nodes of each topic, ascending within a topic."""
+        """The nodes of each topic, one topic after another, in ascending order within a topic."""
         from scipy.sparse import csr_array
 
-        # Rows to columns by counting, which keeps the order of the rows.
+        # scipy turns rows into columns by a counting sort, which keeps the order of nodes within a topic.
         flags = np.ones(self.subscription_count, np.bool_)
         shape = (self.node_count, self.topic_count)
         columns: Ids = csr_array((flags, self.node_topics, self.node_starts), shape).tocsc().indices
         return columns.astype(np.int32, copy=False)
 
     def among(self, present: NDArray[np.bool_]) -> "Interest":
-        """The interests of those present: the others hold nothing, ids stay as they are."""
+        """The interests of the nodes that are present; other nodes keep their ids and hold no topics."""
         if present.all():
             return self
         kept = np.repeat(present, self.sizes)
@@ -110,19 +107,19 @@ class Interest:
         return Interest(starts, self.node_topics[kept], self.roles[kept], self.topic_count)
 
     def topics_of(self, node: int) -> Ids:
-        """The topics of one node, ascending."""
+        """The topics of one node, in ascending order."""
         return self.node_topics[self.node_starts[node] : self.node_starts[node + 1]]
 
     def nodes_of(self, topic: int) -> Ids:
-        """The nodes of one topic, ascending."""
+        """The nodes of one topic, in ascending order."""
         return self.topic_nodes[self.topic_starts[topic] : self.topic_starts[topic + 1]]
 
     def bits_by_node(self) -> Bits:
-        """uint64[n, ceil(T/64)]: bit t of row v says that v holds t."""
+        """uint64[n, ceil(T/64)]: bit t of row v is set if node v holds topic t."""
         return _bits(self.owners, self.node_topics, self.node_count, self.topic_count)
 
     def bits_by_topic(self) -> Bits:
-        """uint64[T, ceil(n/64)]: bit v of row t says that v holds t."""
+        """uint64[T, ceil(n/64)]: bit v of row t is set if node v holds topic t."""
         return _bits(self.node_topics, self.owners, self.topic_count, self.node_count)
 
 

@@ -1,1 +1,1 @@
-"""Tables as Parquet files, with schemas; manifests; output folders that appear whole or not at all."""
+"""Parquet tables with schemas, manifests, and output folders that are written completely or not at all."""

@@ -1,4 +1,4 @@
-"""Output folders: made under a temporary name and renamed, so that they are there whole or not at all."""
+"""Output folders: written under a temporary name and renamed, so that no reader ever sees a half-written one."""
 
 import hashlib
 import os
@@ -17,7 +17,7 @@ MANIFEST = "manifest.json"
 
 @contextmanager
 def output_folder(path: Path, force: bool = False, inputs: Sequence[Path] = ()) -> Iterator[Path]:
-    """Yield a new folder to fill; on success it becomes `path`, on any failure nothing remains of it."""
+    """Yield a new folder to write into; on success it is renamed to `path`, on failure it is removed."""
     path = Path(os.path.abspath(path))
     check_output(path, force, inputs)
     making = path.with_name(f".{path.name}.making-{os.getpid()}")
@@ -26,7 +26,7 @@ def output_folder(path: Path, force: bool = False, inputs: Sequence[Path] = ()) 
         _sweep(path)
         making.mkdir()
         yield making
-        # It may have come into being meanwhile.
+        # Another process may have created `path` in the meantime.
         check_output(path, force, inputs)
         _put_in_place(making, path)
     except BaseException:
@@ -38,20 +38,20 @@ def output_folder(path: Path, force: bool = False, inputs: Sequence[Path] = ()) 
 
 
 def check_output(path: Path, force: bool, inputs: Sequence[Path] = ()) -> None:
-    """Refuse an output that exists, before any work is done; --force replaces only what Gossamer wrote."""
+    """Refuse an output that exists, before any work is done; `force` replaces only folders that Gossamer wrote."""
     out = Path(os.path.realpath(path))
     for source in inputs:
         given = Path(os.path.realpath(source))
         if out == given or out in given.parents:
-            raise InputError(f"{path} is or holds the input {source}; choose another folder to write to")
+            raise InputError(f"{path} is or contains the input {source}; choose another folder to write to")
     if not path.exists() and not path.is_symlink():
         return
     if not force:
-        raise InputError(f"{path} exists; choose another folder, or --force to replace it")
+        raise InputError(f"{path} exists; choose another folder, or force=True to replace it")
     if not path.is_dir() or path.is_symlink():
-        raise InputError(f"{path} is not a folder, so --force will not replace it")
+        raise InputError(f"{path} is not a folder, so `force` does not replace it")
     if any(path.iterdir()) and not _is_ours(path / MANIFEST):
-        raise InputError(f"{path} holds no {MANIFEST} of Gossamer's, so --force will not replace it")
+        raise InputError(f"{path} has no {MANIFEST} written by Gossamer, so `force` does not replace it")
 
 
 def _is_ours(manifest: Path) -> bool:
@@ -63,7 +63,7 @@ def _is_ours(manifest: Path) -> bool:
 
 
 def _make_parents(path: Path) -> list[Path]:
-    """Make the folders above `path`; returns those that are new, innermost first."""
+    """Make the folders above `path`; returns the new ones, innermost first."""
     new = [parent for parent in path.parents if not parent.exists()]
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -75,7 +75,7 @@ def _make_parents(path: Path) -> list[Path]:
 
 
 def _sweep(path: Path) -> None:
-    """Clear up what a killed process left beside `path`: half-made folders go, a result set aside comes back."""
+    """Clean up after a killed process: remove half-written folders, and restore the result that it was replacing."""
     for old in _left_over(path, "old"):
         if path.exists():
             shutil.rmtree(old, ignore_errors=True)
@@ -119,17 +119,17 @@ def _put_in_place(making: Path, path: Path) -> None:
 
 
 def write_json(path: Path, content: Any) -> None:
-    """Readable JSON, ending in a newline."""
+    """Write indented JSON that ends in a newline."""
     path.write_bytes(msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n")
 
 
 def write_manifest(folder: Path, content: Mapping[str, Any]) -> None:
-    """What a folder was made from: inputs with hashes, rows, versions, seeds."""
+    """Write how a folder was made: its inputs with hashes, numbers of rows, versions and seeds."""
     write_json(folder / MANIFEST, content)
 
 
 def file_sha256(path: Path) -> str:
-    """The hash by which a manifest names an input; of a folder of part files, over their hashes by name."""
+    """The hash of an input in a manifest; for a folder of part files, the hash of their names and hashes."""
     if path.is_dir():
         parts = sorted(part for part in path.iterdir() if part.is_file())
         return hashlib.sha256("".join(part.name + file_sha256(part) for part in parts).encode()).hexdigest()

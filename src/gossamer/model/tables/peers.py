@@ -1,4 +1,4 @@
-"""`peers.json`: a plan as live nodes load it, `{node: {"topics": [...], "peers": [...]}}` by name."""
+"""Write `peers.json`, the plan that live nodes load: `{node: {"topics": [...], "peers": [...]}}`, all by name."""
 
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ def write_peers(
     node_ids: NDArray[np.int64],
     topic_ids: NDArray[np.int64],
 ) -> int:
-    """Write every node's topics and peers; a workload without names has its ids for names."""
+    """Write the topics and peers of every node, with ids as names, and return the number of nodes."""
     nodes, topics = ([str(name) for name in ids.tolist()] for ids in (node_ids, topic_ids))
     content: dict[str, Any] = {
         name: {

@@ -1,6 +1,6 @@
-"""Every table there is: its columns, what must hold of them, and reading and writing that check it.
+"""The schema of every table, and functions that check a table against its schema when they read or write it.
 
-From the files onward rooms meet only through these tables (DESIGN, "Tables").
+After a run has written its files, rooms exchange data only through these tables (ARCHITECTURE.md lists them).
 """
 
 from collections.abc import Mapping
@@ -17,12 +17,16 @@ from gossamer.model.values.errors import InputError, TableError
 
 @dataclass(frozen=True)
 class Schema:
-    """Columns that must be there, columns that may be there, and which of them cannot be negative."""
+    """The required and the optional columns of a table, and the conditions on their values."""
 
     name: str
     required: pa.Schema
     optional: pa.Schema
     not_negative: tuple[str, ...] = ()
+    # Columns whose values may be null.
+    nullable: tuple[str, ...] = ()
+    # Whether further columns are allowed: numbers that may be null, one column for each figure of a run.
+    has_figures: bool = False
 
     def column_type(self, column: str) -> pa.DataType:
         """The type of a required or optional column."""
@@ -34,15 +38,50 @@ class Schema:
 def _schema(
     name: str, required: Mapping[str, pa.DataType], not_negative: tuple[str, ...] = (), **optional: pa.DataType
 ) -> Schema:
-    return Schema(name, pa.schema(list(required.items())), pa.schema(list(optional.items())), not_negative)
+    return Schema(name, _fields(required), _fields(optional), not_negative)
 
 
-_ID, _TIME, _COUNT, _TEXT = pa.int64(), pa.int64(), pa.int64(), pa.string()
+def _fields(columns: Mapping[str, pa.DataType]) -> pa.Schema:
+    return pa.schema(list(columns.items()))
+
+
+_ID, _TIME, _COUNT, _TEXT, _NUMBER = pa.int64(), pa.int64(), pa.int64(), pa.string(), pa.float64()
+
+# One row for each run of a study: its figures as columns, and all its metrics as JSON.
+_RESULTS = Schema(
+    "results",
+    _fields({"label": _TEXT, "kind": _TEXT, "system": _TEXT, "seed": pa.uint64(), "metrics": _TEXT}),
+    _fields({}),
+    has_figures=True,
+)
+# One row for each point of an exhibit; a point without a published value has no deviation and no verdict.
+_VALUES = Schema(
+    "values",
+    _fields(
+        {
+            "series": _TEXT,
+            "x": _NUMBER,
+            "seeds": _COUNT,
+            "measured": _NUMBER,
+            "low": _NUMBER,
+            "high": _NUMBER,
+            "published": _NUMBER,
+            "deviation": _NUMBER,
+            "verdict": _TEXT,
+            "expected": _NUMBER,
+        }
+    ),
+    _fields({}),
+    ("seeds",),
+    nullable=("published", "deviation", "verdict", "expected"),
+)
 
 SCHEMAS = {
     schema.name: schema
     for schema in (
         _schema("interests", {"node": _ID, "topic": _ID}, ("node", "topic"), role=pa.uint8()),
+        # `event` is 0 (added), 1 (removed) or 2 (updated).
+        _schema("machine_events", {"at_us": _TIME, "node": _ID, "event": pa.int64()}, ("at_us", "node", "event")),
         _schema("names", {"id": _ID, "name": _TEXT}, ("id",)),
         _schema("churn", {"at_us": _TIME, "node": _ID, "event": _TEXT}, ("at_us", "node")),
         _schema("overlay", {"u": _ID, "v": _ID}, ("u", "v")),
@@ -111,50 +150,80 @@ SCHEMAS = {
         ),
         _schema("failures", {"system": _TEXT, "seed": pa.uint64(), "run": _TEXT, "reason": _TEXT}),
         _schema("quarantine", {"source": _TEXT, "line": _COUNT, "text": _TEXT, "reason": _TEXT}),
+        _RESULTS,
+        _VALUES,
     )
 }
 
 
 def write_table(name: str, path: Path, columns: Mapping[str, Any]) -> int:
-    """Write a table of the named schema; returns its rows. The caller owns the folder's atomicity."""
+    """Write a table of the named schema and return its number of rows.
+
+    The caller makes the write atomic, by writing into an `output_folder`.
+    """
     schema = SCHEMAS[name]
     fields = list(schema.required) + [field for field in schema.optional if field.name in columns]
-    table = pa.table({field.name: pa.array(columns[field.name], type=field.type) for field in fields})
+    arrays = {field.name: pa.array(columns[field.name], type=field.type) for field in fields}
+    if schema.has_figures:
+        arrays |= {figure: pa.array(values) for figure, values in columns.items() if figure not in arrays}
+    table = pa.table(arrays)
     pq.write_table(table, path, compression="zstd")
     return int(table.num_rows)
 
 
 def read_table(name: str, path: Path) -> pa.Table:
-    """Read and check a table: columns there, of the right type, no nulls, no negative ids.
+    """Read a table and check its columns, their types, that no value is null and that no id is negative.
 
-    Returns the schema's columns in its own types; columns that the schema does not know are left behind.
+    Returns the columns of the schema, converted to its types, and leaves out columns that the schema does not have.
     """
     schema = SCHEMAS[name]
-    if not path.exists():
-        raise InputError(f"there is no {path}; expected the table '{name}' there")
+    present = _columns_of(schema, path).names
+    known = (*schema.required.names, *schema.optional.names)
+    wanted = present if schema.has_figures else [column for column in known if column in present]
     try:
-        # A table may also be a folder of part files, as Spark writes.
-        present = pq.ParquetDataset(path).schema.names
-        wanted = [column for column in (*schema.required.names, *schema.optional.names) if column in present]
-        _check_columns(schema, path, present)
         table = pq.read_table(path, columns=wanted)
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise TableError(f"{path} cannot be read as Parquet: {str(error).splitlines()[0]}") from None
-    columns = {column: _checked(schema, path, column, table.column(column)) for column in wanted}
+        raise _unreadable(path, error) from None
+    columns = {
+        column: _checked(schema, path, column, values) if column in known else values
+        for column, values in zip(wanted, table.columns, strict=True)
+    }
     return pa.table(columns)
 
 
-def _check_columns(schema: Schema, path: Path, present: list[str]) -> None:
-    missing = [column for column in schema.required.names if column not in present]
+def check_table_types(name: str, path: Path) -> None:
+    """Check the columns and types of a table that Spark wrote, without reading its rows."""
+    schema = SCHEMAS[name]
+    present = _columns_of(schema, path)
+    for field in schema.required:
+        given = present.field(field.name).type
+        if given != field.type:
+            raise TableError(f"{path}: column {field.name} must be {field.type}, got {given}")
+
+
+def _columns_of(schema: Schema, path: Path) -> pa.Schema:
+    """The columns of a file, or of a folder of part files as Spark writes it; all required ones are there."""
+    if not path.exists():
+        raise InputError(f"there is no {path}; expected the table '{schema.name}' there")
+    try:
+        present = pq.ParquetDataset(path).schema
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise _unreadable(path, error) from None
+    missing = [column for column in schema.required.names if column not in present.names]
     if missing:
         raise TableError(
-            f"{path} is not a table of {schema.name}: missing {', '.join(missing)}; present {', '.join(present)}"
+            f"{path} is not a table of {schema.name}: missing {', '.join(missing)}; present {', '.join(present.names)}"
         )
+    return present
+
+
+def _unreadable(path: Path, error: Exception) -> TableError:
+    return TableError(f"{path} cannot be read as Parquet: {str(error).splitlines()[0]}")
 
 
 def _checked(schema: Schema, path: Path, column: str, values: Any) -> Any:
-    if values.null_count:
-        raise TableError(f"{path}: column {column} holds {values.null_count} nulls; every row needs a value")
+    if values.null_count and column not in schema.nullable:
+        raise TableError(f"{path}: column {column} has {values.null_count} nulls; every row needs a value")
     wanted = schema.column_type(column)
     given = values.type.value_type if pa.types.is_dictionary(values.type) else values.type
     if pa.types.is_integer(wanted) and not pa.types.is_integer(given):

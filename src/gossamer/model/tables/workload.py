@@ -1,4 +1,4 @@
-"""A workload is any folder with an `interests` table in it, whoever wrote it."""
+"""Read and write workloads, overlays and churn. A workload is any folder that contains an `interests` table."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,15 +23,24 @@ CHURN = "churn.parquet"
 
 @dataclass(frozen=True)
 class Workload:
-    """Dense interests, and the ids that the table used for them, ascending."""
+    """The interests of all nodes, and the ids that nodes and topics have outside.
+
+    `interest` numbers nodes and topics from zero; node i has the id `node_ids[i]` and topic i the id `topic_ids[i]`,
+    both ascending.
+    """
 
     interest: Interest
     node_ids: NDArray[np.int64]
     topic_ids: NDArray[np.int64]
 
+    @classmethod
+    def from_interest(cls, interest: Interest) -> "Workload":
+        """A workload whose ids are the numbers that `interest` uses."""
+        return cls(interest, np.arange(interest.node_count), np.arange(interest.topic_count))
+
 
 def write_interests(folder: Path, interest: Interest) -> int:
-    """Write dense interests; the role column only where a node does more than follow."""
+    """Write interests; the table has a role column only if some node publishes."""
     columns: dict[str, NDArray[Any]] = {"node": interest.owners, "topic": interest.node_topics}
     if (interest.roles != Role.FOLLOWS).any():
         columns["role"] = interest.roles
@@ -39,9 +48,17 @@ def write_interests(folder: Path, interest: Interest) -> int:
 
 
 def read_workload(folder: Path) -> Workload:
-    """Read and check a workload; its ids need not be dense."""
+    """Read a workload from a folder and check it; ids may have gaps.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     rows = {"node": [7, 7, 9], "topic": [1, 2, 1]}
+    ...     _ = write_table("interests", Path(folder) / INTERESTS, rows)
+    ...     read_workload(Path(folder)).node_ids.tolist()
+    [7, 9]
+    """
     if not folder.is_dir():
-        raise InputError(f"{folder} is not a folder; a workload is a folder with {INTERESTS} in it")
+        raise InputError(f"{folder} is not a folder; a workload is a folder that contains {INTERESTS}")
     path = folder / INTERESTS
     table = read_table("interests", path)
     if not table.num_rows:
@@ -60,13 +77,13 @@ def read_workload(folder: Path) -> Workload:
 
 
 def write_overlay(folder: Path, overlay: Overlay, node_ids: NDArray[np.int64]) -> int:
-    """Write links in the workload's own ids; ascending ids keep u < v."""
+    """Write links with the ids of the workload. Those are ascending, so u < v stays true."""
     u, v = overlay.links()
     return write_table("overlay", folder / OVERLAY, {"u": node_ids[u], "v": node_ids[v]})
 
 
 def read_overlay(path: Path, node_ids: NDArray[np.int64]) -> Overlay:
-    """Read an overlay (a file, or the folder it is in) over the nodes of a workload."""
+    """Read an overlay of the nodes of a workload; `path` is the file or the folder that contains it."""
     path = path / OVERLAY if path.is_dir() else path
     table = read_table("overlay", path)
     u, v = (_places(path, table.column(column).to_numpy(), node_ids) for column in ("u", "v"))
@@ -74,14 +91,14 @@ def read_overlay(path: Path, node_ids: NDArray[np.int64]) -> Overlay:
 
 
 def write_churn(folder: Path, churn: Churn, node_ids: NDArray[np.int64]) -> int:
-    """Write a churn table with its events spelt out, in the workload's own ids."""
+    """Write a churn table with the ids of the workload and the names of the events."""
     names = np.array(EVENT_NAMES, dtype=object)
     columns = {"at_us": churn.at_us, "node": node_ids[churn.nodes], "event": names[churn.events]}
     return write_table("churn", folder / CHURN, columns)
 
 
 def read_churn(path: Path, node_ids: NDArray[np.int64]) -> Churn:
-    """Read a churn table (a file, or the folder it is in) over the nodes of a workload."""
+    """Read the churn of the nodes of a workload; `path` is the file or the folder that contains it."""
     path = path / CHURN if path.is_dir() else path
     table = read_table("churn", path)
     codes = pc.index_in(table.column("event"), value_set=pa.array(EVENT_NAMES))
@@ -92,9 +109,9 @@ def read_churn(path: Path, node_ids: NDArray[np.int64]) -> Churn:
 
 
 def _places(path: Path, ids: NDArray[np.int64], node_ids: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Where each id stands among the workload's nodes."""
+    """The position of each id in the workload's list of nodes."""
     if len(node_ids) and node_ids[-1] == len(node_ids) - 1:
-        # Ids without gaps are their own places.
+        # Ids without gaps equal their positions.
         places, known = ids, (ids >= 0) & (ids < len(node_ids))
     else:
         places = np.searchsorted(node_ids, ids)
@@ -105,10 +122,10 @@ def _places(path: Path, ids: NDArray[np.int64], node_ids: NDArray[np.int64]) -> 
 
 
 def _dense(ids: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The distinct ids ascending, and each id's place among them."""
+    """The distinct ids in ascending order, and the position of each id among them."""
     highest = int(ids.max())
     if highest < 4 * len(ids) + 1024:
-        # Mostly dense already: a table of flags beats sorting twenty million rows.
+        # The ids have few gaps: an array of flags is faster than sorting twenty million rows.
         used = np.zeros(highest + 1, np.bool_)
         used[ids] = True
         places = np.cumsum(used) - 1
@@ -118,11 +135,11 @@ def _dense(ids: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]
 
 
 def _duplicates(path: Path, nodes: NDArray[np.int64], topics: NDArray[np.int64], keys: NDArray[np.int64]) -> TableError:
-    """How many rows stand twice, and the first, in the table's own ids."""
+    """An error with the number of repeated rows and the first of them, in the ids of the table."""
     ordered = np.sort(keys)
     again = ordered[1:][ordered[1:] == ordered[:-1]]
     row = int(np.flatnonzero(keys == again[0])[0])
     return TableError(
-        f"{path} holds {len(again)} duplicate rows, the first for node {nodes[row]} and topic {topics[row]}; "
+        f"{path} contains {len(again)} duplicate rows, the first for node {nodes[row]} and topic {topics[row]}; "
         "keep each pair once"
     )

@@ -1,1 +1,1 @@
-"""Ids, time, keyed randomness, roles, runs and errors: standard library and msgspec only."""
+"""Ids, time, keyed randomness, roles, runs, progress and errors; imports the standard library and msgspec only."""

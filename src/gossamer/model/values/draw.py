@@ -1,13 +1,13 @@
-"""Keyed randomness: a random number is a pure function of why it is needed.
+"""Keyed randomness: a random number is a pure function of its keys.
 
-`draw(seed, node, purpose, counter, item)` mixes its five keys into 64 bits. Nothing is streamed, so
-the order of unrelated draws does not matter, and compiled kernels (`kernels/draw.py`) compute the
-same numbers without sharing state. The mix is a sum of the keys times odd constants, finished by
-the finalizer of splitmix64 (Steele, Lea, Flood 2014; constants of Stafford's mix 13).
-It is fast and well spread, not cryptographic.
+`draw(seed, node, purpose, counter, item)` mixes five keys into 64 bits. There is no random stream, so the order of
+unrelated draws does not matter, and compiled kernels (`kernels/draw.py`) compute the same numbers without shared
+state. The mix multiplies each key by an odd constant, adds the products, and applies the finalizer of splitmix64
+(Steele, Lea, Flood 2014; constants of Stafford's mix 13). It is fast and well distributed; it is not cryptographic.
 """
 
 from enum import IntEnum
+from hashlib import sha256
 
 MASK = 0xFFFF_FFFF_FFFF_FFFF
 SEED_FACTOR = 0x9E37_79B9_7F4A_7C15
@@ -18,16 +18,19 @@ ITEM_FACTOR = 0x8BB8_4B93_962E_ACC9
 FIRST_MULTIPLIER = 0xBF58_476D_1CE4_E5B9
 SECOND_MULTIPLIER = 0x94D0_49BB_1331_11EB
 
-# A handler that draws more than once at one time spreads its steps over this many counters.
+# A handler that draws more than once at the same time uses one counter for each draw, out of this many.
 STEPS = 4096
 
 
 class Purpose(IntEnum):
-    """Why a number is drawn. Values are part of every recorded result: append, never renumber."""
+    """What a number is drawn for. The values are part of every recorded result: append, never renumber.
 
-    ORDER = 1  # the order of activation within a cycle
-    INTRODUCER = 2  # which node a newcomer is introduced by
-    CONTACTS = 3  # the first contacts of a population that starts together
+    A system outside this repository uses `third_party_purpose` instead.
+    """
+
+    ORDER = 1  # the order in which nodes are activated within a cycle
+    INTRODUCER = 2  # the node that introduces a newcomer
+    CONTACTS = 3  # the first contacts of nodes that all start at the same time
     LINK = 4  # latency and loss of one message
     CYCLON_PHASE = 10
     CYCLON_SHUFFLE = 11
@@ -61,8 +64,8 @@ class Purpose(IntEnum):
     SPIDERCAST_BRIDGE = 55
     PARTS = 56
     SAMPLE = 57
-    FAILED = 58  # whether a node is among those that fail at once
-    GOSSIP = 60  # whether an event goes to a neighbour that does not follow its topic
+    FAILED = 58  # whether a node is one of those that fail at the same time
+    GOSSIP = 60  # whether a message is sent to a neighbour that does not follow its topic
     STAN_TOPIC = 70
     STAN_WEIGHT = 71
     STAN_WALK = 72
@@ -76,6 +79,24 @@ class Purpose(IntEnum):
     STAN_NONCE = 80
 
 
+# Purposes of other packages lie above every value that `Purpose` will ever have.
+THIRD_PARTY_PURPOSE_LEAST = 2**32
+
+
+def third_party_purpose(name: str) -> int:
+    """The draw purpose of a system outside this repository, from a name such as `"star-per-topic/hub"`.
+
+    The name is the system's registered name, a slash, and a word for what is drawn. The purpose is a SHA-256 hash of
+    the name, at least 2**32 and below 2**64, so that it never equals a value of `Purpose`. It is the same on every
+    machine and in every version.
+
+    >>> draw(1, 0, third_party_purpose("star-per-topic/hub"), 0) < 2**64
+    True
+    """
+    span = 2**64 - THIRD_PARTY_PURPOSE_LEAST
+    return THIRD_PARTY_PURPOSE_LEAST + int.from_bytes(sha256(name.encode()).digest()[:16], "big") % span
+
+
 def finish(total: int) -> int:
     """The finalizer: spread a sum of keys (already below 2**64) over 64 bits."""
     total = ((total ^ (total >> 30)) * FIRST_MULTIPLIER) & MASK
@@ -84,7 +105,7 @@ def finish(total: int) -> int:
 
 
 def draw_base(seed: int, node: int, purpose: int, counter: int) -> int:
-    """All of a draw's sum but its item: worth keeping where many items are drawn for one key."""
+    """The part of a draw's sum that does not depend on the item, to be reused when many items share the other keys."""
     return (seed * SEED_FACTOR + node * NODE_FACTOR + purpose * PURPOSE_FACTOR + counter * COUNTER_FACTOR) & MASK
 
 
@@ -94,7 +115,7 @@ def draw(seed: int, node: int, purpose: int, counter: int, item: int = 0) -> int
 
 
 def stepped(now_us: int, step: int) -> int:
-    """The counter of the step-th draw that one handler makes at `now_us`."""
+    """The counter of draw number `step` of a handler at `now_us`."""
     return now_us * STEPS + step
 
 

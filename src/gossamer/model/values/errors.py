@@ -1,22 +1,25 @@
 """Every exception that Gossamer raises on purpose.
 
 GossamerError
-|-- InputError          the user's flag, file or value is wrong: one sentence, exit code 2
+|-- InputError          (also a ValueError) a value, a file or an option given by the user is wrong: exit code 2
 |   `-- TableError      a table does not match its schema: lists missing and present columns
 |-- NodeStateError      a live node was used before it was started, after it was stopped, or was started twice
 |-- MissingExtra        the command needs an extra that is not installed: says which
 |-- MachineMisuse       a driver broke the machine contract: a bug in Gossamer
-|-- CheckFailed         a checker saw a simulation do what must never happen: a bug in a protocol
+|-- CheckFailed         a checker saw a simulation break an invariant: a bug in a protocol
 `-- PeerError           a peer misbehaved: never raised past `live`
+
+A message says what was expected, what was given and what to do. It names fields and arguments of the library (`loss`,
+engine='event'), never command-line flags: the command line turns them into its own flags before it prints the message.
 """
 
 
 class GossamerError(Exception):
-    """The root of the tree."""
+    """The base class of every error that Gossamer raises on purpose."""
 
 
-class InputError(GossamerError):
-    """What the user gave is wrong; the message says what was expected, what came, what to do."""
+class InputError(GossamerError, ValueError):
+    """A value, a file or an option that the user gave is wrong."""
 
 
 class TableError(InputError):
@@ -28,16 +31,16 @@ class NodeStateError(GossamerError, RuntimeError):
 
 
 class MissingExtra(GossamerError):
-    """A command needs an optional dependency."""
+    """A command needs an optional dependency that is not installed."""
 
 
 class MachineMisuse(GossamerError):
-    """A driver handed a machine something the contract does not allow."""
+    """A driver called a machine in a way that the contract does not allow."""
 
 
 class CheckFailed(GossamerError):
-    """A machine did what must never happen."""
+    """A simulation broke an invariant."""
 
 
 class PeerError(GossamerError):
-    """A peer sent what it must not; the live driver catches this and drops the peer."""
+    """A peer sent something that it must not send; the live driver catches this error and drops the peer."""

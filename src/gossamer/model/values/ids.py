@@ -1,7 +1,7 @@
 """Node and topic ids: opaque unsigned 64-bit integers.
 
-A machine compares and hashes ids and never indexes with them. Simulated ids are 0..n-1; live ids
-come from `identity`.
+A machine compares and hashes ids and never uses them as indices. Simulated ids are 0..n-1; live ids
+are computed by `identity`.
 """
 
 from enum import IntFlag
@@ -14,12 +14,12 @@ ID_BITS = 64
 
 
 def identity(name: bytes) -> int:
-    """The id of a public key or of a topic's name: the first 8 bytes of its SHA-256."""
+    """The id of a public key or of a topic name: the first 8 bytes of its SHA-256 hash."""
     return int.from_bytes(sha256(name).digest()[: ID_BITS // 8], "big")
 
 
 class Role(IntFlag):
-    """What a node does with a topic. Publishers relay and belong to the overlay; only followers deliver."""
+    """What a node does with a topic. Publishers are part of the topic's overlay and relay; only followers deliver."""
 
     FOLLOWS = 1
     PUBLISHES = 2

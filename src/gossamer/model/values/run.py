@@ -1,19 +1,20 @@
-"""A run is a value: everything that decides a result, and nothing that does not."""
+"""A run: all the values that determine a result, and no others."""
 
 from typing import Any, Literal
 
 import msgspec
 
-# Chosen: link changes of a settling overlay come in bursts; ten quiet cycles have ended all we have seen.
+# Chosen: the links of an overlay that is converging change in bursts; none that we measured changed again after ten
+# cycles without a change.
 QUIET_CYCLES = 10
 
 
-# A workload that is a list of friendships: this and the file's path.
+# The prefix of a workload that is a list of friendships; the path of the file follows.
 FRIENDS = "friends:"
 
 
 class WorkloadLaw(msgspec.Struct, frozen=True, kw_only=True, tag="popularity"):
-    """A workload to be made, in the words of `gossamer workload make`; the run's seed is its seed too."""
+    """A workload to generate, with the options of `gossamer workload make` and the seed of the run."""
 
     nodes: int
     topics: int
@@ -22,11 +23,11 @@ class WorkloadLaw(msgspec.Struct, frozen=True, kw_only=True, tag="popularity"):
 
 
 class GridLaw(msgspec.Struct, frozen=True, kw_only=True, tag="grid"):
-    """StAN's plane: a square of side 1, ids of topics and nodes placed at random; a node follows every topic with an
-    id in its circle. Its seed is the run's too.
+    """A workload to generate on StAN's plane, with the seed of the run.
 
-    A topic has 1 to `ids_most` ids and a node's circle an area from `area_low` to `area_high`, both by power laws. The
-    paper names no numbers: these fit its Table 2 best (studies/stan_fit.py).
+    Nodes and ids of topics have random positions in a square of side 1; a node follows every topic that has an id in
+    the node's circle. A topic has 1 to `ids_most` ids and a circle has an area from `area_low` to `area_high`, both by
+    power laws. The paper gives no numbers: these fit its Table 2 best (studies/stan_fit.py).
     """
 
     nodes: int
@@ -39,37 +40,43 @@ class GridLaw(msgspec.Struct, frozen=True, kw_only=True, tag="grid"):
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
-    """One system on one workload with one seed. `until_us` absent: build until the links rest."""
+    """One system on one workload with one seed. Without `until_us` the run builds until links stop changing.
+
+    >>> law = WorkloadLaw(nodes=100, topics=10, subscriptions="3", popularity="rss")
+    >>> Run(system="spidercast", workload=law, seed=1).engine
+    'cycle'
+    """
 
     system: str
     # The module that brings the system, where it is not one of ours: a Spark worker imports it by this name.
     module: str = ""
     parameters: dict[str, Any] = {}
     seed: int
-    # A folder, `friends:` and a list of edges, or a law to make the workload by.
+    # A folder; `friends:` and the path of a list of edges; or a law that generates the workload.
     workload: str | WorkloadLaw | GridLaw
     engine: Literal["cycle", "event"] = "cycle"
-    # Building: give up after this many cycles.
+    # For a build: the largest number of cycles.
     cycle_limit: int = 100
-    # Simulating: how long, under what.
+    # For a simulation: its length, and the fields below.
     until_us: int | None = None
-    # A churn table; in the cycle engine a law such as `exp:300s/exp:75s`, with a new interest at each join.
+    # The path of a churn table. In the cycle engine a law such as `exp:300s/exp:75s`; each join then has a new
+    # interest.
     churn: str | None = None
     dissemination: str | None = None
     dissemination_parameters: dict[str, Any] = {}
-    # Parameters of recovery above the dissemination; absent: there is none.
+    # Parameters of recovery above the dissemination; None: no recovery.
     recovery: dict[str, Any] | None = None
     event_count: int = 0
     latency: str = "20ms"
     loss: float = 0.0
     partitions: tuple[str, ...] = ()
-    # Also measure tdi(d) of the workload, for this d; 0: do not.
+    # If not 0: also measure tdi(d) of the workload for this depth d.
     tdi_depth: int = 0
-    # Also count the topics that are parted when this share of the nodes is gone and nothing has been mended.
+    # If not 0: also count the topics that are disconnected when this share of the nodes fails, before any repair.
     failed_share: float = 0.0
-    # Also give the sizes of topics and interests, and the share of pairs of nodes whose interests correlate.
+    # Also report the sizes of topics and interests, and the share of pairs of nodes whose interests correlate.
     interest_shape: bool = False
-    # Also measure views after every cycle of a build, where the system keeps any.
+    # Also measure topic views after every cycle of a build, if the system has any.
     view_history: bool = False
-    # Also measure the diameter of the whole overlay, exactly: a cost that grows with n squared.
+    # Also measure the exact diameter of the whole overlay; the cost grows with the square of the number of nodes.
     overlay_diameter: bool = False

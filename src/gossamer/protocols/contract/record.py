@@ -215,8 +215,9 @@ def read_frames(source: BinaryIO) -> Iterator[bytes]:
 def read_record(source: BinaryIO) -> tuple[Header, Iterator[Step]]:
     """The header, and the steps as they are read."""
     frames = read_frames(source)
+    first = next(frames, b"")
     try:
-        header = _header_decoder.decode(next(frames, b""))
+        header = _header_decoder.decode(first)
     except ValueError:  # msgspec's own errors, and UnicodeDecodeError where a name is not text
         raise InputError("this is not a Gossamer record: it does not begin with a header") from None
     if header.format != FORMAT or header.version != VERSION:

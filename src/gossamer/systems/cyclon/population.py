@@ -1,4 +1,4 @@
-"""Cyclon's kernel with its state: the population that the cycle engine runs."""
+"""The population of Cyclon for the cycle engine: the kernel with its state."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ U64 = np.uint64
 
 
 class CyclonPopulation:
-    """Cyclon's kernel with its state, started together."""
+    """Nodes that start at the same time, and the state of the kernel."""
 
     def __init__(self, parameters: CyclonParameters, seed: int, node_count: int, absent: Sequence[int] = ()) -> None:
         self._parameters = parameters
@@ -53,7 +53,7 @@ class CyclonPopulation:
         return Overlay.from_links(owners[both], peers[both], node_count)
 
     def views(self) -> None:
-        """See `Population`: it keeps none by topic."""
+        """See `Population`: Cyclon has no views by topic."""
 
     def messages(self) -> dict[str, int]:
         """See `Population`."""
@@ -81,5 +81,5 @@ def cyclon_population(
 ) -> CyclonPopulation:
     """Cyclon's population (`System.population`)."""
     if parameters.rejoin_us:
-        raise InputError("cyclon with rejoin_us has no kernel; use --engine event")
+        raise InputError("cyclon with rejoin_us has no kernel; use engine='event'")
     return CyclonPopulation(parameters, seed, interest.node_count, absent)

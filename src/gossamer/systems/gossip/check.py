@@ -9,10 +9,10 @@ from gossamer.kernels.sampling import units
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay
 from gossamer.model.values.draw import Purpose
+from gossamer.model.values.progress import Progress, silent
 from gossamer.model.values.run import Run, WorkloadLaw
 from gossamer.model.values.time import SECOND_US
 from gossamer.simulator.execute import execute
-from gossamer.simulator.measure import Progress, silent
 from gossamer.simulator.publications import FIRST_SHARE, LAST_SHARE
 from gossamer.systems.gossip.machine import GossipParameters
 from gossamer.systems.gossip.population import gossip_events, gossip_on

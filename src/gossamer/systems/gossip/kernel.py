@@ -1,8 +1,8 @@
-"""Gossip on an overlay that stands still: what `systems/gossip/machine.py` does there, for many events at once.
+"""Gossip on an overlay that does not change: the result of `systems/gossip/machine.py`, for many events.
 
-A coin belongs to an event, a node and a neighbour, so that whom an event reaches does not depend on the order in which
-nodes are looked at. With one latency for every link an event travels in hops, and so it does here: breadth first. Cost:
-the links of the nodes reached.
+Each random decision is keyed by event, node and neighbour, so the nodes that an event reaches do not depend on the
+order of processing. If all links have the same latency, an event spreads hop by hop, so a breadth-first search gives
+the same result. Cost: the number of links of the nodes reached.
 """
 
 import numpy as np
@@ -31,12 +31,12 @@ def disseminate(
     queue: NDArray[np.int32],
     coins: NDArray[np.bool_],
 ) -> tuple[int, int]:
-    """One event: fill `queue` with whom it reaches, in order; returns how many, and the messages sent.
+    """One event: fill `queue` with the nodes reached, in order; returns their number and the number of messages.
 
-    `hops` must be -1 everywhere before; of those reached it then says how far they are. `holds` says who subscribes.
-    The last four arrays have a place for each node.
+    `hops` must be -1 everywhere before the call; afterwards it has the distances of the nodes reached. `holds` marks
+    the subscribers. The last four arrays have an entry for each node.
     """
-    # unit(bits) < gossip, in whole numbers.
+    # The condition unit(bits) < gossip, as a comparison of whole numbers.
     below = U64(np.ceil(gossip * 2.0**53))
     counter = U64(publisher) * NAMES + U64(sequence)
     hops[publisher] = 0
@@ -53,12 +53,12 @@ def disseminate(
         base = draw_base(seed, U64(node), GOSSIP, counter)
         row = neighbours[starts[node] : starts[node + 1]]
         parent = heard_from[node]
-        # All coins first: such a loop is done several at a time.
+        # Draw all decisions first: this loop can be vectorised.
         for i in range(len(row)):
             coins[i] = (finish(base + U64(row[i]) * ITEM_FACTOR) >> U64(11)) < below
         for i in range(len(row)):
             other = row[i]
-            # Without a branch on the coin, which no processor can foresee.
+            # No branch on the random decision, because the processor cannot predict it.
             sent = (holds[other] | coins[i]) & (other != parent)
             messages += sent
             if sent & (hops[other] < 0):
@@ -82,7 +82,7 @@ def disseminate_many(
     gossip: float,
     ttl: int,
 ) -> NDArray[np.int64]:
-    """A row for each event: nodes reached (the publisher is one), subscribers among them, messages, largest hops."""
+    """A row for each event: nodes reached (with the publisher), subscribers among them, messages, most hops."""
     node_count = len(starts) - 1
     hops = np.full(node_count, -1, np.int32)
     heard_from = np.empty(node_count, np.int32)

@@ -1,4 +1,4 @@
-"""Many events by gossip over one overlay that stands still, carried out by the kernel."""
+"""Many gossip events on an overlay that does not change, computed by the kernel."""
 
 from typing import Any
 
@@ -19,11 +19,11 @@ U64 = np.uint64
 def gossip_events(
     overlay: Overlay, interest: Interest, parameters: GossipParameters, seed: int, event_count: int
 ) -> dict[str, Any]:
-    """Figures of so many events, each by a random node on a random topic (the paper's random publishers)."""
+    """Metrics of `event_count` events, each published by a random node on a random topic, as in the paper."""
     if parameters.handle_us:
-        raise InputError("buffers that fill need time; give the run an end, or leave handle_us at 0")
+        raise InputError("`handle_us` needs a simulation with an end; give `until_us`, or leave `handle_us` at 0")
     if event_count < 1:
-        raise InputError("a dissemination without an end needs a number of events to carry")
+        raise InputError("a run with a dissemination and without `until_us` needs `event_count`, the number of events")
     topics = _places(seed, Purpose.PUBLISH_TOPIC, event_count, interest.topic_count)
     return {"published": event_count, **gossip_on(overlay, interest, parameters, seed, topics)}
 
@@ -31,7 +31,7 @@ def gossip_events(
 def gossip_on(
     overlay: Overlay, interest: Interest, parameters: GossipParameters, seed: int, topics: NDArray[np.int64]
 ) -> dict[str, float]:
-    """Figures of an event on each of these topics, by random nodes."""
+    """Metrics of one event on each of these topics, published by random nodes."""
     event_count = len(topics)
     publishers = _places(seed, Purpose.PUBLISH_NODE, event_count, interest.node_count)
     rows = disseminate_many(
@@ -49,7 +49,8 @@ def gossip_on(
     reached, subscribers, messages, hops = rows.T
     holders = interest.popularity[topics]
     others = interest.node_count - holders
-    # Chosen: an event has taken off when it reaches more nodes than the root of all; near the threshold none can tell.
+    # Chosen: an event has taken off if it reaches more than the square root of the number of nodes. Near the threshold
+    # no criterion is sharp.
     large = reached > interest.node_count**0.5
     return {
         "receivers_per_event": float(reached.mean()),
@@ -64,6 +65,6 @@ def gossip_on(
 
 
 def _places(seed: int, purpose: Purpose, count: int, bound: int) -> NDArray[np.int64]:
-    """One of `bound` for each event."""
+    """A random number below `bound` for each event."""
     bits = draws(U64(seed), U64(purpose), U64(0), count)
     return (((bits >> U64(32)) * U64(bound)) >> U64(32)).astype(np.int64)

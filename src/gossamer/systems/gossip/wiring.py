@@ -10,9 +10,10 @@ Cost: O(m log m) for m links.
 import numpy as np
 
 from gossamer.kernels.graphs import draw_degrees, pair_stubs, spread_degrees
-from gossamer.model.arrays.degrees import Counts, degree_law, read_scale_free
+from gossamer.model.arrays.degrees import degree_law, read_scale_free
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay
+from gossamer.model.arrays.types import Integers
 from gossamer.model.values.errors import InputError
 from gossamer.systems.gossip.parameters import UnstructuredParameters
 
@@ -32,7 +33,7 @@ def unstructured(law: str, node_count: int, seed: int) -> Overlay:
     return Overlay.from_links(*pair_stubs(U64(seed), degrees), node_count)
 
 
-def _scale_free(law: str, node_count: int, seed: int) -> Counts:
+def _scale_free(law: str, node_count: int, seed: int) -> Integers:
     degrees, nodes = read_scale_free(law)
     total = int(nodes.sum())
     if total != node_count:
@@ -40,7 +41,7 @@ def _scale_free(law: str, node_count: int, seed: int) -> Counts:
     return np.asarray(spread_degrees(U64(seed), degrees, nodes))
 
 
-def _drawn(law: str, node_count: int, seed: int) -> Counts:
+def _drawn(law: str, node_count: int, seed: int) -> Integers:
     found = degree_law(law)
     named = law.startswith(("regular:", "given:"))
     if named and found.degrees.max() >= node_count:

@@ -4,7 +4,8 @@ from typing import Any
 
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay
-from gossamer.planners.greedy import GM, MINMAXODA, Progress, lowoda, plan
+from gossamer.model.values.progress import Progress
+from gossamer.planners.greedy import GM, MINMAXODA, lowoda, plan
 from gossamer.planners.per_topic import mesh_per_topic, ring_per_topic
 from gossamer.systems.planned.parameters import LowodaParameters, MeshParameters
 

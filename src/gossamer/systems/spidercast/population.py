@@ -1,4 +1,4 @@
-"""SpiderCast's kernel with its state: the population that the cycle engine runs."""
+"""The population of SpiderCast for the cycle engine: the kernel with its state."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ U64 = np.uint64
 
 @dataclass(frozen=True)
 class SpiderCastNumbers:
-    """A machine's parameters as the kernel takes them; the rivals are other rules."""
+    """The parameters of the machine in the form that the kernel needs; the rival systems are other rules."""
 
     rules: tuple[int, int]
     coverage: tuple[int, int]
@@ -37,17 +37,17 @@ class SpiderCastNumbers:
     view: float
     cycle_us: int
     quarantine_cycles: int
-    # Parted topics are looked for so often; 0 never.
+    # The time between two searches for disconnected topics; 0: no search.
     mend_us: int = 0
 
     @property
     def mend_cycles(self) -> int:
-        """The same in cycles."""
+        """`mend_us` in cycles, rounded up."""
         return -(-self.mend_us // self.cycle_us)
 
 
 class SpiderCastPopulation:
-    """Started together; `room` is how many topics a node may ever hold, where interests change."""
+    """Nodes that start at the same time; if interests change, `room` is the largest number of topics of a node."""
 
     def __init__(
         self, numbers: SpiderCastNumbers, seed: int, interest: Interest, absent: Sequence[int] = (), room: int = 0
@@ -71,7 +71,7 @@ class SpiderCastPopulation:
         )
 
     def cycle(self, changes: CycleChanges | None = None) -> None:
-        """See `cycle.Population`."""
+        """See `Population`."""
         self._cycle_count += 1
         if changes is not None:
             self._apply(changes)
@@ -113,24 +113,24 @@ class SpiderCastPopulation:
             )
 
     def fingerprint(self) -> int:
-        """See `cycle.Population`."""
+        """See `Population`."""
         return int(kernel.spidercast_fingerprint(*self.tasks))
 
     def overlay(self) -> Overlay:
-        """See `cycle.Population`."""
+        """See `Population`."""
         ends = [self._links(task) for task in self.tasks]
         owners, peers = (np.concatenate([end[side] for end in ends]) for side in range(2))
         return Overlay.from_links(owners, peers, len(self.world.sizes))
 
     def views(self) -> None:
-        """See `cycle.Population`: it keeps none by topic."""
+        """See `Population`: SpiderCast has no views by topic."""
 
     def messages(self) -> dict[str, int]:
-        """See `cycle.Population`."""
+        """See `Population`."""
         return {kind: int(count) for kind, count in zip(state.KINDS, self._counters, strict=False)}
 
     def rare_events(self) -> dict[str, int]:
-        """Things that a test must have seen happen."""
+        """Counts of rare events, which a test requires to have happened."""
         places = {
             "raises": state.RAISES,
             "stuck": state.STUCK_DROPS,
@@ -195,7 +195,7 @@ class SpiderCastPopulation:
             kernel.recover_around(world, task, node)
 
     def _roots_of(self, node: int) -> dict[int, tuple[int, ...]]:
-        """What a node believes of its topics, for those that it keeps."""
+        """The root of each topic of a node, to be restored for the topics that it keeps."""
         if not self._numbers.mend_us:
             return {}
         row = slice(self.world.starts[node], self.world.starts[node] + self.world.sizes[node])
@@ -214,7 +214,7 @@ def _world(numbers: SpiderCastNumbers, seed: int, interest: Interest, room: int)
     words = (node_count + 63) // 64
     partial = numbers.view < 1
     slots = view_size(node_count, numbers.view) if partial else 0
-    # Masks say which of a node's own topics each slot shares, where they can be used.
+    # Masks mark which of the node's own topics each slot shares; they need small interests that never change.
     small = int(interest.sizes.max()) <= 16 and max(interest.topic_count, slots) < 2**16
     masked = partial and room == 0 and small and not numbers.scan
     strides, offsets = view_walks(U64(seed), node_count if partial else 0)
@@ -229,7 +229,7 @@ def _world(numbers: SpiderCastNumbers, seed: int, interest: Interest, room: int)
         strides=strides,
         offsets=offsets,
         mask_starts=np.zeros(node_count + 1 if masked else 1, np.int64),
-        # As if every slot shared a topic; pages that are never written are never there.
+        # Room for all slots, as if each shared a topic; the system allocates only pages that are written.
         masks=np.empty(node_count * slots if masked else 0, np.uint32),
         counts=np.zeros(slots, np.uint8),
         blocked=np.zeros(words, np.uint64),
@@ -243,7 +243,7 @@ def _world(numbers: SpiderCastNumbers, seed: int, interest: Interest, room: int)
     return world
 
 
-# K_r may be raised while it is at most this (state.ADAPTIVE_COVERAGE_MAX), so it ends at most one higher.
+# K_r is raised while it is at most state.ADAPTIVE_COVERAGE_MAX, so its largest value is one higher.
 _ADAPTIVE_COVERAGE_END = state.ADAPTIVE_COVERAGE_MAX + 1
 
 
@@ -317,16 +317,16 @@ def _population(
     room: int,
 ) -> SpiderCastPopulation:
     if parameters.membership != "oracle":
-        raise InputError("membership=cyclon has no kernel; use --engine event")
+        raise InputError("membership=cyclon has no kernel; use engine='event'")
     return SpiderCastPopulation(numbers, seed, interest, absent, room)
 
 
 def spidercast_numbers(parameters: SpiderCastParameters) -> SpiderCastNumbers:
     """SpiderCast's parameters for its kernel."""
     if parameters.part_uncovered:
-        raise InputError("part_uncovered has no kernel; use --engine event")
+        raise InputError("part_uncovered has no kernel; use engine='event'")
     if parameters.ties == "near":
-        raise InputError("ties=near needs links with latencies; use --engine event")
+        raise InputError("ties=near needs links with latencies; use engine='event'")
     return SpiderCastNumbers(
         rules=(Rule.COVER_GREEDILY, Rule.COVER_AT_RANDOM),
         coverage=(parameters.greedy_coverage, parameters.random_coverage),

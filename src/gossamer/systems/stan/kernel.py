@@ -1,16 +1,16 @@
-"""StAN for a whole topic at once: the same views as `protocols/stan/`, entry by entry, in lockstep.
+"""StAN for a whole topic at once: in lockstep, the same views as `systems/stan/machine.py`, entry by entry.
 
-Topics do not depend on each other, so that a cycle is carried out topic by topic, each small enough for a cache. State of
-a topic with s members and room for views of c:
+Topics are independent of each other, so a cycle processes one topic after another, and the state of a topic is small
+enough for the cache. State of a topic with s members and room for c entries in each view:
 
-    members  int32[s]     who is in the topic, ascending
-    sizes    int32[s]     how large each view may be
-    counts   int32[s]     how many peers it has
-    contacts int32[s]     whom a newcomer was introduced by (-1: nobody)
+    members  int32[s]     the nodes of the topic, ascending
+    sizes    int32[s]     the largest number of peers that each view may have
+    counts   int32[s]     the number of peers in each view
+    contacts int32[s]     the node that introduced a newcomer (-1: none)
     peers    int32[s, c]  node ids, lightest first
-    weights  uint64[s, c] their weights
+    weights  uint64[s, c] the weights of these peers
 
-Cost: a cycle is O(s * hops * view); a view that changes costs as much again.
+Cost of a cycle: O(s * hops * view); a view that changes costs the same again.
 """
 
 from typing import NamedTuple
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from gossamer.kernels.draw import COUNTER_FACTOR, ITEM_FACTOR, STEPS, U64, below, draw, draw_base, finish, unit
 from gossamer.kernels.jit import kernel
+from gossamer.model.arrays.types import Ids
 from gossamer.model.values.draw import Purpose
 
 WEIGHT = U64(Purpose.STAN_WEIGHT)
@@ -32,15 +33,13 @@ NOBODY = U64(0)
 # Positions in the array of message counts.
 COLLECTS, COLLECTEDS, HOLDS, RELEASES, ENTERS, WELCOMES, LEAVES = range(7)
 KINDS = ("Collect", "Collected", "Hold", "Release", "Enter", "Welcome", "TopicLeave")
-# Beside them, what a test must have seen: views that ran empty and were filled by those who hold the node.
+# A rare event that tests require: an empty view that was refilled with the nodes that have this node in their view.
 REFILLS = len(KINDS)
 COUNTERS = REFILLS + 1
 
-Ids = NDArray[np.int32]
 
-
-class Topic(NamedTuple):
-    """One topic's overlay; see the module's docstring for shapes."""
+class TopicArrays(NamedTuple):
+    """The views of one topic; the module's docstring has the shapes."""
 
     members: Ids
     sizes: Ids
@@ -50,8 +49,8 @@ class Topic(NamedTuple):
     weights: NDArray[np.uint64]
 
 
-class Rules(NamedTuple):
-    """A machine's parameters as the kernel takes them, and the seeds."""
+class TopicRules(NamedTuple):
+    """The parameters of the machine in the form that the kernel needs, and the seeds."""
 
     seed: U64
     topic_seed: U64
@@ -64,11 +63,11 @@ class Rules(NamedTuple):
 
 @kernel
 def draw_first_views(topic_seed: U64, members: Ids, probability: float, owners: Ids, peers: Ids) -> int:
-    """A directed random graph: each member has each other in its view with this probability.
+    """A directed random graph: each member has each other member in its view with this probability.
 
-    Fills the places of owners and the places of peers, both ascending; returns how many there are, and writes no more
-    than there is room for: call once with empty arrays to learn the size. Jumps from one link to the next (Batagelj and
-    Brandes 2005), so that the cost is the number of links.
+    Fills `owners` and `peers` with positions among the members, both ascending, as far as there is room, and returns
+    the number of links: call it once with empty arrays to learn the size. It jumps from one link to the next (Batagelj
+    and Brandes 2005), so the cost is the number of links.
     """
     count = len(members)
     filled = 0
@@ -86,7 +85,7 @@ def draw_first_views(topic_seed: U64, members: Ids, probability: float, owners: 
                 if jump >= count:
                     break
                 other += 1 + np.int64(jump)
-            # Places of others: the own one is left out.
+            # Positions among the other members: the owner itself is left out.
             if other >= count - 1:
                 break
             if filled < len(owners):
@@ -98,7 +97,7 @@ def draw_first_views(topic_seed: U64, members: Ids, probability: float, owners: 
 
 @kernel
 def is_strong(count: int, owners: Ids, peers: Ids) -> bool:
-    """Whether every place reaches every other: all are found from the first, and it from all."""
+    """Whether the graph is strongly connected: the first member reaches all others, and all others reach it."""
     starts = np.zeros((2, count + 1), np.int64)
     ends = np.empty((2, len(owners)), np.int32)
     for way in range(2):
@@ -133,8 +132,8 @@ def is_strong(count: int, owners: Ids, peers: Ids) -> bool:
 
 
 @kernel
-def _add(topic: Topic, place: int, key: U64, node: int) -> bool:
-    """Offer a node to a view: kept if it is among the lightest; `key` is what the owner's weights have in common."""
+def _add(topic: TopicArrays, place: int, key: U64, node: int) -> bool:
+    """Offer a node to a view, which keeps it if it is light enough; returns whether. `key` is the owner's draw base."""
     if node == topic.members[place]:
         return False
     count = np.int64(topic.counts[place])
@@ -160,8 +159,8 @@ def _add(topic: Topic, place: int, key: U64, node: int) -> bool:
 
 
 @kernel
-def _weigh(topic: Topic, seed: U64, place: int, offered: Ids, count: int, counters: NDArray[np.int64]) -> None:
-    """Offer nodes to a view, and count those who are told that they came or went."""
+def _weigh(topic: TopicArrays, seed: U64, place: int, offered: Ids, count: int, counters: NDArray[np.int64]) -> None:
+    """Offer nodes to a view, and count the HOLD and RELEASE messages for nodes that entered or left the view."""
     before = topic.counts[place]
     old = topic.weights[place, :before].copy()
     key = draw_base(seed, U64(topic.members[place]), WEIGHT, NOBODY)
@@ -170,7 +169,7 @@ def _weigh(topic: Topic, seed: U64, place: int, offered: Ids, count: int, counte
     held = before
     changed = False
     for i in range(count):
-        # Nearly all that a walk brings are too heavy: not worth a call.
+        # Nearly all nodes that a walk finds are too heavy: skip the function call for them.
         if held >= size and finish(key + U64(offered[i]) * ITEM_FACTOR) > weights[held - 1]:
             continue
         if _add(topic, place, key, offered[i]):
@@ -191,8 +190,8 @@ def _weigh(topic: Topic, seed: U64, place: int, offered: Ids, count: int, counte
 
 
 @kernel
-def begin_views(topic: Topic, seed: U64, owners: Ids, peers: Ids, counters: NDArray[np.int64]) -> None:
-    """Give members their first views, as places; a view is then as large as it will be."""
+def begin_views(topic: TopicArrays, seed: U64, owners: Ids, peers: Ids, counters: NDArray[np.int64]) -> None:
+    """Give members their first views, as positions; the first size of a view is also its size limit."""
     for i in range(len(owners)):
         topic.sizes[owners[i]] += 1
     for i in range(len(owners)):
@@ -204,8 +203,8 @@ def begin_views(topic: Topic, seed: U64, owners: Ids, peers: Ids, counters: NDAr
 
 
 @kernel
-def _holders(topic: Topic, node: int, found: Ids) -> int:
-    """Who has a node in its view; returns how many."""
+def _holders(topic: TopicArrays, node: int, found: Ids) -> int:
+    """Write the members that have `node` in their view into `found`; returns their number."""
     count = 0
     for place in range(len(topic.members)):
         for i in range(topic.counts[place]):
@@ -216,8 +215,10 @@ def _holders(topic: Topic, node: int, found: Ids) -> int:
 
 
 @kernel
-def enter(topic: Topic, rules: Rules, now_us: U64, place: int, contact: int, counters: NDArray[np.int64]) -> None:
-    """A newcomer at `place` asks the member at `contact`, which welcomes it and makes room."""
+def enter(
+    topic: TopicArrays, rules: TopicRules, now_us: U64, place: int, contact: int, counters: NDArray[np.int64]
+) -> None:
+    """The newcomer at `place` asks the member at `contact`, which welcomes it and enlarges its own view."""
     counters[ENTERS] += 1
     if contact < 0:
         return
@@ -240,8 +241,13 @@ def enter(topic: Topic, rules: Rules, now_us: U64, place: int, contact: int, cou
 
 
 @kernel
-def leave(topic: Topic, rules: Rules, now_us: U64, place: int, says_so: bool, counters: NDArray[np.int64]) -> None:
-    """The member at `place` goes, with a word or without: it is taken out of all views, some of which shrink."""
+def leave(
+    topic: TopicArrays, rules: TopicRules, now_us: U64, place: int, says_so: bool, counters: NDArray[np.int64]
+) -> None:
+    """The member at `place` departs: it is removed from all views, and some views shrink.
+
+    With `says_so` it sends LEAVE messages; otherwise it has crashed.
+    """
     node = topic.members[place]
     told = np.int64(topic.counts[place])
     for other in range(len(topic.members)):
@@ -269,12 +275,15 @@ def leave(topic: Topic, rules: Rules, now_us: U64, place: int, says_so: bool, co
 
 
 @kernel
-def walk_topic(topic: Topic, rules: Rules, now_us: U64, places: Ids, counters: NDArray[np.int64]) -> None:
-    """A walk of every member, by id. `places` has room for every node, and is -1 outside the topic before and after."""
+def walk_topic(topic: TopicArrays, rules: TopicRules, now_us: U64, places: Ids, counters: NDArray[np.int64]) -> None:
+    """A walk of every member, in the order of ids.
+
+    `places` has an entry for every node, and all entries are -1 before and after the call.
+    """
     count = len(topic.members)
     for place in range(count):
         places[topic.members[place]] = place
-    # A walk's finds; a view that has run empty has as many candidates as the topic has members.
+    # The nodes that a walk finds; an empty view has up to as many candidates as the topic has members.
     found = np.empty(max((rules.walk_hops + 1) * (topic.peers.shape[1] + 1), count), np.int32)
     for place in range(count):
         if topic.counts[place] == 0:
@@ -293,7 +302,7 @@ def walk_topic(topic: Topic, rules: Rules, now_us: U64, places: Ids, counters: N
 
 @kernel
 def _walk(
-    topic: Topic, rules: Rules, now_us: U64, place: int, places: Ids, found: Ids, counters: NDArray[np.int64]
+    topic: TopicArrays, rules: TopicRules, now_us: U64, place: int, places: Ids, found: Ids, counters: NDArray[np.int64]
 ) -> None:
     me = topic.members[place]
     steps = now_us * STEPS
@@ -331,8 +340,8 @@ def _walk(
 
 
 @kernel
-def topic_fingerprint(topic: Topic) -> U64:
-    """The views of a topic, hashed and summed in any order."""
+def topic_fingerprint(topic: TopicArrays) -> U64:
+    """A hash of the views of a topic; the order does not matter."""
     total = U64(0)
     for place in range(len(topic.members)):
         for i in range(topic.counts[place]):

@@ -1,4 +1,4 @@
-"""StAN's kernel with its state: the population that the cycle engine runs."""
+"""The population of StAN for the cycle engine: the kernel with its state."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,12 +16,12 @@ from gossamer.systems.stan.first_views import first_contact, first_view
 from gossamer.systems.stan.parameters import VIEW_MAX, VIEW_MIN, StanParameters
 from gossamer.systems.stan.view import topic_seed
 
-# Room in a row beyond the largest view, for views that grow.
+# Spare entries in each row beyond the largest view, because views grow.
 SPARE = 2
 
 
 class StanPopulation:
-    """Started together, with first views drawn by the paper's law."""
+    """Nodes that start at the same time, with first views drawn as in the paper."""
 
     def __init__(self, parameters: StanParameters, seed: int, interest: Interest, absent: Sequence[int] = ()) -> None:
         self._parameters = parameters
@@ -38,7 +38,7 @@ class StanPopulation:
         self._rules = [self._rules_of(topic) for topic in range(interest.topic_count)]
 
     def cycle(self, changes: CycleChanges | None = None) -> None:
-        """See `cycle.Population`."""
+        """See `Population`."""
         self._cycle_count += 1
         now_us = U64(self._cycle_count * self._parameters.period_us)
         if changes is not None:
@@ -50,18 +50,18 @@ class StanPopulation:
             kernel.walk_topic(self.topics[number], rules, now_us, self._places, self._counters)
 
     def fingerprint(self) -> int:
-        """See `cycle.Population`: of all views, which are more than the links."""
+        """See `Population`: a hash of all views, which contain more than the links."""
         total = 0
         for number, topic in enumerate(self.topics):
             total += int(kernel.topic_fingerprint(topic)) * (2 * number + 1)
         return total & (2**64 - 1)
 
     def overlay(self) -> Overlay:
-        """See `cycle.Population`."""
+        """See `Population`."""
         return self.views().union(self._node_count)
 
     def views(self) -> TopicViews:
-        """Every view of every topic, by topic and node, lightest peer first."""
+        """All views, ordered by topic and node, with the lightest peer first."""
         columns: list[tuple[NDArray[np.int32], ...]] = []
         for number, topic in enumerate(self.topics):
             used = np.arange(topic.peers.shape[1]) < topic.counts[:, None]
@@ -71,16 +71,16 @@ class StanPopulation:
         return TopicViews(topics, nodes, peers)
 
     def messages(self) -> dict[str, int]:
-        """See `cycle.Population`."""
+        """See `Population`."""
         return {kind: int(count) for kind, count in zip(kernel.KINDS, self._counters, strict=False)}
 
     def rare_events(self) -> dict[str, int]:
-        """Things that a test must have seen happen."""
+        """Counts of rare events, which a test requires to have happened."""
         return {"refills": int(self._counters[kernel.REFILLS])}
 
-    def _rules_of(self, topic: int) -> kernel.Rules:
+    def _rules_of(self, topic: int) -> kernel.TopicRules:
         parameters = self._parameters
-        return kernel.Rules(
+        return kernel.TopicRules(
             U64(self._seed),
             U64(topic_seed(self._seed, topic)),
             parameters.walk_hops,
@@ -90,14 +90,14 @@ class StanPopulation:
             VIEW_MAX,
         )
 
-    def _begin(self, number: int, members: NDArray[np.int32]) -> kernel.Topic:
+    def _begin(self, number: int, members: NDArray[np.int32]) -> kernel.TopicArrays:
         owners, peers = first_view(self._parameters.view_factor, self._seed, number, members)
         width = int(np.bincount(owners, minlength=1).max(initial=1)) + SPARE
         topic = _empty(members.copy(), width)
         kernel.begin_views(topic, U64(self._seed), owners, peers, self._counters)
         return topic
 
-    # Churn: rows are added and taken out, and widened where views grow.
+    # Churn: rows are inserted and deleted, and widened when views grow.
 
     def _apply(self, changes: CycleChanges, now_us: np.uint64) -> None:
         crashes = set(changes.crashes)
@@ -125,7 +125,7 @@ class StanPopulation:
         place = int(np.searchsorted(topic.members, node))
         kernel.leave(topic, self._rules[number], now_us, place, says_so, self._counters)
         columns: tuple[NDArray[Any], ...] = topic
-        self.topics[number] = kernel.Topic(*(np.delete(column, place, axis=0) for column in columns))
+        self.topics[number] = kernel.TopicArrays(*(np.delete(column, place, axis=0) for column in columns))
 
     def _join(self, number: int, node: int, now_us: np.uint64) -> None:
         topic = self.topics[number]
@@ -137,7 +137,7 @@ class StanPopulation:
         columns: tuple[NDArray[Any], ...] = topic
         added: tuple[NDArray[Any], ...] = row
         wider = (np.insert(column, place, new, axis=0) for column, new in zip(columns, added, strict=True))
-        self.topics[number] = kernel.Topic(*wider)
+        self.topics[number] = kernel.TopicArrays(*wider)
         self._make_room(number, 1)
         if contact is not None:
             topic = self.topics[number]
@@ -145,7 +145,7 @@ class StanPopulation:
             kernel.enter(topic, self._rules[number], now_us, place, at, self._counters)
 
     def _make_room(self, number: int, newcomers: int) -> None:
-        """Rows wide enough for the views that so many newcomers may make: theirs, and those of their contacts."""
+        """Widen the rows for the largest views that these newcomers can cause: their own, and those of their contacts."""
         topic = self.topics[number]
         most_known = int(
             np.bincount(topic.peers[np.arange(topic.peers.shape[1]) < topic.counts[:, None]], minlength=1).max()
@@ -156,12 +156,12 @@ class StanPopulation:
         if missing > 0:
             room = ((0, 0), (0, missing + SPARE))
             wider = np.pad(topic.peers, room), np.pad(topic.weights, room)
-            self.topics[number] = kernel.Topic(*topic[:4], *wider)
+            self.topics[number] = kernel.TopicArrays(*topic[:4], *wider)
 
 
-def _empty(members: NDArray[np.int32], width: int) -> kernel.Topic:
+def _empty(members: NDArray[np.int32], width: int) -> kernel.TopicArrays:
     count = len(members)
-    return kernel.Topic(
+    return kernel.TopicArrays(
         members,
         np.zeros(count, np.int32),
         np.zeros(count, np.int32),
@@ -176,5 +176,5 @@ def stan_population(
 ) -> StanPopulation:
     """StAN's population (`System.population`)."""
     if parameters.membership != "oracle":
-        raise InputError("stan with membership=cyclon has no kernel; use --engine event")
+        raise InputError("stan with membership=cyclon has no kernel; use engine='event'")
     return StanPopulation(parameters, seed, interest, absent)

@@ -14,7 +14,7 @@ from gossamer.systems.gossip.exhibits.settings import (
     seeds,
     theory,
 )
-from gossamer.theory.percolation import Gossip, subscriber_threshold
+from gossamer.theory.percolation import GossipSettings, subscriber_threshold
 
 # sigma in hundredths.
 HUNDREDTHS = (2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 25, 30)
@@ -56,11 +56,11 @@ def _jumps(values: Sequence[Value], degree: str) -> bool:
     """Where theory says so: few receivers below the threshold, and from 1.5 times its link probability on many."""
     for gamma in GAMMAS:
         at = subscriber_threshold(law(degree), gamma) or 0.0
-        critical = Gossip(at, gamma).link
+        critical = GossipSettings(at, gamma).link
         for value in curve(values, f"receivers, gamma {gamma:g}"):
             if value.x < at and value.measured > 0.02 * NODES:
                 return False
-            if Gossip(value.x, gamma).link >= 1.5 * critical and value.measured < 0.05 * NODES:
+            if GossipSettings(value.x, gamma).link >= 1.5 * critical and value.measured < 0.05 * NODES:
                 return False
     return True
 
@@ -78,7 +78,7 @@ def _mended(values: Sequence[Value], degree: str) -> bool:
         wrong = mended = 0.0
         for paper in curve(values, f"the paper's sigma <r>, gamma {gamma:g}"):
             value = ours[paper.x]
-            if Gossip(paper.x, gamma).link * law(degree).mean_excess <= FAR_AWAY:
+            if GossipSettings(paper.x, gamma).link * law(degree).mean_excess <= FAR_AWAY:
                 wrong += abs(paper.measured / value.measured - 1)
                 mended += abs((value.expected or 0.0) / value.measured - 1)
         if mended > wrong:
@@ -106,7 +106,7 @@ def _below_points(quick: bool) -> list[Point]:
     for gamma in BELOW_GAMMAS:
         for nodes in BELOW_NODES[2:] if quick else BELOW_NODES:
             for count in BELOW_HUNDREDTHS[::2] if quick else BELOW_HUNDREDTHS:
-                gossip = Gossip(count / 100, gamma)
+                gossip = GossipSettings(count / 100, gamma)
                 expected = theory(POISSON, nodes, count / 100, gamma).mean_receivers
                 if expected is None or gossip.link * law(POISSON).mean_excess > 0.95:
                     continue
@@ -121,7 +121,7 @@ def _near_the_model(values: Sequence[Value], most: float) -> bool:
     """Within 5% of equation 17 wherever Gamma is at most this share of its threshold."""
     for value in values:
         gamma = float(value.series.rpartition(" ")[2])
-        away = Gossip(value.x, gamma).link * law(POISSON).mean_excess <= most
+        away = GossipSettings(value.x, gamma).link * law(POISSON).mean_excess <= most
         if away and value.expected and abs(value.measured / value.expected - 1) > 0.05:
             return False
     return True

@@ -15,7 +15,7 @@ from gossamer.systems.gossip.exhibits.settings import (
     theory,
 )
 from gossamer.theory.buffers import loss_at
-from gossamer.theory.percolation import Gossip
+from gossamer.theory.percolation import GossipSettings
 
 TTLS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 30, 40)
 TTL_NETWORKS = {
@@ -63,7 +63,7 @@ PUBLISHING = 0.45
 
 def _load_points(quick: bool) -> list[Point]:
     found = []
-    gossip = Gossip(LOAD_SHARE[0] / LOAD_SHARE[1], LOAD_GAMMA)
+    gossip = GossipSettings(LOAD_SHARE[0] / LOAD_SHARE[1], LOAD_GAMMA)
     handled = SECOND_US / HANDLE_US
     per_event = theory(LOAD_DEGREE, LOAD_NODES, gossip.subscribers, gossip.gossip).messages_per_event
     for buffer in BUFFERS:

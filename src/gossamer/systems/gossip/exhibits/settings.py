@@ -11,7 +11,7 @@ from typing import Any
 from gossamer.analysis.exhibits.harness import Metrics
 from gossamer.model.arrays.degrees import DegreeLaw, degree_law, read_scale_free
 from gossamer.model.values.run import Run, WorkloadLaw
-from gossamer.theory.percolation import Gossip, Reach, mean_receivers
+from gossamer.theory.percolation import GossipSettings, Reach, mean_receivers
 from gossamer.theory.percolation import reach as find_reach
 
 # Paper: "a corpus of 20 different randomly generated networks. For each network ... 400 events" (V-B).
@@ -56,12 +56,12 @@ def nodes_of(degree: str) -> int:
 @cache
 def theory(degree: str, nodes: int, sigma: float, gamma: float) -> Reach:
     """What theory says of an event."""
-    return find_reach(law(degree), Gossip(sigma, gamma), nodes)
+    return find_reach(law(degree), GossipSettings(sigma, gamma), nodes)
 
 
 def paper_subscribers(degree: str, sigma: float, gamma: float) -> float:
     """The paper's own count of subscribers, sigma <r>; infinite above the threshold."""
-    return sigma * mean_receivers(law(degree), Gossip(sigma, gamma))
+    return sigma * mean_receivers(law(degree), GossipSettings(sigma, gamma))
 
 
 def metric(name: str) -> Callable[[Metrics], float]:

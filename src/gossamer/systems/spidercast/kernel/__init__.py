@@ -1,1 +1,1 @@
-"""SpiderCast for a whole population. `state.py` says what is kept, `cycle.py` what a turn does."""
+"""SpiderCast for a whole population: `state.py` has the state, `cycle.py` a maintenance turn."""

@@ -1,4 +1,4 @@
-"""Neighbours and coverage of one task: what comes and goes, and what is covered then."""
+"""The neighbours of one task, and how often each topic of a node is covered."""
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from gossamer.systems.spidercast.kernel.state import (
 
 @kernel
 def degree_max(world: World, task: TaskState, rule: int, node: int) -> int:
-    """L_max: K for each topic; for the rivals the number of links wanted."""
+    """L_max: K for each topic; for the rival systems, the target number of links."""
     if rule <= COVER_AT_RANDOM:
         return np.int64(task.coverage[node]) * np.int64(world.sizes[node])
     return np.int64(task.coverage[node])
@@ -22,7 +22,7 @@ def degree_max(world: World, task: TaskState, rule: int, node: int) -> int:
 
 @kernel
 def under_covered(task: TaskState, rule: int, node: int) -> int:
-    """Topics that fewer than K neighbours hold; for the rivals, links still missing."""
+    """The number of topics that fewer than K neighbours hold; for the rival systems, the number of missing links."""
     if rule <= COVER_AT_RANDOM:
         return np.int64(task.uncovered[node])
     return max(np.int64(task.coverage[node]) - np.int64(task.counts[node]), np.int64(0))
@@ -30,7 +30,7 @@ def under_covered(task: TaskState, rule: int, node: int) -> int:
 
 @kernel
 def under_covered_without(world: World, task: TaskState, rule: int, node: int, other: int) -> int:
-    """The same, if `other` were no neighbour."""
+    """The value of `under_covered` if `other` were not a neighbour."""
     if rule > COVER_AT_RANDOM:
         return max(np.int64(task.coverage[node]) - np.int64(task.counts[node]) + 1, np.int64(0))
     under = np.int64(task.uncovered[node])
@@ -50,7 +50,7 @@ def under_covered_without(world: World, task: TaskState, rule: int, node: int, o
 
 @kernel
 def shared_places(world: World, node: int, other: int) -> U64:
-    """Which of the first 64 topics of `node`, by place, `other` holds too."""
+    """Bits for those of the first 64 topics of `node` that `other` holds too."""
     places = U64(0)
     start = world.starts[node]
     i = start
@@ -69,7 +69,7 @@ def shared_places(world: World, node: int, other: int) -> U64:
 
 @kernel
 def exact_places(world: World, task: TaskState, node: int) -> U64:
-    """Which of the first 64 topics exactly K neighbours hold: each that goes uncovers them."""
+    """Bits for those of the first 64 topics that exactly K neighbours hold: losing one neighbour uncovers them."""
     places = U64(0)
     start = world.starts[node]
     for i in range(min(np.int64(world.sizes[node]), 64)):
@@ -80,7 +80,7 @@ def exact_places(world: World, task: TaskState, node: int) -> U64:
 
 @kernel
 def count_places(places: U64) -> int:
-    """How many bits are set."""
+    """The number of set bits."""
     places -= (places >> U64(1)) & U64(0x5555_5555_5555_5555)
     places = (places & U64(0x3333_3333_3333_3333)) + ((places >> U64(2)) & U64(0x3333_3333_3333_3333))
     places = (places + (places >> U64(4))) & U64(0x0F0F_0F0F_0F0F_0F0F)
@@ -89,7 +89,7 @@ def count_places(places: U64) -> int:
 
 @kernel
 def shared_count(world: World, one: int, other: int) -> int:
-    """How many topics two nodes share."""
+    """The number of topics that two nodes share."""
     shared = 0
     i = world.starts[one]
     j = world.starts[other]
@@ -106,7 +106,7 @@ def shared_count(world: World, one: int, other: int) -> int:
 
 @kernel
 def count_cover(world: World, task: TaskState, node: int, other: int, change: int) -> None:
-    """`other` came (1) or went (-1): its topics cover ours once more or less."""
+    """Count that the topics of `other` cover those of `node` once more (change 1) or once less (-1)."""
     coverage = np.int64(task.coverage[node])
     i = world.starts[node]
     j = world.starts[other]
@@ -125,7 +125,7 @@ def count_cover(world: World, task: TaskState, node: int, other: int, change: in
 
 @kernel
 def count_anew(world: World, task: TaskState, node: int) -> None:
-    """Count coverage anew, after an interest or K changed."""
+    """Recount the coverage of a node, after an interest or K has changed."""
     task.quiet[node] = False
     start = world.starts[node]
     task.cover[start : start + world.sizes[node]] = 0
@@ -137,7 +137,7 @@ def count_anew(world: World, task: TaskState, node: int) -> None:
 
 @kernel
 def slot_of(task: TaskState, node: int, other: int) -> int:
-    """Where `other` stands among the neighbours of `node`, or -1."""
+    """The slot of `other` among the neighbours of `node`, or -1."""
     for slot in range(task.starts[node], task.starts[node] + task.counts[node]):
         if task.nodes[slot] == other:
             return slot
@@ -146,7 +146,7 @@ def slot_of(task: TaskState, node: int, other: int) -> int:
 
 @kernel
 def has_room(world: World, task: TaskState, rule: int, margin: int, node: int) -> bool:
-    """Below L_max + Margin."""
+    """Whether the node has fewer than L_max + Margin neighbours."""
     return task.counts[node] < degree_max(world, task, rule, node) + margin
 
 
@@ -154,7 +154,10 @@ def has_room(world: World, task: TaskState, rule: int, margin: int, node: int) -
 def add_neighbour(
     world: World, task: TaskState, node: int, other: int, degree: int, target: int, told_degree: int, told_target: int
 ) -> None:
-    """`other` becomes a neighbour of `node`, who was told (degree, target) and told it (told_degree, told_target)."""
+    """`other` becomes a neighbour of `node`.
+
+    (degree, target) is what `node` was told by `other`, (told_degree, told_target) what `node` has told `other`.
+    """
     slot = task.starts[node] + task.counts[node]
     task.counts[node] += 1
     task.quiet[node] = False
@@ -178,7 +181,7 @@ def add_neighbour(
 
 @kernel
 def remove_neighbour(world: World, task: TaskState, node: int, other: int) -> bool:
-    """Take a neighbour out; says whether it was one."""
+    """Remove a neighbour; returns whether it was one."""
     slot = slot_of(task, node, other)
     if slot < 0:
         return False
@@ -205,7 +208,7 @@ def remove_neighbour(world: World, task: TaskState, node: int, other: int) -> bo
 
 @kernel
 def grow_target(world: World, task: TaskState, rule: int, margin: int, node: int) -> None:
-    """Figure 4, lines 4-5 and 15-16: L follows the degree, up to L_max."""
+    """Figure 4, lines 4-5 and 15-16: L grows with the degree, up to L_max."""
     target = np.int64(task.target[node])
     if target < degree_max(world, task, rule, node) and np.int64(task.counts[node]) < target + margin:
         task.target[node] = target + 1

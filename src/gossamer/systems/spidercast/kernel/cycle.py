@@ -1,4 +1,4 @@
-"""A turn of both tasks with all that follows from it, and nodes that come, go and change their mind."""
+"""A maintenance turn of both tasks with all its consequences; nodes that join, depart and change their interest."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,7 +57,7 @@ def _decide(
     wanted: NDArray[np.int32],
     counters: NDArray[np.int64],
 ) -> tuple[int, int]:
-    """Figure 2: (1, whom to connect to), (2, whom to disconnect from) or (0, -1)."""
+    """Figure 2: (1, node to connect to), (2, neighbour to disconnect from) or (0, -1)."""
     if task.coverage[node] == 0:
         return 0, -1
     most = degree_max(world, task, rule, node)
@@ -93,7 +93,7 @@ def _decide(
 
 @kernel
 def _tell(task: TaskState, node: int, except_for: int, counters: NDArray[np.int64]) -> None:
-    """Heartbeats to neighbours whose last-told values are no longer true."""
+    """Send heartbeats to neighbours that were last told a different degree or target."""
     degree = np.uint16(task.counts[node])
     target = np.uint16(task.target[node])
     for slot in range(task.starts[node], task.starts[node] + task.counts[node]):
@@ -126,7 +126,7 @@ def exchange_connect(
     target: int,
     counters: NDArray[np.int64],
 ) -> None:
-    """CONNECT and all that follows from it; (degree, target) is what the CONNECT carried."""
+    """A CONNECT with (degree, target), and all messages that follow from it."""
     counters[M_CONNECT] += 1
     if not world.present[peer]:
         return
@@ -153,7 +153,7 @@ def exchange_connect(
 def _exchange_disconnect(
     world: World, task: TaskState, rule: int, node: int, peer: int, counters: NDArray[np.int64]
 ) -> None:
-    """DISCONNECT and all that follows from it."""
+    """A DISCONNECT, and all messages that follow from it."""
     counters[M_DISCONNECT] += 1
     under = under_covered_without(world, task, rule, peer, node)
     if under > 0 and np.int64(task.counts[peer]) <= degree_max(world, task, rule, peer):
@@ -167,7 +167,7 @@ def _exchange_disconnect(
 
 @kernel
 def _adapt(world: World, greedy: TaskState, random: TaskState, node: int, counters: NDArray[np.int64]) -> bool:
-    """3.3.1: raise K_r where K_g coverage took only K_g links, until there are links enough; says whether."""
+    """Section 3.3.1: raise K_r if K_g coverage took only K_g links, until there are enough links; returns whether."""
     if world.sizes[node] == 0 or greedy.uncovered[node] > 0:
         return False
     coverage = random.coverage[node]
@@ -204,7 +204,7 @@ def spidercast_cycle(
     order: NDArray[np.int32],
     counters: NDArray[np.int64],
 ) -> None:
-    """One maintenance turn of every node, in this order, each with all that follows from it."""
+    """One maintenance turn of every node, in this order, each with all messages that follow from it."""
     longest = 1
     for node in range(len(world.sizes)):
         longest = max(longest, np.int64(world.sizes[node]))
@@ -221,9 +221,9 @@ def spidercast_cycle(
         )
         degree, target = np.int64(greedy.counts[node]), np.int64(greedy.target[node])
         degree_too, target_too = np.int64(random.counts[node]), np.int64(random.target[node])
-        # A covered node that found nothing to do finds nothing again until a neighbour or what it was told of
-        # one changes; whom it would pick is drawn anew each cycle, whether there is anybody to pick is not. One
-        # that is under-covered looks again: quarantines end and others come up.
+        # A covered node that found nothing to do will find nothing until its neighbours, or the values that they told
+        # it, change: the draw that selects a neighbour differs in each cycle, but whether there is a candidate does
+        # not. An under-covered node tries again, because quarantines end and other nodes join.
         greedy.quiet[node] = did == 0 and under_covered(greedy, rules[0], node) == 0
         random.quiet[node] = did_too == 0 and not raised and under_covered(random, rules[1], node) == 0
         _tell(greedy, node, peer if did == 2 else -1, counters)
@@ -242,7 +242,7 @@ def spidercast_cycle(
 
 @kernel
 def depart(world: World, task: TaskState, node: int, speaks: bool, counters: NDArray[np.int64]) -> None:
-    """A node goes, with a LEAVE to each neighbour or without; its neighbours let go of it."""
+    """A node departs and its neighbours remove it; if it `speaks`, it sends a LEAVE to each of them."""
     for slot in range(task.starts[node], task.starts[node] + task.counts[node]):
         counters[M_LEAVE] += speaks
         remove_neighbour(world, task, np.int64(task.nodes[slot]), node)
@@ -251,7 +251,7 @@ def depart(world: World, task: TaskState, node: int, speaks: bool, counters: NDA
 
 @kernel
 def hold(world: World, node: int, on: bool) -> None:
-    """Make a node's presence and interest known to everybody's view, or take it back."""
+    """Add a node and its interest to the views of all nodes, or remove them."""
     world.present[node] = on
     mark(world.everybody, node, on)
     if world.view_size == 0:
@@ -261,7 +261,7 @@ def hold(world: World, node: int, on: bool) -> None:
 
 @kernel
 def begin(world: World, task: TaskState, coverage: int, node: int) -> None:
-    """A task of a node that has just come up."""
+    """Initialise a task of a node that has just joined."""
     task.counts[node] = 0
     task.target[node] = 0
     task.coverage[node] = coverage
@@ -276,7 +276,7 @@ def begin(world: World, task: TaskState, coverage: int, node: int) -> None:
 def begin_together(
     world: World, greedy: TaskState, random: TaskState, coverage: int, coverage_too: int, up: NDArray[np.bool_]
 ) -> None:
-    """Everybody who is up starts at once."""
+    """Start all nodes marked in `up` at the same time."""
     for node in range(len(up)):
         if up[node]:
             hold(world, node, True)
@@ -294,9 +294,9 @@ def change_interest(
     counters: NDArray[np.int64],
     last: bool,
 ) -> None:
-    """A node that is up follows other topics; it told every neighbour so `messages` times.
+    """A present node changes its interest, and sends `messages` heartbeats about it to every neighbour.
 
-    Called for one task and then, as the `last`, for the other: only then does the interest itself change.
+    It is called for each task in turn; the interest itself changes in the call for the `last` task.
     """
     for slot in range(task.starts[node], task.starts[node] + task.counts[node]):
         other = np.int64(task.nodes[slot])
@@ -316,7 +316,7 @@ def change_interest(
 
 @kernel
 def recover_around(world: World, task: TaskState, node: int) -> None:
-    """Count coverage anew for a node whose interest changed, and for its neighbours."""
+    """Recount the coverage of a node whose interest changed, and of its neighbours."""
     count_anew(world, task, node)
     for slot in range(task.starts[node], task.starts[node] + task.counts[node]):
         count_anew(world, task, np.int64(task.nodes[slot]))
@@ -324,7 +324,7 @@ def recover_around(world: World, task: TaskState, node: int) -> None:
 
 @kernel
 def spidercast_fingerprint(greedy: TaskState, random: TaskState) -> U64:
-    """The links of both tasks together, each once, hashed and summed in any order."""
+    """A hash of the links of both tasks; each link counts once, and the order does not matter."""
     total = U64(0)
     for node in range(len(greedy.counts)):
         for slot in range(greedy.starts[node], greedy.starts[node] + greedy.counts[node]):

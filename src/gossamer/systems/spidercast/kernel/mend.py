@@ -1,4 +1,4 @@
-"""Topics in parts, and bridges between them: `systems/spidercast/roots.py` for a whole population."""
+"""Detect disconnected topics and build bridges: `systems/spidercast/roots.py` for a whole population."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,7 @@ from gossamer.systems.spidercast.kernel.state import (
 
 @kernel
 def begin_roots(world: World, state: RootState, node: int) -> None:
-    """The node begins, with itself the lowest in all its topics."""
+    """Initialise a node: in each of its topics the lowest node that it has heard of is itself."""
     for i in range(world.starts[node], world.starts[node] + world.sizes[node]):
         state.roots[i] = node
         state.links[i] = 0
@@ -36,7 +36,7 @@ def begin_roots(world: World, state: RootState, node: int) -> None:
 
 @kernel
 def _drop_idle_bridges(world: World, task: TaskState, node: int, counters: NDArray[np.int64]) -> None:
-    """Bridges over which no topic is shared any more go."""
+    """Remove bridges whose ends no longer share a topic."""
     slot = task.starts[node]
     while slot < task.starts[node] + task.counts[node]:
         other = np.int64(task.nodes[slot])
@@ -51,7 +51,7 @@ def _drop_idle_bridges(world: World, task: TaskState, node: int, counters: NDArr
 
 @kernel
 def _take_in(world: World, task: TaskState, state: RootState, depth_max: int, node: int) -> None:
-    """What the neighbours of one task said, where that is lower or nearer."""
+    """Adopt claims of the neighbours of one task that name a lower root, or the same root with fewer links."""
     for slot in range(task.starts[node], task.starts[node] + task.counts[node]):
         other = task.nodes[slot]
         has_spoken = task.met[slot]
@@ -63,7 +63,7 @@ def _take_in(world: World, task: TaskState, state: RootState, depth_max: int, no
             a = world.topics[i]
             b = world.topics[j]
             if a == b:
-                # One that has said nothing yet is itself there, at least.
+                # A neighbour that has sent no claims yet counts as its own root.
                 root = state.roots[j] if has_spoken else other
                 links = (np.int64(state.links[j]) if has_spoken else 0) + 1
                 if links <= depth_max and (
@@ -77,7 +77,7 @@ def _take_in(world: World, task: TaskState, state: RootState, depth_max: int, no
 
 @kernel
 def _claim(task: TaskState, state: RootState, node: int) -> None:
-    """The neighbours of one task hear this node, and something new."""
+    """Tell the claims of this node to the neighbours of one task; they are new to each of them."""
     for slot in range(task.starts[node], task.starts[node] + task.counts[node]):
         task.met[task.mirrors[slot]] = True
         state.stale[task.nodes[slot]] = True
@@ -85,7 +85,7 @@ def _claim(task: TaskState, state: RootState, node: int) -> None:
 
 @kernel
 def _count_untold(greedy: TaskState, random: TaskState, node: int) -> int:
-    """How many neighbours have not heard this node since they became neighbours, in one task or the other."""
+    """The number of neighbours, in either task, that have received no claims since they became neighbours."""
     untold = 0
     for slot in range(greedy.starts[node], greedy.starts[node] + greedy.counts[node]):
         untold += not greedy.met[greedy.mirrors[slot]]
@@ -98,7 +98,7 @@ def _count_untold(greedy: TaskState, random: TaskState, node: int) -> int:
 
 @kernel
 def _count_neighbours(greedy: TaskState, random: TaskState, node: int) -> int:
-    """How many neighbours there are in both tasks together."""
+    """The number of neighbours in both tasks; a neighbour in both counts once."""
     count = np.int64(greedy.counts[node])
     for slot in range(random.starts[node], random.starts[node] + random.counts[node]):
         count += slot_of(greedy, node, np.int64(random.nodes[slot])) < 0
@@ -115,7 +115,7 @@ def _look(
     node: int,
     before: NDArray[np.int64],
 ) -> bool:
-    """Take in what neighbours said; says whether that changes what this node claims."""
+    """Process the claims of neighbours; returns whether the claims of this node change."""
     start = world.starts[node]
     end = start + world.sizes[node]
     for i in range(start, end):
@@ -132,7 +132,7 @@ def _look(
 
 @kernel
 def _holder_below(world: World, task: TaskState, node: int, topic: int, key: U64) -> int:
-    """A random holder of the topic with a lower id that is no neighbour of this task, or -1."""
+    """A random holder of the topic that has a lower id and is not a neighbour in this task, or -1."""
     for slot in range(task.starts[node], task.starts[node] + task.counts[node]):
         mark(world.blocked, np.int64(task.nodes[slot]), True)
     chosen = -1
@@ -179,10 +179,11 @@ def mend_cycle(
     order: NDArray[np.int32],
     counters: NDArray[np.int64],
 ) -> None:
-    """Every node looks, claims, and builds a bridge where it has been alone for long; `rule` is the random task's.
+    """Every node processes claims, sends its own, and builds a bridge if it has long been its own root in a topic.
 
-    A node whose neighbours came or went since its last turn waits. One that was told nothing new, and whose neighbours are
-    who they were, would see and say the same again, and does neither.
+    `rule` is the rule of the random task. A node whose neighbours changed since its last turn waits for the next one. A
+    node that has received no new claims and has the same neighbours would compute and send the same claims again, so it
+    skips both.
     """
     longest = 1
     for node in range(len(world.sizes)):

@@ -1,4 +1,4 @@
-"""Whom to ask, whom to part from, whom to send somebody on to."""
+"""Selection of the node to connect to, the neighbour to disconnect from, and the node to redirect to."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ from gossamer.systems.spidercast.kernel.state import (
 
 @kernel
 def _set_blocked(world: World, task: TaskState, node: int, on: bool) -> None:
-    """Mark (or unmark) the node, its neighbours and its quarantined peers as not to be chosen."""
+    """Block (or unblock) the node, its neighbours and its quarantined peers, so that they are not chosen."""
     mark(world.blocked, node, on)
     for slot in range(task.starts[node], task.starts[node] + task.counts[node]):
         mark(world.blocked, np.int64(task.nodes[slot]), on)
@@ -62,9 +62,10 @@ def _lowest(word: U64) -> int:
 
 @kernel
 def _best_in_full_view(world: World, wanted: NDArray[np.int32], count: int, key: U64, scan: bool) -> int:
-    """The unblocked node that holds most of the wanted topics (at least one), or -1.
+    """The unblocked node that holds the most wanted topics (at least one), or -1.
 
-    Counts are kept in binary across words, plane by plane: each pass adds one topic for 64 nodes a word.
+    The counts of all nodes are stored in binary, one bit plane for each digit: adding a topic to the counts of 64 nodes
+    takes one word operation for each plane.
     """
     words = len(world.everybody)
     planes = world.planes
@@ -110,7 +111,7 @@ def _best_in_full_view(world: World, wanted: NDArray[np.int32], count: int, key:
 
 @kernel
 def _random_in_full_view(world: World, wanted: NDArray[np.int32], count: int, anybody: bool, key: U64) -> int:
-    """The unblocked node of smallest draw that holds a wanted topic (or any), or -1."""
+    """The unblocked node with the smallest draw that holds a wanted topic (with `anybody`: any node), or -1."""
     best_draw = U64(0)
     chosen = -1
     for w in range(len(world.everybody)):
@@ -137,7 +138,7 @@ def _random_in_full_view(world: World, wanted: NDArray[np.int32], count: int, an
 def _choose_in_partial_view(
     world: World, node: int, wanted: NDArray[np.int32], count: int, rule: int, key: U64, scan: bool
 ) -> int:
-    """The same choices among the slots of a partial view."""
+    """The choice by any rule among the slots of a partial view."""
     for i in range(count):
         world.wanted[wanted[i]] = True
     node_count = len(world.sizes)
@@ -174,10 +175,10 @@ def _choose_in_partial_view(
 
 @kernel
 def fill_masks(world: World, rows: NDArray[np.uint16], topic_count: int) -> None:
-    """Compute every node's masks; interests must have at most 16 topics and never change.
+    """Compute the masks of every node; interests must have at most 16 topics and never change.
 
-    `rows` holds each node's topics once more, packed: uint16[n, width], filled up with `topic_count`. A slot is then
-    one random access to a few bytes, and many are under way at once.
+    `rows` is a packed copy of each node's topics: uint16[n, width], padded with `topic_count`. Reading a slot is then
+    one random access to a few bytes, and the processor runs many of them at the same time.
     """
     node_count, width = rows.shape
     bits = np.zeros(topic_count + 1, np.uint32)
@@ -203,7 +204,7 @@ def fill_masks(world: World, rows: NDArray[np.uint16], topic_count: int) -> None
 
 @kernel
 def _count_masks(masks: NDArray[np.uint32], wanted: np.uint32, counts: NDArray[np.uint8]) -> int:
-    """How many wanted topics each slot has, and the most: bits counted in parallel, many slots at once."""
+    """Count the wanted topics of each slot; returns the largest count. The loop can be vectorised."""
     most = np.uint8(0)
     for i in range(len(masks)):
         mask = masks[i] & wanted
@@ -218,9 +219,9 @@ def _count_masks(masks: NDArray[np.uint32], wanted: np.uint32, counts: NDArray[n
 
 @kernel
 def _choose_by_masks(world: World, node: int, wanted: int, rule: int, key: U64) -> int:
-    """As `_choose_in_partial_view`, with a mask of the wanted places in the node's own row.
+    """The result of `_choose_in_partial_view`, with `wanted` as bits of the node's own topics.
 
-    Tries the highest count first: few slots have it, and only those are looked up among all nodes.
+    The highest count is tried first: few slots have it, and only these need random accesses to their nodes.
     """
     node_count = len(world.sizes)
     counts = world.counts
@@ -240,7 +241,7 @@ def _choose_by_masks(world: World, node: int, wanted: int, rule: int, key: U64) 
             if chosen < 0 or bits < best_draw or (bits == best_draw and other < chosen):
                 chosen = other
                 best_draw = bits
-        # Whoever has more was looked at before, and may not be chosen.
+        # Nodes with a higher count were examined before and cannot be chosen.
         level = 0 if rule == COVER_AT_RANDOM else level - 1
     return chosen
 
@@ -255,7 +256,7 @@ def next_coverage_node(
     scan: bool,
     wanted: NDArray[np.int32],
 ) -> int:
-    """Figure 5: whom to ask next, or -1."""
+    """Figure 5: the node to connect to next, or -1."""
     count = 0
     places = 0
     start = world.starts[node]
@@ -280,7 +281,7 @@ def next_coverage_node(
 
 @kernel
 def next_redirect(task: TaskState, node: int) -> int:
-    """The redirect candidate if it is still one, or -1; it is used up."""
+    """The redirect candidate if it is still valid, or -1; it can be used once."""
     peer = np.int64(task.redirect[node])
     task.redirect[node] = -1
     if peer < 0 or peer == node or slot_of(task, node, peer) >= 0:
@@ -293,11 +294,11 @@ def next_redirect(task: TaskState, node: int) -> int:
 
 @kernel
 def disconnect_candidate(world: World, task: TaskState, rule: int, node: int, key: U64) -> tuple[int, int]:
-    """Figure 3: (neighbour, topics uncovered without it), or (-1, 0)."""
+    """Figure 3: (neighbour, number of topics that are under-covered without it), or (-1, 0)."""
     chosen = -1
     fewest = 0
     best_draw = U64(0)
-    # What a neighbour covers alone is in its mask; only nodes with very many topics compare interests again.
+    # The mask of a neighbour has the topics that it covers; only nodes with more than 64 topics compare interests.
     masked = rule <= COVER_AT_RANDOM and world.sizes[node] <= 64
     exact = exact_places(world, task, node) if masked else U64(0)
     for slot in range(task.starts[node], task.starts[node] + task.counts[node]):
@@ -326,7 +327,7 @@ def disconnect_candidate(world: World, task: TaskState, rule: int, node: int, ke
 
 @kernel
 def redirect_candidate(world: World, task: TaskState, margin: int, node: int, sender: int, key: U64) -> int:
-    """Figure 4, lines 7-8: the neighbour with room that shares most with the sender, or -1."""
+    """Figure 4, lines 7-8: the neighbour with room that shares the most topics with the sender, or -1."""
     chosen = -1
     most = 0
     best_draw = U64(0)

@@ -1,14 +1,15 @@
-"""SpiderCast for a whole population: the links of `protocols/spidercast`, one by one, in lockstep.
+"""SpiderCast for a whole population: in lockstep, the same links as `systems/spidercast/machine.py`.
 
-`World` is what the interest view knows; `TaskState` is what every node keeps for one of its two tasks. Rows
-differ in length, so they lie one after another: node v's neighbours are slots starts[v] .. starts[v] +
-counts[v] - 1, with room for L_max + Margin. What a node was told of a neighbour (degree, target) and what it
-last told it stand beside the neighbour, as in the machine; nothing reads another node's state.
+`World` is the content of the interest view; `TaskState` is the state of every node for one of its two tasks. Rows have
+different lengths and are stored one after another: the neighbours of node v are in slots starts[v] .. starts[v] +
+counts[v] - 1, with room for L_max + Margin. Each slot also has the (degree, target) that the neighbour told this node
+and the values that this node last told the neighbour, as in the machine; no code reads another node's state.
 
-Full views are answered from one bitset of holders for each topic, 64 candidates at a time. Partial views hold
-a stride through all ids; where interests are small and do not change, a mask of shared topics is kept for each slot
-that shares any (four bytes), and a slot is looked up only when its mask can win. Cost of one CONNECT: n/64 words for
-each uncovered topic (full), four bytes for each such slot (partial with masks), or view times interest (without).
+Full views use one bitset of holders for each topic and compare 64 candidates at a time. A partial view is a stride
+through all ids. If interests are small and never change, each slot that shares a topic has a four-byte mask of the
+shared topics, and a slot is read only if its mask can win. Cost of one CONNECT: n/64 words for each uncovered topic
+(full view), four bytes for each slot that shares a topic (partial view with masks), or view times interest (partial
+view without).
 """
 
 from typing import NamedTuple
@@ -25,9 +26,9 @@ REDIRECT = np.array([Purpose.SPIDERCAST_REDIRECT_GREEDY, Purpose.SPIDERCAST_REDI
 
 COVER_GREEDILY, COVER_AT_RANDOM, COUNT_SIMILAR, COUNT_RANDOM = range(4)
 ADAPTIVE_COVERAGE_MAX = 3
-# A (degree, target) that nobody has: never told, or never asked.
+# A value that no degree or target has: the neighbour was never told, or never asked.
 NEVER = np.uint16(65535)
-# Counters: messages by kind, then what tests want to see happen.
+# Counters: messages by kind, then rare events that tests require.
 KINDS = (
     "ConnectRequest",
     "ConnectOk",
@@ -43,34 +44,34 @@ RAISES, STUCK_DROPS, BRIDGES, IDLE_BRIDGES, COUNTERS = range(8, 13)
 
 
 class World(NamedTuple):
-    """Interests and presence. topics rows: starts[v] .. starts[v] + sizes[v] - 1, ascending."""
+    """Interests and presence. The topics of v, ascending, are topics[starts[v]] .. topics[starts[v] + sizes[v] - 1]."""
 
     starts: NDArray[np.int64]
     sizes: NDArray[np.int32]
     topics: NDArray[np.int32]
     present: NDArray[np.bool_]
-    # uint64[topics, words] and uint64[words]: present holders of each topic; everybody present.
+    # uint64[topics, words] and uint64[words]: the present holders of each topic, and all present nodes.
     holders: NDArray[np.uint64]
     everybody: NDArray[np.uint64]
-    # Views: how many slots (0: full), and each node's stride and start (empty when full).
+    # Views: the number of slots (0: full), and the stride and start of each node (empty for full views).
     view_size: int
     strides: NDArray[np.int64]
     offsets: NDArray[np.int64]
-    # Slots of a node's view with whom it shares a topic: mask_starts[v] .. mask_starts[v + 1] - 1, each the slot's place
-    # in the upper 16 bits and, in the lower, which of the node's own topics, by place, it shares. Empty: not kept.
+    # The slots of node v's view that share a topic with v: mask_starts[v] .. mask_starts[v + 1] - 1. The upper 16 bits
+    # are the number of the slot, the lower 16 bits mark the topics of v, by position, that it shares. Empty: not used.
     mask_starts: NDArray[np.int64]
     masks: NDArray[np.uint32]
-    # Scratch: how many wanted topics each of these slots has.
+    # Scratch: the number of wanted topics of each of these slots.
     counts: NDArray[np.uint8]
-    # Scratch: who may not be chosen, and which topics are wanted.
+    # Scratch: nodes that must not be chosen, and wanted topics.
     blocked: NDArray[np.uint64]
     wanted: NDArray[np.bool_]
-    # Scratch: counters in binary, bit l of every node's count in planes[l]; the last row is the carry.
+    # Scratch: counts in binary; planes[l] has bit l of every node's count, and the last row is the carry.
     planes: NDArray[np.uint64]
 
 
 class TaskState(NamedTuple):
-    """One task of every node; see the module's docstring."""
+    """The state of one task for every node; see the module's docstring."""
 
     starts: NDArray[np.int64]
     counts: NDArray[np.int32]
@@ -81,33 +82,38 @@ class TaskState(NamedTuple):
     told_targets: NDArray[np.uint16]
     asked_degrees: NDArray[np.uint16]
     asked_targets: NDArray[np.uint16]
-    # Which of the node's own topics, by place in its row, the neighbour holds; unused by nodes with more than 64.
+    # Bits for the node's own topics, by position, that the neighbour holds; unused for nodes with more than 64 topics.
     shared: NDArray[np.uint64]
-    # Where this node stands among the neighbour's own slots, so that a heartbeat finds its place; -1 nowhere yet.
+    # The slot of this node among the neighbour's own slots, for heartbeats; -1 if there is none yet.
     mirrors: NDArray[np.int64]
-    # By node: L, K, uncovered topics; by subscription: how many neighbours hold the topic.
+    # By node: L, K, the number of uncovered topics; by subscription: the number of neighbours that hold the topic.
     target: NDArray[np.int32]
     coverage: NDArray[np.int32]
     uncovered: NDArray[np.int32]
     cover: NDArray[np.uint16]
-    # By node: whom the node was redirected to; -1 nobody.
+    # By node: the node that it was redirected to; -1 if none.
     redirect: NDArray[np.int32]
-    # [n, cycles of quarantine]: whom the node asked, by cycle; -1 nobody. The cycle engine clears what has expired.
+    # [n, cycles of quarantine]: the node that was asked in each cycle; -1 if none. The population clears expired
+    # entries.
     quarantine: NDArray[np.int32]
-    # By node: its last turn did nothing, and nothing that could change that has happened since.
+    # By node: whether its last turn did nothing and no change since then can make the next turn differ.
     quiet: NDArray[np.bool_]
-    # By slot: the neighbour has made its claims since it became one; the link is a bridge.
+    # By slot: whether the neighbour has sent claims since it became a neighbour; whether the link is a bridge.
     met: NDArray[np.bool_]
     is_bridge: NDArray[np.bool_]
-    # By node: neighbours or interests changed since its last claims.
+    # By node: whether neighbours or interests changed since its last claims.
     moved: NDArray[np.bool_]
 
 
 class RootState(NamedTuple):
-    """`systems/spidercast/roots.py`, by subscription: lowest node heard of, links away, looks that it was oneself."""
+    """State of `systems/spidercast/roots.py` by subscription.
+
+    The root is the lowest node heard of, `links` its distance, `alone` the number of turns in which it was the node
+    itself.
+    """
 
     roots: NDArray[np.int32]
     links: NDArray[np.uint8]
     alone: NDArray[np.uint8]
-    # By node: a neighbour claims something else than at this node's last look.
+    # By node: whether claims of a neighbour changed since this node last processed them.
     stale: NDArray[np.bool_]

@@ -1,4 +1,4 @@
-"""Generators: what they promise, and what they refuse."""
+"""The properties of generated workloads, and the input that generators refuse."""
 
 import networkx as nx
 import numpy as np
@@ -24,7 +24,7 @@ from gossamer.workloads.social import SocialLaw, interests_of_graph, make_social
 
 @pytest.mark.parametrize("law", ["rss", "zipf:0.5", "zipf:2", "nyse", "uniform", "expo", "expo:3"])
 @pytest.mark.parametrize("count", [1, 7, 200])
-def test_popularities_are_probabilities_most_popular_first(law, count):
+def test_popularities_are_probabilities_in_descending_order(law, count):
     probabilities = popularity(law, count)
     assert probabilities.sum() == pytest.approx(1)
     assert (np.diff(probabilities) <= 1e-15).all()
@@ -36,13 +36,13 @@ def test_rss_is_zipf_with_exponent_one_half():
 
 
 @pytest.mark.parametrize("count", [20, 100, 1000])
-def test_the_top_tenth_of_nyse_topics_holds_55_percent(count):
+def test_the_top_tenth_of_nyse_topics_has_55_percent_of_the_probability(count):
     assert popularity("nyse", count)[: count // 10].sum() == pytest.approx(0.55)
     assert nyse_rate(count) > 0
 
 
 @pytest.mark.parametrize("law", ["", "zip", "zipf", "zipf:", "zipf:x", "zipf:-1", "rss:2", "uniform:1", "nyse:0.5"])
-def test_an_unknown_popularity_is_refused_with_those_there_are(law):
+def test_the_error_for_an_unknown_popularity_lists_the_known_ones(law):
     with pytest.raises(InputError, match=r"rss, zipf:A|must"):
         popularity(law, 10)
 
@@ -56,7 +56,7 @@ def test_impossible_subscription_sizes_are_refused(text):
         size_law(text, 10)
 
 
-def test_each_node_holds_as_many_distinct_topics_as_asked():
+def test_each_node_holds_the_requested_number_of_distinct_topics():
     interest = make_interests(500, 40, "3:9", "rss", seed=5)
     assert interest.sizes.min() == 3
     assert interest.sizes.max() == 9
@@ -73,14 +73,14 @@ def test_a_power_law_of_sizes_has_the_right_proportions():
     assert sizes.mean() == pytest.approx((expected * np.arange(10, 91)).sum(), rel=0.01)
 
 
-def test_popularity_is_followed_when_a_node_holds_one_topic():
+def test_nodes_with_one_topic_choose_it_by_popularity():
     counts = make_interests(200_000, 20, "1", "zipf:1", seed=3).popularity
     assert counts / 200_000 == pytest.approx(popularity("zipf:1", 20), rel=0.05)
 
 
 @pytest.mark.parametrize("count", [2, 3])
-def test_drawing_and_exponential_keys_follow_the_same_law(count):
-    """Both ways of drawing without replacement, against the exact probability that the first topics are held."""
+def test_repeated_draws_and_exponential_keys_have_the_same_distribution(count):
+    """Both ways of drawing without replacement, compared with the exact probability of holding the first topics."""
     from itertools import permutations
 
     probabilities = popularity("zipf:1.5", 4)
@@ -104,18 +104,18 @@ def test_drawing_and_exponential_keys_follow_the_same_law(count):
     assert held / 20_000 == pytest.approx(exact, abs=0.015)
 
 
-def test_a_node_can_hold_every_topic_of_a_steep_law():
+def test_a_node_can_hold_every_topic_even_with_very_uneven_popularity():
     interest = make_interests(20, 300, "300", "zipf:3", seed=1)
     assert (interest.popularity == 20).all()
 
 
-def test_the_seed_decides_and_nothing_else():
+def test_the_same_seed_gives_the_same_workload_and_another_seed_another_one():
     one, again, other = (make_interests(300, 50, "5", "rss", seed) for seed in (1, 1, 2))
     assert (one.node_topics == again.node_topics).all()
     assert (one.node_topics != other.node_topics).any()
 
 
-def test_a_nodes_topics_do_not_depend_on_how_many_other_nodes_there_are():
+def test_the_topics_of_a_node_do_not_depend_on_the_number_of_nodes():
     few, many = (make_interests(count, 50, "5", "rss", seed=4) for count in (10, 1000))
     assert (few.node_topics == many.node_topics[:50]).all()
 
@@ -125,7 +125,7 @@ MANY_IDS = GridLaw(
 )
 
 
-def test_neighbours_on_the_grid_share_topics_more_than_strangers():
+def test_nodes_that_are_close_on_the_grid_share_more_topics():
     from gossamer.simulator.measure import interest_correlation
 
     shuffled = make_interests(1000, 100, "7", "rss", seed=2)
@@ -140,7 +140,7 @@ def test_topics_with_many_ids_on_the_grid_are_popular():
     assert popular[0] > 5 * np.median(popular)
 
 
-def test_the_douban_generator_meets_its_four_figures():
+def test_the_douban_generator_reaches_its_four_figures():
     interest, reached = make_douban_interests(DOUBAN, seed=1)
     assert reached == DOUBAN
     assert interest.popularity.min() == 2
@@ -148,15 +148,15 @@ def test_the_douban_generator_meets_its_four_figures():
 
 
 @pytest.mark.parametrize("figures", [(1000, 100, 20_000, 900), (100, 50, 2_500, 100), (60, 300, 3_000, 60)])
-def test_the_douban_generator_meets_the_figures_of_dense_tables_too(figures):
+def test_the_douban_generator_reaches_the_figures_of_dense_tables_too(figures):
     assert make_douban_interests(Figures(*figures), seed=2)[1] == Figures(*figures)
 
 
-def test_a_steep_law_of_sizes_favours_the_smallest():
+def test_a_large_exponent_favours_the_smallest_size():
     assert make_interests(50, 100, "power:10:90:400", "rss", seed=1).sizes.max() == 10
 
 
-def test_durations_that_are_longer_than_time_itself_do_not_wrap_around():
+def test_extremely_long_durations_do_not_overflow():
     on, off = duration_law("exp:2000000000h", "--on"), duration_law("exp:1s", "--off")
     churn = make_churn(200, on, off, 10_000_000, crash_share=0, seed=1)
     assert (churn.at_us >= 0).all()
@@ -165,7 +165,7 @@ def test_durations_that_are_longer_than_time_itself_do_not_wrap_around():
 
 @settings(max_examples=200)
 @given(st.integers(1, 60), st.integers(1, 3), st.integers(0, 80), st.floats(0, 1))
-def test_rank_sizes_sum_exactly_and_stay_in_range(count, smallest, extra, share):
+def test_rank_sizes_have_the_exact_sum_and_stay_in_range(count, smallest, extra, share):
     largest = smallest + extra
     total = smallest * count + round(share * extra * count)
     sizes = rank_sizes(count, total, largest, smallest, "topic")
@@ -174,7 +174,7 @@ def test_rank_sizes_sum_exactly_and_stay_in_range(count, smallest, extra, share)
     assert sizes.max() <= largest
 
 
-def test_figures_that_cannot_be_met_are_refused():
+def test_impossible_figures_are_refused():
     with pytest.raises(InputError, match="cannot have 10 in all"):
         make_douban_interests(Figures(users=5, topics=20, subscriptions=10, largest_topic=4), seed=1)
     with pytest.raises(InputError, match="at most as many subscribers"):
@@ -203,17 +203,17 @@ def test_friends_follow_each_other_and_followers_follow_one_way():
     assert [followers.topics_of(node).tolist() for node in range(3)] == [[2], [2], []]
 
 
-def test_made_churn_has_the_right_share_present_and_the_right_rate():
+def test_generated_churn_has_the_right_share_of_present_nodes_and_the_right_rate():
     on, off = duration_law("exp:300s", "--on"), duration_law("exp:75s", "--off")
     churn = make_churn(4_000, on, off, 1_000_000_000, crash_share=0.25, seed=1)
     assert churn.present_at_start(4_000).mean() == pytest.approx(0.8, abs=0.02)
     goes = churn.events != JOIN
-    # Each present node goes once in 300 s.
+    # Each present node departs once in 300 s on average.
     assert goes.sum() == pytest.approx(4_000 * 0.8 * 1000 / 300, rel=0.03)
     assert (churn.events == CRASH).sum() / goes.sum() == pytest.approx(0.25, abs=0.02)
 
 
-def test_a_node_that_starts_absent_is_never_taken_for_one_that_is_always_there():
+def test_a_node_that_never_joins_is_absent_from_the_start():
     on, off = duration_law("fixed:10s", "--on"), duration_law("fixed:1000s", "--off")
     churn = make_churn(300, on, off, 5_000_000, crash_share=0, seed=1)
     assert churn.present_at_start(300).mean() < 0.1
@@ -223,11 +223,11 @@ def test_a_node_that_starts_absent_is_never_taken_for_one_that_is_always_there()
     "text", ["300s", "exp", "exp:", "exp:0s", "uniform:5s", "uniform:9s-5s", "normal:3s", "fixed:1s-2s"]
 )
 def test_a_bad_duration_law_is_refused(text):
-    with pytest.raises(InputError, match="--on must"):
-        duration_law(text, "--on")
+    with pytest.raises(InputError, match="`on` must"):
+        duration_law(text, "`on`")
 
 
-def test_a_failure_takes_its_share_at_one_moment_for_good():
+def test_the_requested_share_of_nodes_fails_at_the_same_time_for_good():
     churn = fail_at_once(5_000, 0.2, 1_000_000, seed=1)
     assert set(churn.at_us.tolist()) == {600_000}
     assert 900 < len(churn.nodes) < 1_100

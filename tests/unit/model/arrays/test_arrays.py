@@ -1,4 +1,4 @@
-"""Interests, overlays and churn against plain Python."""
+"""Interests, overlays and churn, compared with plain Python."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from gossamer.model.arrays.overlay import Overlay, TopicViews
 from gossamer.model.values.errors import InputError
 from gossamer.simulator.population import CycleChanges, changes_by_cycle
 
-NODES, TOPICS = 70, 66  # past one 64-bit word each
+NODES, TOPICS = 70, 66  # each more than one 64-bit word
 pairs = st.sets(st.tuples(st.integers(0, NODES - 1), st.integers(0, TOPICS - 1)), max_size=200)
 
 
@@ -22,7 +22,7 @@ def interest_of(subscriptions, roles=None):
 
 
 @given(pairs)
-def test_an_interest_reads_the_same_by_node_by_topic_and_by_bits(subscriptions):
+def test_an_interest_is_the_same_by_node_by_topic_and_as_bits(subscriptions):
     interest = interest_of(subscriptions)
     by_node, by_topic = interest.bits_by_node(), interest.bits_by_topic()
     for node in range(NODES):
@@ -37,7 +37,7 @@ def test_an_interest_reads_the_same_by_node_by_topic_and_by_bits(subscriptions):
 
 
 @given(pairs)
-def test_roles_stay_with_their_subscription_however_rows_are_ordered(subscriptions):
+def test_roles_stay_with_their_subscription_in_any_order_of_rows(subscriptions):
     rows = sorted(subscriptions, key=lambda row: (row[1] * 7919 + row[0] * 31) % 97)
     roles = np.array([1 + (v + t) % 3 for v, t in rows], int)
     interest = interest_of(rows, roles)
@@ -46,8 +46,8 @@ def test_roles_stay_with_their_subscription_however_rows_are_ordered(subscriptio
 
 
 @given(pairs, st.sets(st.tuples(st.integers(0, NODES - 1), st.integers(0, NODES - 1)), max_size=200))
-def test_rows_in_order_and_rows_in_disorder_make_the_same(subscriptions, ends):
-    """What is sorted already goes another way, without sorting."""
+def test_sorted_and_unsorted_rows_give_the_same_interest(subscriptions, ends):
+    """Sorted rows take a path without sorting."""
     rows = sorted(subscriptions)
     one, other = interest_of(rows), interest_of(rows[::-1])
     for name in ("node_starts", "node_topics", "roles", "topic_starts", "topic_nodes"):
@@ -58,8 +58,8 @@ def test_rows_in_order_and_rows_in_disorder_make_the_same(subscriptions, ends):
     assert one.neighbours.tolist() == other.neighbours.tolist()
 
 
-def test_a_subscription_that_stands_twice_is_refused():
-    with pytest.raises(InputError, match="node 3 holds topic 5 twice"):
+def test_a_repeated_subscription_is_refused():
+    with pytest.raises(InputError, match="node 3 has topic 5 twice"):
         interest_of([(3, 5), (3, 5)])
 
 
@@ -76,14 +76,14 @@ def test_an_overlay_merges_repeated_links_and_drops_self_loops(links):
         assert overlay.degrees[node] == len(mine)
 
 
-def test_ids_beyond_what_there_is_are_refused():
-    with pytest.raises(ValueError, match="names node 5, of 3"):
+def test_ids_of_missing_nodes_and_topics_are_refused():
+    with pytest.raises(ValueError, match="names node 5, but there are only 3 nodes"):
         Overlay.from_links(np.array([0]), np.array([5]), 3)
-    with pytest.raises(ValueError, match="names topic 5, of 3"):
+    with pytest.raises(ValueError, match="names topic 5, but there are only 3 topics"):
         Interest.from_pairs(np.array([0, 2]), np.array([5, 0]), 3, 3)
 
 
-def test_directed_views_become_their_undirected_union():
+def test_the_overlay_of_directed_views_is_their_undirected_union():
     views = TopicViews(np.array([0, 0, 1]), np.array([0, 1, 2]), np.array([1, 0, 0]))
     assert [end.tolist() for end in views.union(3).links()] == [[0, 0], [1, 2]]
 
@@ -93,7 +93,7 @@ def churn_of(*rows):
     return Churn.from_rows(columns[:, 0], columns[:, 1], columns[:, 2])
 
 
-def test_churn_of_one_time_has_leavers_by_id_and_then_joiners_by_id():
+def test_at_the_same_time_departures_come_first_and_then_joins_both_by_id():
     churn = churn_of((5, 3, JOIN), (5, 2, LEAVE), (5, 1, JOIN), (5, 0, CRASH), (1, 9, LEAVE))
     assert churn.nodes.tolist() == [9, 0, 2, 1, 3]
 
@@ -103,10 +103,10 @@ def test_a_node_is_present_at_first_unless_its_first_row_is_a_join():
     assert churn.present_at_start(3).tolist() == [False, True, True]
 
 
-def test_a_node_that_joins_twice_or_goes_twice_is_refused():
+def test_a_node_that_joins_twice_or_departs_twice_in_a_row_is_refused():
     with pytest.raises(InputError, match="node 4 joins twice in a row, the second time at 9 us"):
         churn_of((1, 4, JOIN), (9, 4, JOIN))
-    with pytest.raises(InputError, match="node 4 goes twice"):
+    with pytest.raises(InputError, match="node 4 leaves or crashes twice"):
         churn_of((1, 4, LEAVE), (9, 4, CRASH))
     with pytest.raises(InputError, match="at the same time"):
         churn_of((1, 4, LEAVE), (1, 4, JOIN))

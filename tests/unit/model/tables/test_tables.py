@@ -1,4 +1,4 @@
-"""Tables and output folders: what is checked where it enters, and nothing half-written."""
+"""Tables are checked when they are read, and output folders are written completely or not at all."""
 
 import numpy as np
 import pyarrow as pa
@@ -8,7 +8,7 @@ import pytest
 from gossamer.model.arrays.churn import Churn
 from gossamer.model.arrays.overlay import Overlay
 from gossamer.model.tables.folders import MANIFEST, check_output, output_folder, write_manifest
-from gossamer.model.tables.schemas import SCHEMAS, read_table, write_table
+from gossamer.model.tables.schemas import SCHEMAS, check_table_types, read_table, write_table
 from gossamer.model.tables.workload import (
     INTERESTS,
     read_churn,
@@ -36,7 +36,7 @@ def test_a_workload_survives_being_written_and_read(tmp_path):
     assert (read.topic_ids[read.interest.node_topics] == made.node_topics).all()
 
 
-def test_a_workload_may_have_sparse_ids_of_any_integer_type_and_columns_of_its_own(tmp_path):
+def test_a_workload_may_have_ids_with_gaps_of_any_integer_type_and_further_columns(tmp_path):
     nodes, topics = pa.array([10**12, 7, 7], pa.int64()), pa.array([5, 900_000, 5], pa.uint32())
     found = read_workload(workload_of(tmp_path, topic=topics, extra=["a", "b", "c"], node=nodes))
     assert found.node_ids.tolist() == [7, 10**12]
@@ -44,7 +44,7 @@ def test_a_workload_may_have_sparse_ids_of_any_integer_type_and_columns_of_its_o
     assert [found.interest.topics_of(node).tolist() for node in (0, 1)] == [[0, 1], [0]]
 
 
-def test_roles_are_read_and_written_only_where_somebody_publishes(tmp_path):
+def test_roles_are_read_and_are_written_only_if_a_node_publishes(tmp_path):
     found = read_workload(workload_of(tmp_path, node=[0, 0], topic=[0, 1], role=[2, 3]))
     assert found.interest.roles.tolist() == [2, 3]
     (tmp_path / "again").mkdir()
@@ -57,7 +57,7 @@ def test_roles_are_read_and_written_only_where_somebody_publishes(tmp_path):
     [
         ({"node": [1], "subject": [2]}, "missing topic; present node, subject"),
         ({"node": [1, 1], "topic": [2, 2]}, "1 duplicate rows, the first for node 1 and topic 2"),
-        ({"node": [1, None], "topic": [2, 2]}, "column node holds 1 nulls"),
+        ({"node": [1, None], "topic": [2, 2]}, "column node has 1 nulls"),
         ({"node": [1, -4], "topic": [2, 2]}, "column node must not be negative, got -4"),
         ({"node": [1], "topic": ["sports"]}, "column topic must be int64, got string"),
         ({"node": [1.5], "topic": [1]}, "column node must be int64, got double"),
@@ -70,7 +70,7 @@ def test_a_wrong_interests_table_is_refused_in_one_sentence(tmp_path, columns, s
         read_workload(workload_of(tmp_path, **columns))
 
 
-def test_a_file_that_is_not_parquet_or_not_there_is_refused(tmp_path):
+def test_a_missing_file_and_a_file_that_is_not_parquet_are_refused(tmp_path):
     with pytest.raises(InputError, match="is not a folder"):
         read_workload(tmp_path / "nowhere")
     with pytest.raises(InputError, match=r"there is no .*interests\.parquet"):
@@ -80,7 +80,7 @@ def test_a_file_that_is_not_parquet_or_not_there_is_refused(tmp_path):
         read_workload(tmp_path)
 
 
-def test_an_overlay_is_written_in_the_workloads_own_ids(tmp_path):
+def test_an_overlay_is_written_with_the_ids_of_the_workload(tmp_path):
     ids = np.array([3, 50, 700])
     write_overlay(tmp_path, Overlay.from_links(np.array([2, 0]), np.array([0, 1]), 3), ids)
     assert pq.read_table(tmp_path / "overlay.parquet").to_pydict() == {"u": [3, 3], "v": [50, 700]}
@@ -108,6 +108,41 @@ def test_an_unknown_churn_event_is_refused(tmp_path):
         read_churn(tmp_path, np.array([0]))
 
 
+def test_a_table_of_results_keeps_one_column_for_each_figure(tmp_path):
+    columns = {"label": ["a", "b"], "kind": ["build"] * 2, "system": ["gm"] * 2, "seed": [1, 2**64 - 1]}
+    write_table("results", tmp_path / "r.parquet", {**columns, "metrics": ["{}", "{}"], "links": [3, None]})
+    found = read_table("results", tmp_path / "r.parquet")
+    assert found.column("links").to_pylist() == [3, None]
+    assert found.column("seed").to_pylist() == [1, 2**64 - 1]
+
+
+def test_a_value_of_an_exhibit_may_have_nothing_to_compare_with(tmp_path):
+    numbers = {name: [0.5] for name in ("x", "measured", "low", "high")}
+    missing = {name: [None] for name in ("published", "deviation", "verdict", "expected")}
+    write_table("values", tmp_path / "v.parquet", {"series": ["gm"], "seeds": [3], **numbers, **missing})
+    found = read_table("values", tmp_path / "v.parquet")
+    assert found.column("published").to_pylist() == [None]
+    assert found.schema.field("published").type == pa.float64()
+    without = pa.table({"series": pa.array([None], pa.string()), **{name: [1.0] for name in (*numbers, *missing)}})
+    pq.write_table(without.append_column("seeds", [[1]]), tmp_path / "w.parquet")
+    with pytest.raises(TableError, match="column series has 1 nulls"):
+        read_table("values", tmp_path / "w.parquet")
+
+
+def test_the_types_of_a_table_are_checked_without_reading_its_rows(tmp_path):
+    path = tmp_path / "machine_events.parquet"
+    with pytest.raises(InputError, match="expected the table 'machine_events' there"):
+        check_table_types("machine_events", path)
+    pq.write_table(pa.table({"at_us": [0], "node": [1], "event": [0]}), path)
+    check_table_types("machine_events", path)
+    pq.write_table(pa.table({"at_us": [0], "node": [1], "event": ["add"]}), path)
+    with pytest.raises(TableError, match="column event must be int64, got string"):
+        check_table_types("machine_events", path)
+    pq.write_table(pa.table({"at_us": [0], "node": [1]}), path)
+    with pytest.raises(TableError, match="missing event; present at_us, node"):
+        check_table_types("machine_events", path)
+
+
 @pytest.mark.parametrize("name", sorted(SCHEMAS))
 def test_every_schema_writes_and_reads_an_empty_table(tmp_path, name):
     columns = {field.name: [] for field in SCHEMAS[name].required}
@@ -115,7 +150,7 @@ def test_every_schema_writes_and_reads_an_empty_table(tmp_path, name):
     assert read_table(name, tmp_path / "t.parquet").num_rows == 0
 
 
-def test_a_folder_appears_whole_or_not_at_all(tmp_path):
+def test_a_failed_write_leaves_no_folder(tmp_path):
     def broken():
         with output_folder(tmp_path / "out") as folder:
             (folder / "half").write_text("half")
@@ -126,12 +161,12 @@ def test_a_folder_appears_whole_or_not_at_all(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_force_replaces_a_folder_whole_and_keeps_it_when_the_work_fails(tmp_path):
+def test_force_replaces_a_folder_and_keeps_the_old_one_if_the_work_fails(tmp_path):
     out = tmp_path / "deep" / "out"
     with output_folder(out) as folder:
         write_manifest(folder, {"gossamer": "1"})
         (folder / "old").write_text("old")
-    with pytest.raises(InputError, match="exists; choose another folder, or --force"):
+    with pytest.raises(InputError, match="exists; choose another folder, or force=True"):
         check_output(out, force=False)
 
     def broken():
@@ -147,20 +182,20 @@ def test_force_replaces_a_folder_whole_and_keeps_it_when_the_work_fails(tmp_path
     assert [path.name for path in out.parent.iterdir()] == ["out"]
 
 
-def test_force_does_not_replace_what_gossamer_did_not_make(tmp_path):
+def test_force_does_not_replace_a_folder_that_gossamer_did_not_make(tmp_path):
     (tmp_path / "photos").mkdir()
     (tmp_path / "photos" / "cat.jpg").write_text("cat")
-    with pytest.raises(InputError, match="will not replace it"):
+    with pytest.raises(InputError, match="`force` does not replace it"):
         check_output(tmp_path / "photos", force=True)
     (tmp_path / "photos" / MANIFEST).write_text('{"name": "my web extension"}')
-    with pytest.raises(InputError, match="will not replace it"):
+    with pytest.raises(InputError, match="`force` does not replace it"):
         check_output(tmp_path / "photos", force=True)
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="not a folder"):
         check_output(tmp_path / "file", force=True)
 
 
-def test_what_a_killed_process_left_is_swept_by_the_next_run(tmp_path):
+def test_half_written_folders_of_a_killed_process_are_removed_by_the_next_run(tmp_path):
     left = tmp_path / ".out.making-999999999"
     left.mkdir()
     (left / "half").write_text("half")
@@ -169,7 +204,7 @@ def test_what_a_killed_process_left_is_swept_by_the_next_run(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
-def test_a_result_that_a_killed_process_had_set_aside_comes_back(tmp_path):
+def test_a_result_that_a_killed_process_was_replacing_is_restored(tmp_path):
     old = tmp_path / ".out.old-999999999"
     old.mkdir()
     write_manifest(old, {"gossamer": "1"})
@@ -179,7 +214,7 @@ def test_a_result_that_a_killed_process_had_set_aside_comes_back(tmp_path):
     assert (tmp_path / "out" / "result").read_text() == "precious"
 
 
-def test_a_folder_that_appears_meanwhile_is_not_replaced(tmp_path):
+def test_a_folder_that_another_process_creates_meanwhile_is_not_replaced(tmp_path):
     def race():
         with output_folder(tmp_path / "out"):
             (tmp_path / "out").mkdir()
@@ -193,6 +228,6 @@ def test_a_folder_that_appears_meanwhile_is_not_replaced(tmp_path):
 @pytest.mark.parametrize(
     "column", [pa.array([True]), pa.array([1], pa.timestamp("us")), pa.array([2**63], pa.uint64())]
 )
-def test_columns_that_are_no_ids_are_refused(tmp_path, column):
+def test_columns_that_are_not_ids_are_refused(tmp_path, column):
     with pytest.raises(TableError, match="column node must be int64"):
         read_workload(workload_of(tmp_path, node=column, topic=[1]))

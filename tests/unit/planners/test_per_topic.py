@@ -1,4 +1,4 @@
-"""Overlays of their own for each topic."""
+"""Overlays that are built separately for each topic."""
 
 import networkx as nx
 import numpy as np
@@ -23,7 +23,7 @@ def links_of(overlay):
 
 
 @given(rows)
-def test_a_ring_joins_each_node_to_the_next_in_each_topic_and_the_last_to_the_first(pairs):
+def test_a_ring_links_each_node_to_the_next_in_each_topic_and_the_last_to_the_first(pairs):
     expected = set()
     for topic in range(5):
         ring = sorted(node for node, held in pairs if held == topic)
@@ -34,7 +34,7 @@ def test_a_ring_joins_each_node_to_the_next_in_each_topic_and_the_last_to_the_fi
 
 
 @given(rows, st.integers(1, 8))
-def test_a_mesh_links_only_nodes_that_share_a_topic_and_keeps_to_its_number(pairs, links):
+def test_a_mesh_links_only_nodes_that_share_a_topic_and_respects_its_limit(pairs, links):
     overlay = mesh_per_topic(interest_of(pairs), links, seed=1)
     for one, other in links_of(overlay):
         assert {topic for node, topic in pairs if node == one} & {topic for node, topic in pairs if node == other}

@@ -4,7 +4,7 @@ import hashlib
 
 import pytest
 
-from gossamer.model.values.errors import InputError
+from gossamer.model.values.errors import InputError, PeerError, TableError
 from gossamer.model.values.ids import Role, identity
 from gossamer.model.values.time import duration_us
 
@@ -18,8 +18,14 @@ def test_durations_are_read_as_microseconds(text, expected):
 
 @pytest.mark.parametrize("text", ["", "20", "ms", "-5ms", "5 parsecs", "1e3s", "99999999999999999h", "9" * 400 + "s"])
 def test_a_bad_duration_is_refused_in_one_sentence(text):
-    with pytest.raises(InputError, match="--until must be"):
-        duration_us(text, "--until")
+    with pytest.raises(InputError, match="`until` must be"):
+        duration_us(text, "`until`")
+
+
+def test_an_input_error_is_a_value_error_too():
+    assert issubclass(InputError, ValueError)
+    assert issubclass(TableError, InputError)
+    assert not issubclass(PeerError, ValueError)
 
 
 def test_an_identity_is_the_first_eight_bytes_of_a_sha256():

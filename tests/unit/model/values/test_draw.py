@@ -1,11 +1,23 @@
-"""Keyed randomness: the same numbers in Python and compiled, and well spread."""
+"""Keyed randomness: Python and compiled code draw the same numbers, and the numbers are uniform."""
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.kernels import draw as compiled
-from gossamer.model.values.draw import ITEM_FACTOR, MASK, Purpose, below, draw, draw_base, finish, stepped, unit
+from gossamer.model.values.draw import (
+    ITEM_FACTOR,
+    MASK,
+    THIRD_PARTY_PURPOSE_LEAST,
+    Purpose,
+    below,
+    draw,
+    draw_base,
+    finish,
+    stepped,
+    third_party_purpose,
+    unit,
+)
 
 U64 = np.uint64
 keys = st.integers(0, 2**64 - 1)
@@ -32,8 +44,27 @@ def test_a_base_and_an_item_make_the_whole_draw(seed, node, counter, item):
     assert finish((base + item * ITEM_FACTOR) & MASK) == draw(seed, node, Purpose.LINK, counter, item)
 
 
+@given(st.text())
+def test_a_third_party_purpose_lies_above_every_purpose_of_ours(name):
+    purpose = third_party_purpose(name)
+    assert THIRD_PARTY_PURPOSE_LEAST <= purpose < 2**64
+    assert max(Purpose) < THIRD_PARTY_PURPOSE_LEAST
+
+
+def test_third_party_purposes_are_stable_and_differ_by_name():
+    assert third_party_purpose("star-per-topic/hub") == 0xF44B_EE2F_E2A7_02D4
+    names = [f"system-{number}/{word}" for number in range(100) for word in ("hub", "phase", "walk")]
+    assert len({third_party_purpose(name) for name in names}) == len(names)
+
+
+@given(keys, st.text(), keys)
+def test_compiled_code_draws_the_same_number_for_a_third_party_purpose(seed, name, counter):
+    purpose = third_party_purpose(name)
+    assert int(compiled.draw(U64(seed), U64(3), U64(purpose), U64(counter), U64(0))) == draw(seed, 3, purpose, counter)
+
+
 def test_known_numbers_stay_what_they_are():
-    """Every published result rests on these; changing the mix changes them all."""
+    """Every published result depends on these numbers: a change of the mix changes all of them."""
     top = 2**64 - 1
     assert draw(0, 0, Purpose.ORDER, 0) == 0x399C_B48B_C72E_8D68
     assert draw(1, 2, Purpose.CYCLON_SHUFFLE, stepped(3, 4), 5) == 0x9FB1_AAE0_1181_4F72
