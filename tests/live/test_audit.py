@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from gossamer import Node
-from gossamer.live.operations.audit import Audit, audit_records, data_in
+from gossamer.live.operations.audit import Audit, audit_records
 from gossamer.protocols.contract import record as records
 from gossamer.protocols.contract.actions import Deliver, Observe, Send
 from gossamer.protocols.contract.events import (
@@ -107,15 +107,6 @@ def test_a_delivery_to_whom_does_not_follow_is_caught():
     assert breaches(START, HOLD, LET_GO, deliver(1)) == wrong
     assert breaches(START, (Subscribe(7, 2),), deliver(1)) == wrong
     assert breaches(START, HOLD, deliver(1, topic=8)) == wrong
-
-
-def test_data_is_found_wherever_a_message_carries_it():
-    class Several(msgspec.Struct):
-        first: Data
-        messages: tuple[Data, ...]
-
-    found = list(data_in(Several(data(), (data(sequence=2), data(sequence=3)))))
-    assert [each.sequence for each in found] == [1, 2, 3]
 
 
 def test_breaches_are_told_up_to_a_bound_and_all_counted():

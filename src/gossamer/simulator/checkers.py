@@ -24,8 +24,7 @@ from gossamer.protocols.contract.events import (
     Unsubscribe,
 )
 from gossamer.protocols.contract.facts import NeighbourDown, NeighbourUp
-from gossamer.protocols.contract.messages import Burst, Data
-from gossamer.protocols.delivery.recovery.messages import Answer, Past
+from gossamer.protocols.contract.messages import data_in
 from gossamer.simulator.engine import Watcher
 from gossamer.systems import DISSEMINATIONS
 
@@ -50,7 +49,7 @@ class DeliveryChecker:
             if type(action) is Deliver:
                 self._check_delivery(at_us, node, action)
             elif type(action) is Send and not self._relay_by_others:
-                for data in messages_in(action.message):
+                for data in data_in(action.message):
                     held = self._roles.get(node, ())
                     if data.topic not in held and not any(topic in held for topic, _ in data.also):
                         raise CheckFailed(f"at {at_us} us node {node} relayed topic {data.topic} without it")
@@ -71,13 +70,6 @@ class DeliveryChecker:
                 f"at {at_us} us node {node} delivered message {action.sequence} of {action.publisher} twice"
             )
         delivered.add(name)
-
-
-def messages_in(message: Any) -> Sequence[Data]:
-    """The application's messages that a message carries."""
-    if isinstance(message, Data):
-        return (message,)
-    return message.messages if isinstance(message, (Answer, Past, Burst)) else ()
 
 
 class OrderChecker:

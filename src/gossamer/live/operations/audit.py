@@ -10,7 +10,6 @@ in no order, by its paper: there only neighbours and deliveries are looked at. E
 from collections import deque
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -32,7 +31,7 @@ from gossamer.protocols.contract.events import (
     Unsubscribe,
 )
 from gossamer.protocols.contract.facts import NeighbourDown, NeighbourUp
-from gossamer.protocols.contract.messages import Burst, Data, Value
+from gossamer.protocols.contract.messages import Data, Value, data_in
 from gossamer.protocols.contract.record import (
     Header,
     Step,
@@ -182,20 +181,6 @@ def audit_records(paths: Iterable[Path]) -> list[str]:
             header, steps = read_record(source)
             deque(audit.read(header, WholeSteps(steps)), maxlen=0)
     return audit.findings.breaches
-
-
-def data_in(message: Any) -> Iterator[Data]:
-    """The application data that a message is or holds."""
-    if isinstance(message, Data):
-        yield message
-    elif isinstance(message, Burst):
-        yield from message.messages
-    elif isinstance(message, msgspec.Struct):
-        for name in message.__struct_fields__:
-            yield from data_in(getattr(message, name))
-    elif isinstance(message, (tuple, list)):
-        for item in message:
-            yield from data_in(item)
 
 
 def _told(step: Step, what: str) -> str:

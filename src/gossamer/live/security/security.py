@@ -12,7 +12,7 @@ from gossamer.live.transport.sockets import Sockets, Tls
 from gossamer.model.values.errors import InputError
 from gossamer.model.values.ids import NodeId, TopicId, identity
 from gossamer.protocols.contract.actions import Deliver
-from gossamer.protocols.contract.messages import Data
+from gossamer.protocols.contract.messages import Data, data_in
 
 POLICIES = ("off", "accept", "strict")
 
@@ -89,10 +89,8 @@ class Security:
         self._sockets = sockets
 
     def admits(self, link_name: str, sender: NodeId, message: Any) -> str | None:
-        """See `driver.Guard`. Messages that answer for others hold several."""
-        if isinstance(message, Data):
-            return self._admits_data(link_name, sender, message)
-        for data in getattr(message, "messages", ()):
+        """See `driver.Guard`."""
+        for data in data_in(message):
             reason = self._admits_data(link_name, sender, data)
             if reason is not None:
                 return reason
@@ -104,8 +102,7 @@ class Security:
             return True
         link = self._sockets.link(node)
         name = "" if link is None else link.name
-        carried = (message,) if isinstance(message, Data) else getattr(message, "messages", ())
-        return all(self._rules.outgoing(name, data) for data in carried)
+        return all(self._rules.outgoing(name, data) for data in data_in(message))
 
     def _admits_data(self, link_name: str, sender: NodeId, data: Data) -> str | None:
         name: str | None = None
