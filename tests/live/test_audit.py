@@ -1,4 +1,4 @@
-"""The audit of records: what honest nodes did passes, and each breach is caught."""
+"""The audit of records: records of correct nodes pass, and each breach is caught."""
 
 import asyncio
 import io
@@ -8,6 +8,7 @@ import pytest
 
 from gossamer import Node
 from gossamer.live.operations.audit import Audit, audit_records
+from gossamer.model.values.ids import Role
 from gossamer.protocols.contract import record as records
 from gossamer.protocols.contract.actions import Deliver, Observe, Send
 from gossamer.protocols.contract.events import (
@@ -21,9 +22,9 @@ from gossamer.protocols.contract.facts import NeighbourDown, NeighbourUp
 from gossamer.protocols.contract.messages import Data
 from tests.live.conftest import QUICK
 
-FOLLOWS = 1
-HEADER = records.Header(system="spidercast", parameters={}, seed=1, dissemination="flood")
-GOSSIP = msgspec.structs.replace(HEADER, system="random", dissemination="gossip")
+HEADER = records.Header(system="spidercast", parameters={}, seed=1, dissemination="flood", recovery={})
+GOSSIP = msgspec.structs.replace(HEADER, system="random", dissemination="gossip", recovery=None)
+UNORDERED = msgspec.structs.replace(HEADER, recovery=None)
 
 
 def data(topic=7, sequence=1, publisher=1):
@@ -31,7 +32,7 @@ def data(topic=7, sequence=1, publisher=1):
 
 
 def breaches(*steps, header=HEADER):
-    """What an audit says of node 1, told and answering so, and of node 2, which did nothing."""
+    """The breaches that an audit finds in these steps of node 1, and in the record of node 2, which did nothing."""
     content = records.encode_header(header)
     for at_us, (event, *actions) in enumerate(steps):
         content += records.encode_step(at_us, 1, event, actions)
@@ -45,44 +46,44 @@ def breaches(*steps, header=HEADER):
 
 
 START = (Started(),)
-HOLD = (Subscribe(7, FOLLOWS), Observe(NeighbourUp(2)))
-LET_GO = (Unsubscribe(7),)
+SUBSCRIBE = (Subscribe(7, Role.FOLLOWS), Observe(NeighbourUp(2)))
+UNSUBSCRIBE = (Unsubscribe(7),)
 
 
-def test_data_to_a_neighbour_on_a_topic_that_is_held_passes():
-    assert not breaches(START, HOLD, (Publish(7, b"x"), Send((2,), data())))
-    # Parts answer in turn: a link may be stated after the first message over it.
-    assert not breaches(START, HOLD, (Publish(7, b"x"), Send((3,), data()), Observe(NeighbourUp(3))))
+def test_data_sent_to_a_neighbour_on_a_held_topic_passes():
+    assert not breaches(START, SUBSCRIBE, (Publish(7, b"x"), Send((2,), data())))
+    # Parts answer one after another: a neighbour may be stated after the first message to it.
+    assert not breaches(START, SUBSCRIBE, (Publish(7, b"x"), Send((3,), data()), Observe(NeighbourUp(3))))
 
 
-def test_data_to_somebody_else_is_caught():
-    stranger = "sent message 1 of 1 to 3, which is not its neighbour"
-    assert breaches(START, HOLD, (Publish(7, b"x"), Send((2, 3), data()))) == [stranger]
+def test_data_sent_to_a_node_that_is_no_neighbour_is_caught():
+    outsider = "sent message 1 of 1 to 3, which is not its neighbour"
+    assert breaches(START, SUBSCRIBE, (Publish(7, b"x"), Send((2, 3), data()))) == [outsider]
     gone = (Publish(7, b"x"), Observe(NeighbourDown(2)), Send((2,), data()))
-    assert breaches(START, HOLD, gone) == ["sent message 1 of 1 to 2, which is not its neighbour"]
-    restarted = (START, HOLD, START, (Subscribe(7, FOLLOWS), Send((2,), data())))
+    assert breaches(START, SUBSCRIBE, gone) == ["sent message 1 of 1 to 2, which is not its neighbour"]
+    restarted = (START, SUBSCRIBE, START, (Subscribe(7, Role.FOLLOWS), Send((2,), data())))
     assert breaches(*restarted) == ["sent message 1 of 1 to 2, which is not its neighbour"]
-    # Gossip, too, keeps to its links.
-    assert breaches(START, HOLD, (Publish(7, b"x"), Send((3,), data())), header=GOSSIP) == [stranger]
+    # Gossip, too, sends only to neighbours.
+    assert breaches(START, SUBSCRIBE, (Publish(7, b"x"), Send((3,), data())), header=GOSSIP) == [outsider]
 
 
 def test_data_on_a_topic_that_is_not_held_is_caught_at_both_ends():
     came = (MessageReceived(2, data(topic=8)), Send((2,), data(topic=8)))
-    assert breaches(START, HOLD, came) == [
-        "sent message 1 of 1 without holding its topic",
-        "got message 1 of 1 from 2 and never held its topic",
+    assert breaches(START, SUBSCRIBE, came) == [
+        "sent message 1 of 1 on topic 8 without holding it",
+        "received message 1 of 1 from 2 and never held topic 8",
     ]
-    assert not breaches(START, HOLD, came, header=GOSSIP)
-    # What somebody without a record sent proves nothing about anybody.
-    assert not breaches(START, HOLD, (MessageReceived(99, data(topic=8)),))
-    # It was under way when the topic was let go of: no fault of anybody's, but it must not go on.
+    assert not breaches(START, SUBSCRIBE, came, header=GOSSIP)
+    # Without the sender's record a breach is not proved.
+    assert not breaches(START, SUBSCRIBE, (MessageReceived(99, data(topic=8)),))
+    # A message that was under way when the node unsubscribed is no breach, but the node must not relay it.
     late = (MessageReceived(2, data()), Send((2,), data()))
-    assert breaches(START, HOLD, LET_GO, late) == ["sent message 1 of 1 without holding its topic"]
+    assert breaches(START, SUBSCRIBE, UNSUBSCRIBE, late) == ["sent message 1 of 1 on topic 7 without holding it"]
 
 
-def test_who_holds_one_of_a_message_s_topics_may_have_it():
+def test_holding_one_of_a_message_s_topics_is_enough():
     both = msgspec.structs.replace(data(topic=8), also=((7, 0),))
-    assert not breaches(START, HOLD, (MessageReceived(2, both), Send((2,), both)))
+    assert not breaches(START, SUBSCRIBE, (MessageReceived(2, both), Send((2,), both)))
 
 
 def deliver(sequence=1, topic=7):
@@ -90,32 +91,47 @@ def deliver(sequence=1, topic=7):
 
 
 def test_a_second_delivery_is_caught():
-    assert not breaches(START, HOLD, deliver(1), deliver(2))
-    assert breaches(START, HOLD, deliver(1), deliver(1)) == ["delivered message 1 of 1 twice"]
-    # A new life has no memory of the last.
-    assert not breaches(START, HOLD, deliver(1), START, HOLD, deliver(1))
+    assert not breaches(START, SUBSCRIBE, deliver(1), deliver(2))
+    assert breaches(START, SUBSCRIBE, deliver(1), deliver(1)) == ["delivered message 1 of 1 twice"]
+    # After a restart the machine remembers no deliveries.
+    assert not breaches(START, SUBSCRIBE, deliver(1), START, SUBSCRIBE, deliver(1))
 
 
 def test_a_delivery_out_of_order_is_caught():
-    assert breaches(START, HOLD, deliver(2), deliver(1)) == ["delivered message 1 of 1 after a later one"]
-    assert not breaches(START, HOLD, deliver(2), deliver(1), header=GOSSIP)
-    assert not breaches(START, HOLD, deliver(2), LET_GO, HOLD, deliver(1))
+    assert breaches(START, SUBSCRIBE, deliver(2), deliver(1)) == ["delivered message 1 of 1 on topic 7 after message 2"]
+    assert not breaches(START, SUBSCRIBE, deliver(2), deliver(1), header=GOSSIP)
+    # Without recovery, no stack promises order.
+    assert not breaches(START, SUBSCRIBE, deliver(2), deliver(1), header=UNORDERED)
+    again = (Subscribe(7, Role.FOLLOWS),)
+    assert not breaches(START, SUBSCRIBE, deliver(2), UNSUBSCRIBE, again, deliver(1))
 
 
-def test_a_delivery_to_whom_does_not_follow_is_caught():
-    wrong = ["delivered message 1 of 1 on a topic that it does not follow"]
-    assert breaches(START, HOLD, LET_GO, deliver(1)) == wrong
-    assert breaches(START, (Subscribe(7, 2),), deliver(1)) == wrong
-    assert breaches(START, HOLD, deliver(1, topic=8)) == wrong
+def test_a_delivery_on_a_topic_that_is_not_followed_is_caught():
+    assert breaches(START, SUBSCRIBE, UNSUBSCRIBE, deliver(1)) == [
+        "delivered message 1 of 1 on topic 7 without following it"
+    ]
+    publishes = (Subscribe(7, Role.PUBLISHES),)
+    assert breaches(START, publishes, deliver(1)) == ["delivered message 1 of 1 on topic 7 without following it"]
+    other = deliver(1, topic=8)
+    assert breaches(START, SUBSCRIBE, other) == ["delivered message 1 of 1 on topic 8 without following it"]
 
 
-def test_breaches_are_told_up_to_a_bound_and_all_counted():
+def test_neighbours_that_are_stated_inconsistently_are_caught():
+    wrong = (Publish(7, b"x"), Observe(NeighbourUp(2)), Observe(NeighbourDown(3)), Observe(NeighbourUp(1)))
+    assert breaches(START, SUBSCRIBE, wrong) == [
+        "stated 2 as a new neighbour twice",
+        "lost 3, which is not its neighbour",
+        "stated itself as its neighbour",
+    ]
+
+
+def test_all_breaches_are_counted_and_the_first_ones_described():
     audit = Audit()
     header, steps = records.read_record(
         io.BytesIO(
             records.encode_header(HEADER)
             + records.encode_step(0, 1, Started(), ())
-            + records.encode_step(1, 1, Subscribe(7, FOLLOWS), [Send(tuple(range(2, 102)), data())])
+            + records.encode_step(1, 1, Subscribe(7, Role.FOLLOWS), [Send(tuple(range(2, 102)), data())])
         )
     )
     assert len(list(audit.read(header, steps))) == 2
@@ -125,7 +141,7 @@ def test_breaches_are_told_up_to_a_bound_and_all_counted():
 
 @pytest.fixture
 def recorded(tmp_path):
-    """The records of two live nodes that shared a topic."""
+    """The records of two live nodes that followed the same topic."""
     paths = [tmp_path / "one.record", tmp_path / "other.record"]
 
     async def live():
@@ -151,7 +167,7 @@ def test_records_of_live_nodes_replay_and_pass(gossamer, recorded):
     assert audit_records(recorded) == []
 
 
-def test_the_record_of_a_killed_node_counts_up_to_where_it_is_cut(gossamer, recorded):
+def test_the_record_of_a_killed_node_counts_up_to_where_it_is_cut_off(gossamer, recorded):
     recorded[0].write_bytes(recorded[0].read_bytes()[:-3])
     code, out, _ = gossamer("replay", *recorded)
     assert code == 0
@@ -159,7 +175,7 @@ def test_the_record_of_a_killed_node_counts_up_to_where_it_is_cut(gossamer, reco
 
 
 def doctored(path, change):
-    """Write a record again with other actions."""
+    """Rewrite a record with changed actions."""
     with path.open("rb") as source:
         header, steps = records.read_record(source)
         content = records.encode_header(header)
@@ -184,7 +200,7 @@ def twice(actions):
     [(1, to_a_stranger, "to 63, which is not its neighbour"), (0, twice, "twice")],
     ids=["a frame to a stranger", "a double delivery"],
 )
-def test_a_live_record_with_a_breach_in_it_is_caught(gossamer, recorded, place, change, sentence):
+def test_a_breach_in_a_live_record_is_caught(gossamer, recorded, place, change, sentence):
     doctored(recorded[place], change)
     code, out, _ = gossamer("replay", *recorded)
     assert code == 1
