@@ -20,6 +20,7 @@ from gossamer.protocols.dissemination.tree import TreeBurst
 from gossamer.protocols.membership.cyclon import Entry, ShuffleReply
 from gossamer.simulator.checkers import (
     ClockChecker,
+    DataPathChecker,
     DeliveryChecker,
     NeighbourChecker,
     NonDisclosureChecker,
@@ -131,9 +132,9 @@ def test_a_neighbour_may_come_go_and_come_again():
     checker.handled(0, 1, Started(), (Observe(NeighbourUp(2)),))
 
 
-def test_data_sent_to_a_node_that_is_no_neighbour_is_caught_where_data_is_watched():
+def test_data_sent_to_a_node_that_is_no_neighbour_is_caught():
     neighbour = Observe(NeighbourUp(3))
-    watching = NeighbourChecker(watches_data=True)
+    watching = DataPathChecker()
     with pytest.raises(CheckFailed, match="at 1 us node 1 sent message 1 of 9 to 3, which is not its neighbour"):
         watching.handled(1, 1, Started(), (RELAY,))
     # Parts answer one after another: the fact may follow the message in the same step.

@@ -49,8 +49,9 @@ class DeliveryChecker:
                 if breach is not None:
                     raise _failure(at_us, node, breach)
             elif type(action) is Send and not self._relay_by_others:
+                interests = self._interests[node]
                 for data in data_in(action.message):
-                    breach = self._interests[node].check_send(data)
+                    breach = interests.check_send(data)
                     if breach is not None:
                         raise _failure(at_us, node, breach)
 
@@ -82,45 +83,53 @@ class OrderChecker:
 
 
 class NeighbourChecker:
-    """Nodes state their neighbours consistently and, if `watches_data`, send data to no other node.
+    """Nodes state their neighbours consistently."""
 
-    `all_checkers` does not watch data: the tree answers a GRAFT also to a node that is not its neighbour.
-    """
-
-    def __init__(self, watches_data: bool = False) -> None:
-        self._watches_data = watches_data
+    def __init__(self) -> None:
         self._neighbours: dict[int, NeighbourInvariants] = {}
 
     def handled(self, at_us: int, node: int, event: Event, actions: Sequence[Action]) -> None:
         """See `engine.Watcher`."""
-        for place, action in enumerate(actions):
+        for action in actions:
             if type(action) is Observe:
-                breach = self._note(node, action.fact)
-                if breach is not None:
-                    raise _failure(at_us, node, breach)
-            elif type(action) is Send and self._watches_data:
-                self._check_send(at_us, node, action, actions, place)
+                self._note(at_us, node, action.fact)
 
     def gone(self, at_us: int, node: int) -> None:
         """See `engine.Watcher`."""
         self._neighbours.pop(node, None)
 
-    def _note(self, node: int, fact: Fact) -> str | None:
+    def _note(self, at_us: int, node: int, fact: Fact) -> None:
+        breach = None
         if type(fact) is NeighbourUp:
-            return self._of(node).up(fact.node)
-        return self._of(node).down(fact.node) if type(fact) is NeighbourDown else None
-
-    def _check_send(self, at_us: int, node: int, action: Send, actions: Sequence[Action], place: int) -> None:
-        messages = data_in(action.message)
-        if messages and not self._of(node).are_neighbours(action.to):
-            for breach in self._of(node).check_send(messages, action.to, _stated_in(actions[place:])):
-                raise _failure(at_us, node, breach)
+            breach = self._of(node).up(fact.node)
+        elif type(fact) is NeighbourDown:
+            breach = self._of(node).down(fact.node)
+        if breach is not None:
+            raise _failure(at_us, node, breach)
 
     def _of(self, node: int) -> NeighbourInvariants:
         found = self._neighbours.get(node)
         if found is None:
             found = self._neighbours[node] = NeighbourInvariants(node)
         return found
+
+
+class DataPathChecker(NeighbourChecker):
+    """Nodes state their neighbours consistently and send data to no other node.
+
+    `all_checkers` does not include it, because the tree answers a GRAFT also to a node that is not its neighbour.
+    """
+
+    def handled(self, at_us: int, node: int, event: Event, actions: Sequence[Action]) -> None:
+        """See `engine.Watcher`."""
+        for place, action in enumerate(actions):
+            if type(action) is Observe:
+                self._note(at_us, node, action.fact)
+            elif type(action) is Send:
+                messages = data_in(action.message)
+                if messages and not self._of(node).are_neighbours(action.to):
+                    for breach in self._of(node).check_send(messages, action.to, _stated_in(actions[place:])):
+                        raise _failure(at_us, node, breach)
 
 
 class ReceiverChecker:
