@@ -35,7 +35,7 @@ def init(
 
     Example: gossamer keys init authority
     """
-    from gossamer.live.security.keys import make_authority
+    from gossamer.live.security.authority import make_authority
 
     make_authority(folder, days, force)
     _show(folder, f"made {folder}", json)
@@ -54,7 +54,7 @@ def issue(
 
     Example: gossamer keys issue feed-1 --authority authority --out keys/feed-1
     """
-    from gossamer.live.security.keys import issue as issue_keys
+    from gossamer.live.security.authority import issue as issue_keys
 
     issue_keys(authority, name, out, days, force)
     _show(out, f"made {out}", json)

@@ -37,7 +37,7 @@ from gossamer.live.api.topics import (
     check_topic,
 )
 from gossamer.live.operations.status import NodeStatus, link_status, topic_status
-from gossamer.live.security.security import Security
+from gossamer.live.security.node_security import NodeSecurity
 from gossamer.live.transport.addresses import is_loopback, split_address
 from gossamer.live.transport.driver import LiveDriver, Tally
 from gossamer.live.transport.sockets import Sockets
@@ -111,7 +111,7 @@ class Node:
         self._limits = limits or Limits()
         self._topics = Topics(self._stack.discloses, self._limits.payload_bytes, secrets or {})
         self._judge = Judge(self._topics, self._settle, self.hold, self.release)
-        self._security = Security(keys, identity_file, signatures, rules, self._topics.name_of)
+        self._security = NodeSecurity(keys, identity_file, signatures, rules, self._topics.name_of)
         self.id: NodeId = self._security.node
         self._record_path = None if record is None else Path(record)
         self._record: BinaryIO | None = None

@@ -21,7 +21,7 @@ from gossamer.protocols.contract.actions import Deliver
 from gossamer.protocols.contract.messages import Data
 
 Show = Callable[[int], str]
-# As a plain number: operations on flags are ten times slower, and checkers look at every delivery.
+# A plain number, because operations on flags are twenty times slower and checkers look at every delivery.
 _FOLLOWS = int(Role.FOLLOWS)
 
 
