@@ -59,7 +59,7 @@ def test_what_is_missing_twice_or_out_of_order_is_counted(tmp_path):
     found = count_messages(tmp_path, TOPICS, NODES, (), PHASES)
     assert (found.missing, found.twice, found.out_of_order, found.unknown) == (2, 1, 1, 1)
     assert [phase.missing for phase in found.phases] == [1, 1]
-    assert "message 2 of 0000000000000064 on topic 7: at 1 of 2" in found.examples
+    assert "message 2 of 0000000000000064 on topic 7: delivered at 1 of 2 nodes" in found.examples
 
 
 def test_who_was_killed_owes_nothing_and_is_owed_nothing(tmp_path):

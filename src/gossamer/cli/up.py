@@ -18,8 +18,8 @@ from gossamer.model.values.draw import Purpose, draw
 from gossamer.model.values.errors import InputError
 
 if TYPE_CHECKING:
-    from gossamer.live.fleet.count import Count
-    from gossamer.live.fleet.member import Counts, Task
+    from gossamer.live.fleet.count import MessageCount
+    from gossamer.live.fleet.member import MemberCounts, MemberSettings
     from gossamer.live.fleet.network import Fleet
 
 # Chosen: far more processes than a machine for which this command is made.
@@ -126,9 +126,11 @@ def _interests(nodes: int, topics: int, subscriptions: str, popularity: str, see
     return [made.topics_of(node).tolist() for node in range(nodes)]
 
 
-def _tasks(folder: Path, interests: Sequence[Sequence[int]], rate: float, seed: int, **same: Any) -> "list[Task]":
+def _tasks(
+    folder: Path, interests: Sequence[Sequence[int]], rate: float, seed: int, **same: Any
+) -> "list[MemberSettings]":
     """Every topic gets the same share of the rate, and of that share each of its followers."""
-    from gossamer.live.fleet.member import Task
+    from gossamer.live.fleet.member import MemberSettings
 
     followers: dict[int, int] = {}
     for held in interests:
@@ -139,11 +141,11 @@ def _tasks(folder: Path, interests: Sequence[Sequence[int]], rate: float, seed: 
     if not shared:
         raise InputError("no topic is followed by two nodes; ask for fewer topics or more subscriptions")
     return [
-        Task(
+        MemberSettings(
             index=index,
             topics=tuple(held),
             rates=tuple(rate / len(shared) / shared[topic] if topic in shared else 0.0 for topic in held),
-            seeds=(),
+            join=(),
             folder=str(folder),
             seed=seed,
             **same,
@@ -153,7 +155,7 @@ def _tasks(folder: Path, interests: Sequence[Sequence[int]], rate: float, seed: 
 
 
 async def _run(
-    folder: Path, tasks: "Sequence[Task]", seconds: float, kill: float, settle: float, seed: int
+    folder: Path, tasks: "Sequence[MemberSettings]", seconds: float, kill: float, settle: float, seed: int
 ) -> dict[str, Any]:
     from gossamer.live.fleet.count import count_messages
     from gossamer.live.fleet.network import Fleet
@@ -184,7 +186,9 @@ async def _run(
             await _watch(fleet, say, killed_at + seconds / 2 - time.monotonic())
         await fleet.tell("quiet")
         counts = await _drain(fleet, say)
-        nodes = {member.task.index: int(member.hello.node, 16) for member in fleet.members if member.hello is not None}
+        nodes = {
+            member.settings.index: int(member.hello.node, 16) for member in fleet.members if member.hello is not None
+        }
     typer.echo("counting", err=True)
     gone = {*fleet.killed, *fleet.died}
     count = count_messages(folder, [task.topics for task in tasks], nodes, gone, phases)
@@ -202,7 +206,7 @@ async def _watch(fleet: "Fleet", say: _Say, seconds: float) -> None:
         say(f"{published:,} published, {delivered:,} delivered, {max(left, 0):.0f} s left")
 
 
-async def _drain(fleet: "Fleet", say: _Say) -> "dict[int, Counts]":
+async def _drain(fleet: "Fleet", say: _Say) -> "dict[int, MemberCounts]":
     """Wait until all that was published has come, or nothing comes any more."""
     until = time.monotonic() + DRAIN_SECONDS
     latest, changed_at = -1, time.monotonic()
@@ -221,15 +225,15 @@ async def _drain(fleet: "Fleet", say: _Say) -> "dict[int, Counts]":
         await asyncio.sleep(0.1)
 
 
-def _owed(fleet: "Fleet", counts: "dict[int, Counts]") -> int:
+def _owed(fleet: "Fleet", counts: "dict[int, MemberCounts]") -> int:
     """Deliveries that those alive owe each other."""
     followers: dict[int, int] = {}
     for member in fleet.alive:
-        for topic in member.task.topics:
+        for topic in member.settings.topics:
             followers[topic] = followers.get(topic, 0) + 1
     owed = 0
     for index, count in counts.items():
-        for topic, published in zip(fleet.members[index].task.topics, count.published, strict=True):
+        for topic, published in zip(fleet.members[index].settings.topics, count.published, strict=True):
             owed += published * (followers.get(topic, 1) - 1)
     return owed
 
@@ -241,8 +245,8 @@ def _victims(nodes: int, share: float, seed: int) -> list[int]:
 
 
 def _summary(
-    count: "Count",
-    counts: "dict[int, Counts]",
+    count: "MessageCount",
+    counts: "dict[int, MemberCounts]",
     seconds_to_start: float,
     seconds_to_connect: float,
     whole: bool,
