@@ -86,7 +86,7 @@ def test_a_second_signal_ends_a_node_at_once():
 
 def test_a_reader_says_while_no_seed_answers():
     with running("sub", "t", "--seed", "127.0.0.1:1") as reader:
-        assert "warning no seed has answered; still trying 127.0.0.1:1" in reader.stderr.readline()
+        assert "warning none of the nodes to join has answered; still trying 127.0.0.1:1" in reader.stderr.readline()
         reader.send_signal(signal.SIGINT)
         assert reader.wait(SECONDS) == 0
 
@@ -179,7 +179,7 @@ def test_a_node_tries_its_seeds_on_and_joins_when_one_comes():
     with node("--seed", seed, "--follow", "t") as early:
         lines = iter(early["process"].stderr.readline, "")
         complaint = next(entry for line in lines if (entry := json.loads(line))["level"] == "warning")
-        assert complaint["message"] == f"no seed has answered; still trying {seed}"
+        assert complaint["message"] == f"none of the nodes to join has answered; still trying {seed}"
         with node("--listen", seed, "--follow", "t") as late:
             until_now(lambda: holders(late["metrics"]))
 
