@@ -86,7 +86,7 @@ def test_a_second_signal_ends_a_node_at_once():
 
 def test_a_subscriber_warns_while_the_address_does_not_answer():
     with running("sub", "t", "--join", "127.0.0.1:1") as reader:
-        assert "warning no seed has answered; still trying 127.0.0.1:1" in reader.stderr.readline()
+        assert "warning none of the nodes to join has answered; still trying 127.0.0.1:1" in reader.stderr.readline()
         reader.send_signal(signal.SIGINT)
         assert reader.wait(SECONDS) == 0
 

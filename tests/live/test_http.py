@@ -1,4 +1,4 @@
-"""The status over HTTP: what scrapers ask, and what else comes in at an open port."""
+"""The status over HTTP: requests of scrapers, and bad requests."""
 
 import asyncio
 import re
@@ -29,7 +29,7 @@ async def get(address, path):
 
 
 def served(scenario):
-    """Run a scenario with two nodes that share a topic, one of which is served."""
+    """Run a scenario with two nodes that follow the same topic; the status of one of them is served."""
 
     async def run():
         async with Node(settings=QUICK) as one, Node(join=[one.address], settings=QUICK) as other:
@@ -46,7 +46,7 @@ def served(scenario):
     return asyncio.run(run())
 
 
-def test_metrics_are_what_prometheus_reads():
+def test_metrics_are_in_the_format_of_prometheus():
     async def scenario(node, server):
         return await get(server.address, "/metrics")
 
@@ -64,7 +64,7 @@ def test_metrics_are_what_prometheus_reads():
     assert buckets == sorted(buckets)
 
 
-def test_the_status_is_the_node_s_own():
+def test_the_served_status_is_that_of_the_node():
     async def scenario(node, server):
         _, body = await get(server.address, "/status?x=1")
         return msgspec.json.decode(body, type=NodeStatus), await http.fetch_status(server.address), node.status()
@@ -86,18 +86,18 @@ def test_the_status_is_the_node_s_own():
     ],
     ids=["health", "no such page", "not GET", "not HTTP", "too long"],
 )
-def test_every_request_has_its_answer(request_line, status):
+def test_every_request_gets_the_right_status_code(request_line, status):
     async def scenario(node, server):
         try:
             return (await ask(server.address, request_line))[0]
         except ConnectionError:
-            # What was sent beyond the bound is not read; the system may then reset the connection.
+            # The server does not read beyond its bound, so the system may reset the connection.
             return "HTTP/1.1 431"
 
     assert served(scenario).split()[1] == status
 
 
-def test_a_client_that_never_asks_is_not_kept(monkeypatch):
+def test_a_client_that_sends_no_whole_request_is_disconnected(monkeypatch):
     monkeypatch.setattr(http, "REQUEST_SECONDS", 0.05)
 
     async def scenario(node, server):
@@ -106,7 +106,7 @@ def test_a_client_that_never_asks_is_not_kept(monkeypatch):
     assert served(scenario) == ("", b"")
 
 
-def test_more_clients_than_the_bound_are_turned_away(monkeypatch):
+def test_clients_beyond_the_bound_are_disconnected(monkeypatch):
     monkeypatch.setattr(http, "CLIENTS_MAX", 1)
 
     async def scenario(node, server):
@@ -126,11 +126,11 @@ def test_more_clients_than_the_bound_are_turned_away(monkeypatch):
     assert served(scenario).delivered == 1
 
 
-def test_a_port_in_use_and_a_stranger_are_said_plainly():
+def test_errors_name_a_port_in_use_and_an_address_without_status():
     async def scenario(node, server):
         with pytest.raises(InputError, match=r"cannot serve the status on .*in use"):
             await http.serve_status(node, server.address)
-        with pytest.raises(PeerError, match="serves no status; give the address that the node has for --metrics"):
+        with pytest.raises(PeerError, match="serves no status; use the `metrics` address of the node"):
             await http.fetch_status(node.address, 5)
         with pytest.raises(PeerError, match="cannot be reached"):
             await http.fetch_status("127.0.0.1:1", 5)

@@ -1,4 +1,4 @@
-"""Live nodes with keys: who is let in, what is signed, who may do what."""
+"""Live nodes with keys: TLS, signatures and access rules."""
 
 import asyncio
 import time
@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from gossamer import InputError, Node, Security
-from gossamer.live.security.keys import issue, make_authority
+from gossamer.live.security.authority import issue, make_authority
 from gossamer.protocols.dissemination.tree import TreeBurst, TreeData
 from tests.live.conftest import RawPeer, take
 from tests.waiting import until
@@ -15,7 +15,7 @@ from tests.waiting import until
 
 @pytest.fixture
 def keys(tmp_path):
-    """A function from a name to a folder of keys, all of one authority unless another is named."""
+    """A function that makes a folder of keys for a name, by one authority unless another is named."""
 
     def make(name, authority="authority", **options):
         folder = tmp_path / authority
@@ -32,7 +32,7 @@ def node(keys, join=(), **options):
     return Node(join=join, security=Security(keys=keys, **options))
 
 
-def test_nodes_of_one_authority_talk_over_tls_and_know_each_others_names(keys):
+def test_nodes_of_one_authority_connect_over_tls_and_know_each_other_s_names(keys):
     async def scenario():
         async with node(keys("one")) as one, node(keys("other"), [one.address]) as other:
             async with other.subscribe("t") as messages:
@@ -43,8 +43,8 @@ def test_nodes_of_one_authority_talk_over_tls_and_know_each_others_names(keys):
     assert asyncio.run(scenario()) == (b"sealed", True, ["one"])
 
 
-def refused(first=None, second=None):
-    """What the second says of the first when it cannot join, and what the first counts."""
+def refused(first, second):
+    """The second node cannot join the first."""
 
     async def scenario():
         async with node(first) as one, node(second, [one.address]) as other, other.subscribe("t"):
@@ -55,30 +55,30 @@ def refused(first=None, second=None):
     asyncio.run(scenario())
 
 
-def test_a_node_of_another_authority_is_not_let_in(keys, caplog):
+def test_a_node_of_another_authority_is_refused(keys, caplog):
     caplog.set_level("INFO")
     refused(keys("one"), keys("mallory", authority="other"))
     assert "its certificate is of another authority" in caplog.text
 
 
-def test_a_node_without_tls_is_not_let_in(keys):
-    refused(first=keys("one"))
+def test_a_node_without_tls_is_refused_by_a_node_with_tls(keys):
+    refused({"keys": keys("one")}, {})
 
 
-def test_a_node_with_tls_does_not_speak_without_it(keys, caplog):
+def test_a_node_with_tls_does_not_connect_without_it(keys, caplog):
     caplog.set_level("INFO")
     refused(second=keys("one"))
     assert "cannot reach" in caplog.text
 
 
-def test_an_expired_certificate_is_said_in_a_sentence_before_anything_starts(keys, tmp_path):
+def test_an_expired_certificate_is_reported_before_the_node_starts(keys, tmp_path):
     make_authority(tmp_path / "authority", now=datetime.now(UTC) - timedelta(days=400))
     folder = keys("one", days=30, now=datetime.now(UTC) - timedelta(days=100))
     with pytest.raises(InputError, match="the certificate expired on"):
         node(folder)
 
 
-def test_an_address_that_others_can_reach_is_served_with_keys(keys):
+def test_a_node_with_keys_may_listen_on_all_addresses(keys):
     async def scenario():
         async with Node("0.0.0.0:0", advertise="127.0.0.1:9", security=Security(keys=keys("one"))) as node:
             return node.address
@@ -86,7 +86,7 @@ def test_an_address_that_others_can_reach_is_served_with_keys(keys):
     assert asyncio.run(scenario()) == "127.0.0.1:9"
 
 
-def test_signed_messages_are_read_and_unsigned_ones_refused_where_that_is_strict(keys, tmp_path):
+def test_a_strict_node_reads_signed_messages_and_refuses_unsigned_ones(keys, tmp_path):
     async def scenario():
         options = {"security": Security(signatures="strict")}
         async with Node(identity_file=tmp_path / "a", **options) as one:
@@ -108,7 +108,7 @@ def test_signed_messages_are_read_and_unsigned_ones_refused_where_that_is_strict
     assert asyncio.run(scenario()) == (b"signed", b"again")
 
 
-def test_a_relay_cannot_change_when_a_signed_message_was_published_or_slip_one_into_a_burst(tmp_path):
+def test_a_relay_cannot_change_the_publication_time_or_add_a_message_to_a_burst(tmp_path):
     async def scenario():
         options = {"security": Security(signatures="strict")}
         async with Node(identity_file=tmp_path / "a", **options) as one:
@@ -167,13 +167,14 @@ subscribe = ["other/*"]
 """
 
 
-def test_who_may_not_publish_is_refused_by_the_first_who_hears_it(keys, tmp_path):
+def test_the_first_hop_refuses_a_publisher_that_the_rules_do_not_allow(keys, tmp_path):
     (tmp_path / "rules.toml").write_text(RULES)
 
     async def scenario():
-        async with node(keys("feed-1"), rules=tmp_path / "rules.toml") as feed:
-            # It keeps no rules itself: others must.
-            async with node(keys("reader"), [feed.address]) as reader, reader.subscribe("prices/eur") as own:
+        rules = {"rules": tmp_path / "rules.toml"}
+        async with Node(keys=keys("feed-1"), **rules) as feed:
+            # The reader applies no rules itself; the other node must.
+            async with Node(keys=keys("reader"), seeds=[feed.address]) as reader, reader.subscribe("prices/eur") as own:
                 async with feed.subscribe("prices/eur") as messages:
                     await feed.ready("prices/eur")
                     await reader.ready("prices/eur")
@@ -186,7 +187,7 @@ def test_who_may_not_publish_is_refused_by_the_first_who_hears_it(keys, tmp_path
     assert asyncio.run(scenario()) == (b"allowed", 0)
 
 
-def test_who_may_not_subscribe_is_sent_nothing(keys, tmp_path):
+def test_a_node_that_may_not_subscribe_is_sent_nothing(keys, tmp_path):
     (tmp_path / "rules.toml").write_text(RULES)
 
     async def scenario():

@@ -1,4 +1,4 @@
-"""Checkers see what must never happen."""
+"""Checkers raise when a machine breaks a rule."""
 
 from hashlib import md5, sha256
 
@@ -21,15 +21,17 @@ from gossamer.protocols.membership.cyclon import ShuffleReply
 from gossamer.protocols.membership.cyclon_view import ViewEntry
 from gossamer.simulator.checkers import (
     ClockChecker,
+    DataPathChecker,
     DeliveryChecker,
     NeighbourChecker,
     NonDisclosureChecker,
+    ReceiverChecker,
     all_checkers,
 )
 from gossamer.systems.stan.messages import Probe
 from gossamer.systems.stan.proofs import prove, topic_key
 
-HEARD = Deliver(5, b"", 9, 1, 1, 0)
+DELIVERY = Deliver(5, b"", 9, 1, 1, 0)
 RELAY = Send((3,), Data(5, 9, 1, 1, 0, b""))
 
 
@@ -40,39 +42,42 @@ def checker_with(role):
 
 
 def test_a_follower_may_deliver_once_and_relay():
-    checker_with(Role.FOLLOWS).handled(1, 1, Started(), (HEARD, RELAY))
+    checker = checker_with(Role.FOLLOWS)
+    checker.handled(1, 1, Started(), (DELIVERY, RELAY))
+    with pytest.raises(CheckFailed):
+        checker.handled(2, 1, Started(), (DELIVERY, RELAY))
 
 
 def test_a_second_delivery_of_one_message_is_caught():
     checker = checker_with(Role.BOTH)
-    checker.handled(1, 1, Started(), (HEARD,))
+    checker.handled(1, 1, Started(), (DELIVERY,))
     with pytest.raises(CheckFailed, match="at 2 us node 1 delivered message 1 of 9 twice"):
-        checker.handled(2, 1, Started(), (HEARD,))
+        checker.handled(2, 1, Started(), (DELIVERY,))
 
 
 def test_a_message_delivered_under_two_topics_in_turn_is_caught():
     checker = checker_with(Role.BOTH)
     checker.handled(0, 1, Subscribe(6, Role.BOTH), ())
-    checker.handled(1, 1, Started(), (HEARD,))
+    checker.handled(1, 1, Started(), (DELIVERY,))
     with pytest.raises(CheckFailed, match="twice"):
         checker.handled(2, 1, Started(), (Deliver(6, b"", 9, 1, 1, 0),))
 
 
-def test_a_message_is_relayed_by_who_holds_one_of_its_topics_and_nobody_else():
+def test_only_a_node_that_holds_one_of_a_message_s_topics_may_relay_it():
     checker = checker_with(Role.FOLLOWS)
     checker.handled(1, 1, Started(), (Send((3,), Data(4, 9, 1, 1, 0, b"", 0, ((5, 0),))),))
-    with pytest.raises(CheckFailed, match="without it"):
+    with pytest.raises(CheckFailed, match="on topic 4 without holding it"):
         checker.handled(1, 1, Started(), (Send((3,), Data(4, 9, 1, 1, 0, b"", 0, ((6, 0),))),))
-    with pytest.raises(CheckFailed, match="without it"):
+    with pytest.raises(CheckFailed, match="on topic 4 without holding it"):
         checker.handled(1, 1, Started(), (Send((3,), Answer(4, 9, (Data(4, 9, 1, 1, 0, b""),))),))
 
 
-def test_a_further_topic_that_is_not_followed_is_caught():
-    with pytest.raises(CheckFailed, match="topic 6 without following"):
+def test_a_delivery_on_a_further_topic_that_is_not_followed_is_caught():
+    with pytest.raises(CheckFailed, match="node 1 delivered message 1 of 9 on topic 6 without following it"):
         checker_with(Role.FOLLOWS).handled(1, 1, Started(), (Deliver(5, b"", 9, 1, 1, 0, (6,)),))
 
 
-def test_an_earlier_message_after_a_later_one_is_caught_where_order_is_promised():
+def test_a_delivery_out_of_order_is_caught_where_recovery_promises_order():
     first, second = (Deliver(5, b"", 9, sequence, 1, 0, (6,)) for sequence in (1, 2))
     honest, caught = all_checkers(recovers=True)[-1], all_checkers(recovers=True)[-1]
     honest.handled(1, 1, Started(), (first, Deliver(5, b"", 8, 1, 1, 0), second))
@@ -88,11 +93,11 @@ def test_a_publisher_that_does_not_follow_may_relay_but_not_deliver():
     checker = checker_with(Role.PUBLISHES)
     checker.handled(1, 1, Started(), (RELAY,))
     with pytest.raises(CheckFailed, match="without following it"):
-        checker.handled(1, 1, Started(), (HEARD,))
+        checker.handled(1, 1, Started(), (DELIVERY,))
 
 
-def test_relaying_or_delivering_after_letting_go_is_caught():
-    for action in (HEARD, RELAY):
+def test_relaying_or_delivering_after_unsubscribing_is_caught():
+    for action in (DELIVERY, RELAY):
         checker = checker_with(Role.FOLLOWS)
         checker.handled(1, 1, Unsubscribe(5), ())
         with pytest.raises(CheckFailed):
@@ -103,11 +108,13 @@ def test_a_machine_that_starts_again_has_no_subscriptions():
     checker = checker_with(Role.FOLLOWS)
     checker.gone(1, 1)
     with pytest.raises(CheckFailed):
-        checker.handled(2, 1, Started(), (HEARD,))
+        checker.handled(2, 1, Started(), (DELIVERY,))
 
 
-def test_gossip_may_relay_through_anybody():
+def test_gossip_may_relay_through_nodes_without_the_topic():
     DeliveryChecker(relay_by_others=True).handled(1, 1, Started(), (RELAY,))
+    with pytest.raises(CheckFailed):
+        DeliveryChecker().handled(1, 1, Started(), (RELAY,))
 
 
 @pytest.mark.parametrize("facts", [[NeighbourUp(1)], [NeighbourUp(2), NeighbourUp(2)], [NeighbourDown(2)]])
@@ -121,12 +128,47 @@ def test_a_neighbour_may_come_go_and_come_again():
     checker = NeighbourChecker()
     for fact in (NeighbourUp(2), NeighbourDown(2), NeighbourUp(2)):
         checker.handled(0, 1, Started(), (Observe(fact),))
+    with pytest.raises(CheckFailed, match="stated 2 as a new neighbour twice"):
+        checker.handled(0, 1, Started(), (Observe(NeighbourUp(2)),))
+    checker.gone(0, 1)
+    checker.handled(0, 1, Started(), (Observe(NeighbourUp(2)),))
 
 
-def test_time_that_runs_backwards_is_caught():
+def test_data_sent_to_a_node_that_is_no_neighbour_is_caught():
+    neighbour = Observe(NeighbourUp(3))
+    watching = DataPathChecker()
+    with pytest.raises(CheckFailed, match="at 1 us node 1 sent message 1 of 9 to 3, which is not its neighbour"):
+        watching.handled(1, 1, Started(), (RELAY,))
+    # Parts answer one after another: the fact may follow the message in the same step.
+    watching.handled(1, 1, Started(), (RELAY, neighbour))
+    watching.handled(2, 1, Started(), (RELAY, Send((4,), ShuffleReply(()))))
+    with pytest.raises(CheckFailed, match="to 3, which is not its neighbour"):
+        watching.handled(3, 1, Started(), (Observe(NeighbourDown(3)), RELAY))
+    NeighbourChecker().handled(1, 1, Started(), (RELAY,))
+
+
+def test_data_that_reaches_a_node_that_never_held_its_topic_is_caught():
+    checker = ReceiverChecker()
+    received = MessageReceived(3, Answer(5, 9, (Data(5, 9, 1, 1, 0, b""),)))
+    with pytest.raises(CheckFailed, match="node 1 received message 1 of 9 from 3 and never held topic 5"):
+        checker.handled(0, 1, received, ())
+    checker.handled(1, 1, Subscribe(5, Role.FOLLOWS), ())
+    checker.handled(2, 1, Unsubscribe(5), ())
+    checker.handled(3, 1, received, ())
+    # Messages that were under way to a machine reach the one that replaces it.
+    checker.gone(4, 1)
+    checker.handled(5, 1, received, ())
+
+
+def test_the_checkers_of_a_run_fit_its_dissemination():
+    kinds = {name: [type(checker) for checker in all_checkers(name)] for name in (None, "flood", "gossip")}
+    assert {name: ReceiverChecker in kinds[name] for name in kinds} == {None: False, "flood": True, "gossip": False}
+
+
+def test_time_that_goes_back_is_caught():
     checker = ClockChecker()
     checker.handled(5, 1, Started(), ())
-    with pytest.raises(CheckFailed, match="4 us after 5 us"):
+    with pytest.raises(CheckFailed, match="handled an event at 4 us after one at 5 us"):
         checker.handled(4, 2, Started(), ())
 
 
@@ -164,13 +206,13 @@ def tell(message, holds=()):
     ],
     ids=str,
 )
-def test_a_topic_that_reaches_a_node_without_it_is_caught_in_whatever_shape(message):
-    with pytest.raises(CheckFailed, match="told 2, which does not hold it, of topic"):
+def test_a_topic_disclosed_to_a_node_without_it_is_caught_in_any_form(message):
+    with pytest.raises(CheckFailed, match=r"disclosed topic \d+ to node 2, which never held it"):
         tell(message)
     tell(message, holds=(LARGE, 7))
 
 
-def test_keyed_hashes_counts_and_the_applications_own_bytes_pass():
+def test_keyed_hashes_counts_and_the_application_s_own_bytes_pass():
     key = topic_key(LARGE, b"")
     for message in (
         Probe(5, prove(key, b"probe", 1, 2, 5), b""),
@@ -182,14 +224,14 @@ def test_keyed_hashes_counts_and_the_applications_own_bytes_pass():
     tell(TreeBurst(3, 1, 1, 0, ((0, LARGE.to_bytes(8, "big")),)), holds=(3,))
 
 
-def test_a_node_that_let_go_of_a_topic_may_still_be_told_of_it():
+def test_a_message_about_a_topic_may_reach_a_node_that_unsubscribed_from_it():
     checker = NonDisclosureChecker()
     checker.handled(0, 2, Subscribe(5, Role.FOLLOWS), ())
     checker.handled(1, 2, Unsubscribe(5), ())
     checker.handled(2, 2, MessageReceived(1, Data(5, 1, 1, 0, 0, b"")), ())
 
 
-def test_only_systems_that_must_not_tell_are_watched_for_telling():
+def test_disclosure_is_checked_only_for_systems_that_must_not_disclose():
     watched = [
         any(isinstance(each, NonDisclosureChecker) for each in all_checkers(discloses=tells)) for tells in (True, False)
     ]

@@ -37,7 +37,7 @@ def init(
 
     Example: gossamer keys init authority
     """
-    from gossamer.live.security.keys import make_authority
+    from gossamer.live.security.authority import make_authority
 
     make_authority(out, days, force)
     _show(out, f"made {out}", json)
@@ -58,7 +58,7 @@ def issue(
 
     Example: gossamer keys issue feed-1 keys/feed-1 --authority authority
     """
-    from gossamer.live.security.keys import issue as issue_keys
+    from gossamer.live.security.authority import issue as issue_keys
 
     issue_keys(authority, name, out, days, force)
     _show(out, f"made {out}", json)

@@ -285,7 +285,7 @@ async def _lines(payload: str | None, count: int | None) -> AsyncIterator[bytes]
 async def _follow(
     settings: "NodeSettings", topics: Sequence[str], last: int, last_seconds: float, count: int | None, json: bool
 ) -> None:
-    from gossamer.live.operations.logs import complain_while_alone
+    from gossamer.live.operations.logs import warn_while_alone
     from gossamer.live.operations.signals import asked_to_stop, first_of
 
     def line(message: "Message") -> bytes:
@@ -295,7 +295,7 @@ async def _follow(
     printer = Printer(as_json if json else line, count)
     with asked_to_stop() as asked:
         async with settings.node() as node, AsyncExitStack() as open_things:
-            works: list[Coroutine[Any, Any, object]] = [asked.wait(), complain_while_alone(node, settings.join)]
+            works: list[Coroutine[Any, Any, object]] = [asked.wait(), warn_while_alone(node, settings.join)]
             for topic in topics:
                 subscription = node.subscribe(topic, last=last, last_seconds=last_seconds)
                 await open_things.enter_async_context(subscription)

@@ -119,7 +119,7 @@ def node(
 async def _run(settings: "NodeSettings", prints: bool) -> None:
     from gossamer.cli.messages import Printer, as_json
     from gossamer.live.operations.http import serve_status
-    from gossamer.live.operations.logs import complain_while_alone
+    from gossamer.live.operations.logs import warn_while_alone
     from gossamer.live.operations.signals import asked_to_stop, first_of
     from gossamer.live.transport.addresses import split_address
 
@@ -139,7 +139,7 @@ async def _run(settings: "NodeSettings", prints: bool) -> None:
             for publisher in publishers:
                 await open_things.enter_async_context(publisher)
             printer = Printer(as_json)
-            works: list[Coroutine[Any, Any, object]] = [asked.wait(), complain_while_alone(node, settings.join)]
+            works: list[Coroutine[Any, Any, object]] = [asked.wait(), warn_while_alone(node, settings.join)]
             for subscription in subscriptions:
                 await open_things.enter_async_context(subscription)
                 works.append(printer.pass_on(subscription) if prints else _discard(subscription))

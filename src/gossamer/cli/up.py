@@ -18,8 +18,8 @@ from gossamer.model.values.draw import Purpose, draw
 from gossamer.model.values.errors import InputError
 
 if TYPE_CHECKING:
-    from gossamer.live.fleet.count import Count
-    from gossamer.live.fleet.member import Counts, Task
+    from gossamer.live.fleet.count import MessageCount
+    from gossamer.live.fleet.member import MemberCounts, MemberSettings
     from gossamer.live.fleet.network import Fleet
 
 # Chosen: more processes than one machine is likely to run well.
@@ -136,9 +136,11 @@ def _interests(nodes: int, topics: int, subscriptions: str, popularity: str, see
     return [made.topics_of(node).tolist() for node in range(nodes)]
 
 
-def _tasks(folder: Path, interests: Sequence[Sequence[int]], rate: float, seed: int, **same: Any) -> "list[Task]":
-    """One task for each node. Topics share the rate equally, and so do the followers of each topic."""
-    from gossamer.live.fleet.member import Task
+def _tasks(
+    folder: Path, interests: Sequence[Sequence[int]], rate: float, seed: int, **same: Any
+) -> "list[MemberSettings]":
+    """The settings of each node. Topics share the rate equally, and so do the followers of each topic."""
+    from gossamer.live.fleet.member import MemberSettings
 
     followers: dict[int, int] = {}
     for held in interests:
@@ -149,11 +151,11 @@ def _tasks(folder: Path, interests: Sequence[Sequence[int]], rate: float, seed: 
     if not shared:
         raise InputError("no topic is followed by two nodes; ask for fewer topics or more subscriptions")
     return [
-        Task(
+        MemberSettings(
             index=index,
             topics=tuple(held),
             rates=tuple(rate / len(shared) / shared[topic] if topic in shared else 0.0 for topic in held),
-            seeds=(),
+            join=(),
             folder=str(folder),
             seed=seed,
             **same,
@@ -163,7 +165,7 @@ def _tasks(folder: Path, interests: Sequence[Sequence[int]], rate: float, seed: 
 
 
 async def _run(
-    folder: Path, tasks: "Sequence[Task]", seconds: float, kill: float, settle: float, seed: int
+    folder: Path, tasks: "Sequence[MemberSettings]", seconds: float, kill: float, settle: float, seed: int
 ) -> dict[str, Any]:
     from gossamer.live.fleet.count import count_messages
     from gossamer.live.fleet.network import Fleet
@@ -194,7 +196,9 @@ async def _run(
             await _watch(fleet, say, killed_at + seconds / 2 - time.monotonic())
         await fleet.tell("quiet")
         counts = await _drain(fleet, say)
-        nodes = {member.task.index: int(member.hello.node, 16) for member in fleet.members if member.hello is not None}
+        nodes = {
+            member.settings.index: int(member.hello.node, 16) for member in fleet.members if member.hello is not None
+        }
     typer.echo("counting", err=True)
     gone = {*fleet.killed, *fleet.died}
     count = count_messages(folder, [task.topics for task in tasks], nodes, gone, phases)
@@ -212,7 +216,7 @@ async def _watch(fleet: "Fleet", say: _Say, seconds: float) -> None:
         say(f"{published:,} published, {delivered:,} delivered, {max(left, 0):.0f} s left")
 
 
-async def _drain(fleet: "Fleet", say: _Say) -> "dict[int, Counts]":
+async def _drain(fleet: "Fleet", say: _Say) -> "dict[int, MemberCounts]":
     """Wait until every message was delivered, no delivery arrives for a while, or the time is up."""
     until = time.monotonic() + DRAIN_SECONDS
     latest, changed_at = -1, time.monotonic()
@@ -231,15 +235,15 @@ async def _drain(fleet: "Fleet", say: _Say) -> "dict[int, Counts]":
         await asyncio.sleep(0.1)
 
 
-def _expected(fleet: "Fleet", counts: "dict[int, Counts]") -> int:
+def _expected(fleet: "Fleet", counts: "dict[int, MemberCounts]") -> int:
     """The deliveries at living nodes of all messages that living nodes published."""
     followers: dict[int, int] = {}
     for member in fleet.alive:
-        for topic in member.task.topics:
+        for topic in member.settings.topics:
             followers[topic] = followers.get(topic, 0) + 1
     expected = 0
     for index, count in counts.items():
-        for topic, published in zip(fleet.members[index].task.topics, count.published, strict=True):
+        for topic, published in zip(fleet.members[index].settings.topics, count.published, strict=True):
             expected += published * (followers.get(topic, 1) - 1)
     return expected
 
@@ -251,8 +255,8 @@ def _victims(nodes: int, share: float, seed: int) -> list[int]:
 
 
 def _summary(
-    count: "Count",
-    counts: "dict[int, Counts]",
+    count: "MessageCount",
+    counts: "dict[int, MemberCounts]",
     seconds_to_start: float,
     seconds_to_connect: float,
     whole: bool,

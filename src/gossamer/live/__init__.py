@@ -1,4 +1,5 @@
-"""Real time: asyncio drives the same machines that the simulator runs.
+"""Live nodes: asyncio and sockets drive the same machines that the simulator runs.
 
-Here so far: the driver and an in-memory transport. Sockets, TLS and the public Node come on top of these.
+`api` is what applications use, `transport` moves messages between nodes, `security` has keys, signatures and access rules,
+`operations` has settings, status, logs and the audit of records, and `fleet` runs many nodes on one machine.
 """

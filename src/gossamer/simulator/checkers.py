@@ -1,142 +1,168 @@
-"""What must never happen, watched in every simulation. A checker raises at the first breach.
+"""Checkers: watchers of a simulation that raise `CheckFailed` at the first breach of a rule.
 
-They know only what machines were told and answered, never a protocol's inside.
+They see what machines were told and what they answered, never the state of a protocol. The rules that live nodes keep too
+are in `protocols/contract/invariants.py`.
 """
 
 import hashlib
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
 from gossamer.model.values.errors import CheckFailed
-from gossamer.model.values.ids import Role
-from gossamer.protocols.contract.actions import (
-    Action,
-    Deliver,
-    Observe,
-    Send,
+from gossamer.protocols.contract.actions import Action, Deliver, Observe, Send
+from gossamer.protocols.contract.events import Event, MessageReceived, Subscribe, Unsubscribe
+from gossamer.protocols.contract.facts import Fact, NeighbourDown, NeighbourUp
+from gossamer.protocols.contract.invariants import (
+    DuplicateInvariant,
+    InterestInvariants,
+    NeighbourInvariants,
+    OrderInvariant,
 )
-from gossamer.protocols.contract.events import (
-    Event,
-    MessageReceived,
-    Subscribe,
-    Unsubscribe,
-)
-from gossamer.protocols.contract.facts import NeighbourDown, NeighbourUp
-from gossamer.protocols.contract.messages import Burst, Data
-from gossamer.protocols.delivery.recovery.messages import Answer, Past
+from gossamer.protocols.contract.messages import data_in
 from gossamer.simulator.engine import Watcher
 from gossamer.systems import find_dissemination
 
 
 class DeliveryChecker:
-    """No delivery without a subscription, at most one delivery, no relay by a node without the topic."""
+    """Nodes deliver what they follow, each message once, and relay only topics that they hold."""
 
     def __init__(self, relay_by_others: bool = False) -> None:
-        # Gossip relays through nodes without the topic, by its paper; nothing else may.
+        # Gossip relays through nodes without the topic, as its paper says; no other dissemination may.
         self._relay_by_others = relay_by_others
-        self._roles: dict[int, dict[int, int]] = {}
-        self._delivered: dict[int, set[tuple[int, int]]] = {}
+        self._interests: defaultdict[int, InterestInvariants] = defaultdict(InterestInvariants)
+        self._delivered: defaultdict[int, DuplicateInvariant] = defaultdict(DuplicateInvariant)
 
     def handled(self, at_us: int, node: int, event: Event, actions: Sequence[Action]) -> None:
         """See `engine.Watcher`."""
         kind = type(event)
         if kind is Subscribe:
-            self._roles.setdefault(node, {})[event.topic] = event.role  # type: ignore[union-attr]
+            self._interests[node].subscribe(event.topic, event.role)  # type: ignore[union-attr]
         elif kind is Unsubscribe:
-            self._roles.setdefault(node, {}).pop(event.topic, None)  # type: ignore[union-attr]
+            self._interests[node].unsubscribe(event.topic)  # type: ignore[union-attr]
         for action in actions:
             if type(action) is Deliver:
-                self._check_delivery(at_us, node, action)
+                interests, delivered = self._interests[node], self._delivered[node]
+                breach = interests.check_delivery(action) or delivered.check_delivery(action)
+                if breach is not None:
+                    raise _failure(at_us, node, breach)
             elif type(action) is Send and not self._relay_by_others:
-                for data in messages_in(action.message):
-                    held = self._roles.get(node, ())
-                    if data.topic not in held and not any(topic in held for topic, _ in data.also):
-                        raise CheckFailed(f"at {at_us} us node {node} relayed topic {data.topic} without it")
+                interests = self._interests[node]
+                for data in data_in(action.message):
+                    breach = interests.check_send(data)
+                    if breach is not None:
+                        raise _failure(at_us, node, breach)
 
     def gone(self, at_us: int, node: int) -> None:
-        """See `engine.Watcher`: a new machine starts without subscriptions and without a memory."""
-        self._roles.pop(node, None)
+        """See `engine.Watcher`: a new machine starts without subscriptions and remembers nothing."""
+        self._interests.pop(node, None)
         self._delivered.pop(node, None)
-
-    def _check_delivery(self, at_us: int, node: int, action: Deliver) -> None:
-        for topic in (action.topic, *action.also):
-            if not self._roles.get(node, {}).get(topic, 0) & Role.FOLLOWS:
-                raise CheckFailed(f"at {at_us} us node {node} delivered topic {topic} without following it")
-        name = (action.publisher, action.sequence)
-        delivered = self._delivered.setdefault(node, set())
-        if name in delivered:
-            raise CheckFailed(
-                f"at {at_us} us node {node} delivered message {action.sequence} of {action.publisher} twice"
-            )
-        delivered.add(name)
-
-
-def messages_in(message: Any) -> Sequence[Data]:
-    """The application's messages that a message carries."""
-    if isinstance(message, Data):
-        return (message,)
-    return message.messages if isinstance(message, (Answer, Past, Burst)) else ()
 
 
 class OrderChecker:
-    """With recovery, each publisher's messages on a topic are delivered in its order, from one subscription to its end."""
+    """With recovery, nodes deliver the messages of each publisher on a topic in the publisher's order."""
 
     def __init__(self) -> None:
-        self._last: dict[int, dict[tuple[int, int], int]] = {}
+        self._orders: defaultdict[int, OrderInvariant] = defaultdict(OrderInvariant)
 
     def handled(self, at_us: int, node: int, event: Event, actions: Sequence[Action]) -> None:
         """See `engine.Watcher`."""
         if type(event) is Unsubscribe:
-            last = self._last.get(node, {})
-            self._last[node] = {name: sequence for name, sequence in last.items() if name[0] != event.topic}
+            self._orders[node].unsubscribe(event.topic)
         for action in actions:
             if type(action) is Deliver:
-                last = self._last.setdefault(node, {})
-                for topic in (action.topic, *action.also):
-                    name = (topic, action.publisher)
-                    if action.sequence <= last.get(name, 0):
-                        raise CheckFailed(
-                            f"at {at_us} us node {node} delivered message {action.sequence} of {action.publisher} "
-                            f"on topic {topic} after message {last[name]}"
-                        )
-                    last[name] = action.sequence
+                breach = self._orders[node].check_delivery(action)
+                if breach is not None:
+                    raise _failure(at_us, node, breach)
 
     def gone(self, at_us: int, node: int) -> None:
         """See `engine.Watcher`."""
-        self._last.pop(node, None)
+        self._orders.pop(node, None)
 
 
 class NeighbourChecker:
-    """Neighbours are stated consistently: never oneself, never twice up, never down without up."""
+    """Nodes state their neighbours consistently."""
 
     def __init__(self) -> None:
-        self._neighbours: dict[int, set[int]] = {}
+        self._neighbours: dict[int, NeighbourInvariants] = {}
 
     def handled(self, at_us: int, node: int, event: Event, actions: Sequence[Action]) -> None:
         """See `engine.Watcher`."""
         for action in actions:
-            if type(action) is not Observe:
-                continue
-            fact = action.fact
-            mine = self._neighbours.setdefault(node, set())
-            if type(fact) is NeighbourUp:
-                if fact.node == node or fact.node in mine:
-                    raise CheckFailed(f"at {at_us} us node {node} gained {fact.node} as a neighbour wrongly")
-                mine.add(fact.node)
-            elif type(fact) is NeighbourDown:
-                if fact.node not in mine:
-                    raise CheckFailed(f"at {at_us} us node {node} lost {fact.node}, which was no neighbour")
-                mine.remove(fact.node)
+            if type(action) is Observe:
+                self._note(at_us, node, action.fact)
 
     def gone(self, at_us: int, node: int) -> None:
         """See `engine.Watcher`."""
         self._neighbours.pop(node, None)
 
+    def _note(self, at_us: int, node: int, fact: Fact) -> None:
+        breach = None
+        if type(fact) is NeighbourUp:
+            breach = self._of(node).up(fact.node)
+        elif type(fact) is NeighbourDown:
+            breach = self._of(node).down(fact.node)
+        if breach is not None:
+            raise _failure(at_us, node, breach)
+
+    def _of(self, node: int) -> NeighbourInvariants:
+        found = self._neighbours.get(node)
+        if found is None:
+            found = self._neighbours[node] = NeighbourInvariants(node)
+        return found
+
+
+class DataPathChecker(NeighbourChecker):
+    """Nodes state their neighbours consistently and send data to no other node.
+
+    `all_checkers` does not include it, because the tree answers a GRAFT also to a node that is not its neighbour.
+    """
+
+    def handled(self, at_us: int, node: int, event: Event, actions: Sequence[Action]) -> None:
+        """See `engine.Watcher`."""
+        for place, action in enumerate(actions):
+            if type(action) is Observe:
+                self._note(at_us, node, action.fact)
+            elif type(action) is Send:
+                messages = data_in(action.message)
+                if messages and not self._of(node).are_neighbours(action.to):
+                    for breach in self._of(node).check_send(messages, action.to, _stated_in(actions[place:])):
+                        raise _failure(at_us, node, breach)
+
+
+class ReceiverChecker:
+    """Data reaches only nodes that have held one of its topics."""
+
+    def __init__(self) -> None:
+        self._interests: defaultdict[int, InterestInvariants] = defaultdict(InterestInvariants)
+
+    def handled(self, at_us: int, node: int, event: Event, actions: Sequence[Action]) -> None:
+        """See `engine.Watcher`."""
+        if type(event) is MessageReceived:
+            for data in data_in(event.message):
+                breach = self._interests[node].check_receive(data, event.sender)
+                if breach is not None:
+                    raise _failure(at_us, node, breach)
+        elif type(event) is Subscribe:
+            self._interests[node].subscribe(event.topic, event.role)
+
+    def gone(self, at_us: int, node: int) -> None:
+        """See `engine.Watcher`: messages under way to the old machine reach the new one, so its topics still count."""
+
+
+def _stated_in(actions: Sequence[Action]) -> list[int]:
+    """The nodes that these actions state as new neighbours."""
+    return [action.fact.node for action in actions if type(action) is Observe and type(action.fact) is NeighbourUp]
+
+
+def _failure(at_us: int, node: int, breach: str) -> CheckFailed:
+    return CheckFailed(f"at {at_us} us node {node} {breach}")
+
 
 class ClockChecker:
-    """Time never runs backwards."""
+    """Time never goes back."""
 
     def __init__(self) -> None:
         self._latest_us = 0
@@ -144,35 +170,35 @@ class ClockChecker:
     def handled(self, at_us: int, node: int, event: Event, actions: Sequence[Action]) -> None:
         """See `engine.Watcher`."""
         if at_us < self._latest_us:
-            raise CheckFailed(f"node {node} was told of {at_us} us after {self._latest_us} us")
+            raise CheckFailed(f"node {node} handled an event at {at_us} us after one at {self._latest_us} us")
         self._latest_us = at_us
 
     def gone(self, at_us: int, node: int) -> None:
         """See `engine.Watcher`."""
 
 
-# Fields of messages that name topics.
-# What applications say is theirs; a burst's payloads are among its items.
+# Fields with the application's own bytes, which may contain anything; `items` are those of a burst.
 _PAYLOADS = ("payload", "items")
+# Fields of messages that name topics.
 _TOPIC_FIELDS = ("topic", "topics", "interest", "claims", "added", "removed", "also")
-# Smaller numbers are counts and ids of simulated nodes: only a field's name can tell that they are topics.
-_TELLING = 2**32
-# Bytes of an id, and of a hash that is looked for.
+# Smaller numbers are also counts and ids of simulated nodes: only the name of their field shows that they are topics.
+_RECOGNISABLE = 2**32
+# The bytes of an id; of a hash this many bytes are compared.
 _WORD = 8
 
 
 class NonDisclosureChecker:
-    """No topic's id or unkeyed hash reaches a node that does not hold the topic and never did (StAN).
+    """No topic's id or unkeyed hash reaches a node that has never held the topic (StAN).
 
-    One that has let go of a topic knows it: word may still be under way to it, and tells it only who sent it.
-    Looks at everything in a message: at fields that name topics, at every number that is too large for anything else,
-    and at every string of bytes but the application's own.
+    A node that unsubscribed knows the topic already; messages about the topic may still be under way to it.
+    The checker looks at all fields of a message: fields that name topics, every number that is too large to be anything
+    else, and every byte string except the application's own.
     """
 
     def __init__(self) -> None:
         self._held: dict[int, set[int]] = {}
         # Ids and hashes of topics -> the topic.
-        self._telling: dict[int | bytes, int] = {}
+        self._topics: dict[int | bytes, int] = {}
 
     def handled(self, at_us: int, node: int, event: Event, actions: Sequence[Action]) -> None:
         """See `engine.Watcher`."""
@@ -180,45 +206,45 @@ class NonDisclosureChecker:
             self._held.setdefault(node, set()).add(event.topic)
             self._note(event.topic)
         elif type(event) is MessageReceived:
-            strange = self._topics_in(event.message) - self._held.get(node, set())
-            if strange:
+            disclosed = self._topics_in(event.message) - self._held.get(node, set())
+            if disclosed:
                 raise CheckFailed(
-                    f"at {at_us} us node {event.sender} told {node}, which does not hold it, of topic {min(strange)} "
-                    f"in {type(event.message).__name__}"
+                    f"at {at_us} us node {event.sender} disclosed topic {min(disclosed)} to node {node}, which never held "
+                    f"it, in {type(event.message).__name__}"
                 )
 
     def gone(self, at_us: int, node: int) -> None:
-        """See `engine.Watcher`: who comes back knows what it knew."""
+        """See `engine.Watcher`: a node that comes back still knows its topics."""
 
     def _note(self, topic: int) -> None:
         word = topic.to_bytes(_WORD, "big")
-        if topic >= _TELLING:
-            self._telling |= dict.fromkeys((topic, word, word[::-1]), topic)
+        if topic >= _RECOGNISABLE:
+            self._topics |= dict.fromkeys((topic, word, word[::-1]), topic)
         for content in (word, word[::-1], str(topic).encode()):
             for algorithm in ("sha256", "sha1", "md5", "blake2b"):
                 digest = hashlib.new(algorithm, content).digest()
-                self._telling[digest[:_WORD]] = topic
-                self._telling[int.from_bytes(digest[:_WORD], "big")] = topic
-                self._telling[int.from_bytes(digest[:_WORD], "little")] = topic
+                self._topics[digest[:_WORD]] = topic
+                self._topics[int.from_bytes(digest[:_WORD], "big")] = topic
+                self._topics[int.from_bytes(digest[:_WORD], "little")] = topic
 
     def _topics_in(self, message: Any) -> set[int]:
-        """Every topic that a reader of the message learns of."""
+        """Every topic that a message discloses to its receiver."""
         found: set[int] = set()
         for name in message.__struct_fields__:
             self._look(getattr(message, name), name, found)
         return found
 
     def _look(self, value: Any, name: str, found: set[int]) -> None:
-        # By class, as this sees every peer in every message.
+        # `type` and not `isinstance`: this runs for every peer in every message.
         kind = type(value)
         if kind is int:
             if name in _TOPIC_FIELDS:
                 found.add(value)
-            elif value in self._telling:
-                found.add(self._telling[value])
+            elif value in self._topics:
+                found.add(self._topics[value])
         elif kind is bytes:
             if len(value) >= _WORD and name not in _PAYLOADS:
-                found.update(self._telling[part] for part in _words(value) if part in self._telling)
+                found.update(self._topics[part] for part in _words(value) if part in self._topics)
         elif kind is tuple or kind is list:
             for item in value:
                 self._look(item, name, found)
@@ -227,19 +253,23 @@ class NonDisclosureChecker:
 
 
 def _words(content: bytes) -> set[bytes]:
-    """Every eight bytes in a row."""
+    """All byte strings of the length of an id within `content`."""
     return {content[place : place + _WORD] for place in range(len(content) - _WORD + 1)}
 
 
 def all_checkers(
     dissemination: str | None = None, discloses: bool = True, recovers: bool = False
 ) -> tuple[Watcher, ...]:
-    """One of each; where nodes must not tell what they hold, or deliver in order, also those that see to it.
+    """The checkers that fit a stack.
 
-    Whether a dissemination may relay through nodes without the topic stands in the table of systems.
+    With a dissemination they also check which nodes data reaches, with recovery the order of deliveries, and for a system
+    that must not disclose topics (`discloses=False`) that it discloses none.
     """
+    # The registry says whether a dissemination relays through nodes without the topic.
     exempt = dissemination is not None and find_dissemination(dissemination).relays_without_topic
     checkers: tuple[Watcher, ...] = (DeliveryChecker(relay_by_others=exempt), NeighbourChecker(), ClockChecker())
+    if dissemination is not None and not exempt:
+        checkers += (ReceiverChecker(),)
     if recovers:
         checkers += (OrderChecker(),)
     return checkers if discloses else (*checkers, NonDisclosureChecker())

@@ -25,7 +25,7 @@ from gossamer.live.api.subscription import Slow, Subscription
 from gossamer.live.api.topics import LiveTopic, LiveTopics, Validator, check_topic
 from gossamer.live.api.validation import Validation
 from gossamer.live.operations.status import NodeStatus, link_status, topic_status
-from gossamer.live.security.security import NodeSecurity
+from gossamer.live.security.node_security import NodeSecurity
 from gossamer.live.transport.addresses import is_loopback, split_address
 from gossamer.live.transport.environment import REAL, Environment
 from gossamer.live.transport.sockets import Sockets

@@ -12,7 +12,7 @@ from gossamer.live.api.readiness import Readiness
 from gossamer.live.api.stacks import Stack
 from gossamer.live.api.topics import LiveTopics
 from gossamer.live.api.validation import Validation
-from gossamer.live.security.security import NodeSecurity
+from gossamer.live.security.node_security import NodeSecurity
 from gossamer.live.transport.driver import LiveDriver
 from gossamer.live.transport.sockets import Sockets
 from gossamer.model.values.ids import NodeId

@@ -1,4 +1,4 @@
-"""A whole network of node processes on this machine, with traffic that is counted by id: what `gossamer up` runs.
+"""A network of node processes on one machine, with traffic that is counted by message: `gossamer up` runs it.
 
-`member` is one process, `network` starts and asks them all, `count` says from their logs what arrived.
+`member` is one process, `network` starts and controls all of them, `count` computes from their logs what arrived.
 """

@@ -1,4 +1,4 @@
-"""What arrived, counted by id from the members' logs: none missing, none twice, each publisher's in order."""
+"""Counts messages in the members' logs: missing deliveries, duplicates, and deliveries out of order."""
 
 from array import array
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -8,23 +8,23 @@ from msgspec import Struct
 
 from gossamer.live.fleet.member import DELIVERED, ENTRY, PUBLISHED, log_path
 
-# Chosen: ids of missing messages that are named.
-EXAMPLES = 10
+# Chosen: this many missing messages are named in the result.
+EXAMPLES_MAX = 10
 
 
 class Phase(Struct):
-    """Messages published in a part of the run by nodes that were not killed, and what came of them at the others."""
+    """A period of the traffic: the messages that surviving nodes published in it, and their deliveries at survivors."""
 
     name: str
     from_ns: int
     published: int = 0
-    # Deliveries that should have been, and those of them that were not.
+    # Deliveries that should have happened, and how many of them did not.
     expected: int = 0
     missing: int = 0
 
 
-class Count(Struct):
-    """A run, counted."""
+class MessageCount(Struct):
+    """The counts of a network's whole traffic."""
 
     phases: list[Phase]
     published: int = 0
@@ -32,7 +32,7 @@ class Count(Struct):
     missing: int = 0
     twice: int = 0
     out_of_order: int = 0
-    # Deliveries of messages that stand in no log: those of a killed node that it had not written down yet.
+    # Deliveries of messages that are in no log: a killed node had not yet written their publication.
     unknown: int = 0
     latency_ms_p50: float = 0.0
     latency_ms_p99: float = 0.0
@@ -41,7 +41,7 @@ class Count(Struct):
 
 
 def read_log(path: Path) -> Iterator[tuple[int, int, int, int, int]]:
-    """The entries of a member's log; a last one that is cut off is left out."""
+    """The entries of a member's log; an incomplete last entry is skipped."""
     content = path.read_bytes() if path.exists() else b""
     yield from ENTRY.iter_unpack(content[: len(content) // ENTRY.size * ENTRY.size])
 
@@ -52,22 +52,23 @@ def count_messages(
     nodes: Mapping[int, int],
     gone: Collection[int],
     phases: Iterable[tuple[str, int]],
-) -> Count:
-    """Count a run. `topics` are what each member followed, `nodes` the members' node ids, `gone` who was killed.
+) -> MessageCount:
+    """Count the traffic of a network.
 
-    A phase is a name and when it begins, in order; who was killed owes nothing and is owed nothing.
+    `topics` are the topics that each member followed, `nodes` the node id of each member, `gone` the members that were
+    killed. `phases` are names with start times, in order. Messages from and to killed members are not expected to arrive.
     """
-    count = Count([Phase(name, from_ns) for name, from_ns in phases])
+    count = MessageCount([Phase(name, from_ns) for name, from_ns in phases])
     followers: dict[int, list[int]] = {}
-    for member, held in enumerate(topics):
-        for topic in held:
+    for member, followed in enumerate(topics):
+        for topic in followed:
             if member not in gone:
                 followers.setdefault(topic, []).append(member)
-    # (publisher, number) -> topic, when, phase (none for those of a killed node), deliveries so far.
+    # (publisher, number) -> topic, time, phase (-1 for messages of a killed node), deliveries so far.
     messages: dict[tuple[int, int], list[int]] = {}
     for member, node in nodes.items():
-        for what, topic, _, number, at_ns in read_log(log_path(folder, member)):
-            if what == PUBLISHED:
+        for kind, topic, _, number, at_ns in read_log(log_path(folder, member)):
+            if kind == PUBLISHED:
                 messages[node, number] = [topic, at_ns, -1 if member in gone else _phase(count.phases, at_ns), 0]
     latencies = array("d")
     for member in nodes:
@@ -78,13 +79,15 @@ def count_messages(
         count.published += 1
         if place < 0:
             continue
-        owed = len(followers.get(topic, ())) - (members[node] not in gone)
+        expected = len(followers.get(topic, ())) - (members[node] not in gone)
         phase = count.phases[place]
         phase.published += 1
-        phase.expected += owed
-        phase.missing += owed - arrived
-        if owed > arrived and len(count.examples) < EXAMPLES:
-            count.examples.append(f"message {number} of {node:016x} on topic {topic}: at {arrived} of {owed}")
+        phase.expected += expected
+        phase.missing += expected - arrived
+        if expected > arrived and len(count.examples) < EXAMPLES_MAX:
+            count.examples.append(
+                f"message {number} of {node:016x} on topic {topic}: delivered at {arrived} of {expected} nodes"
+            )
     count.missing = sum(phase.missing for phase in count.phases)
     if latencies:
         ordered = sorted(latencies)
@@ -97,13 +100,13 @@ def count_messages(
 def _count_deliveries(
     entries: Iterable[tuple[int, int, int, int, int]],
     messages: Mapping[tuple[int, int], list[int]],
-    count: Count,
+    count: MessageCount,
     latencies: "array[float]",
 ) -> None:
     seen: set[tuple[int, int, int]] = set()
     latest: dict[tuple[int, int], int] = {}
-    for what, topic, publisher, number, at_ns in entries:
-        if what != DELIVERED:
+    for kind, topic, publisher, number, at_ns in entries:
+        if kind != DELIVERED:
             continue
         count.delivered += 1
         if (topic, publisher, number) in seen:

@@ -1,8 +1,8 @@
-"""One node process of a fleet: follows its topics, publishes when asked, logs every message by id.
+"""One node process of a fleet: it follows its topics, publishes on command, and logs every message.
 
-`python -m gossamer.live.fleet.member FD...` loads the code once and forks a node for each socket: fifty start in the time of a few,
-and share the memory of the code. Each talks to whoever started it over its socket, a line of JSON each way; a socket that
-ends is the order to leave. Not asyncio's business: the forks happen before there is a loop.
+`python -m gossamer.live.fleet.member FD...` loads the code once and forks one process for each socket, before any asyncio
+loop exists. This starts fifty processes in the time of a few, and they share the memory of the code. Each process takes
+commands over its socket and answers them, one line of JSON each. It leaves the network when the socket closes.
 """
 
 import asyncio
@@ -29,27 +29,28 @@ from gossamer.live.operations.http import serve_status
 from gossamer.live.operations.logs import log_to
 from gossamer.model.values.draw import Purpose, draw, unit
 
-# Chosen: how often a batch of messages is published, and the log written.
+# Chosen: the time between two batches of publications, and between two writes to the log.
 TICK_SECONDS = 0.02
 LOG_SECONDS = 0.25
-# Chosen: a line with the neighbours on thousands of topics.
+# Chosen: enough for a line with the neighbours on thousands of topics.
 LINE_BYTES_MAX = 16 * 1024 * 1024
 
-# One entry of a log: what, topic, publisher, number, nanoseconds of the machine's monotonic clock, which all processes share.
-# The number is the traffic's own and travels in the payload: what is counted does not rest on what is measured.
+# One entry of a log: kind, topic, publisher, number, and time in nanoseconds of the monotonic clock, which all processes of
+# the machine share. The number is in the payload, so that counting does not depend on the sequence numbers of the protocol.
 ENTRY = struct.Struct("<BIQQQ")
 PUBLISHED, DELIVERED = 1, 2
 NUMBER_BYTES = 8
 
 
-class Task(Struct, frozen=True, kw_only=True):
-    """What a member is to do."""
+class MemberSettings(Struct, frozen=True, kw_only=True):
+    """The stack and the traffic of one member."""
 
     index: int
-    # Topics that it follows, and messages a second that it publishes on each.
+    # The topics that the member follows, and how many messages a second it publishes on each.
     topics: tuple[int, ...]
     rates: tuple[float, ...]
-    seeds: tuple[str, ...]
+    # Addresses of nodes to join the network through.
+    join: tuple[str, ...]
     folder: str
     seed: int
     payload_bytes: int
@@ -60,8 +61,8 @@ class Task(Struct, frozen=True, kw_only=True):
     record: bool
 
 
-class Hello(Struct, frozen=True):
-    """What a member says first, once it listens."""
+class MemberHello(Struct, frozen=True):
+    """The answer to "start": the member listens on these addresses."""
 
     pid: int
     node: str
@@ -69,77 +70,77 @@ class Hello(Struct, frozen=True):
     metrics: str
 
 
-class Counts(Struct, frozen=True):
-    """How a member is doing. `published` stands in the order of its topics, `delivered` by publisher."""
+class MemberCounts(Struct, frozen=True):
+    """The answer to "counts". `published` is in the order of the member's topics, `delivered` is by publisher."""
 
     published: tuple[int, ...]
     delivered: dict[str, int]
-    # Neighbours that a publication was not queued for.
+    # How often a publication was refused by the queue of a neighbour.
     refused: int
     links: int
     frames: int
     bytes: int
     rss_bytes: int
     cpu_seconds: float
-    # What was dropped, refused or went wrong.
+    # How often something was dropped, refused or failed, by reason.
     reasons: dict[str, int]
 
 
-class Order(Struct, frozen=True):
-    """One line to a member: start, counts, peers, publish, quiet or stop."""
+class MemberCommand(Struct, frozen=True):
+    """One line to a member: "start" with settings, "counts", "peers", "publish" (start traffic), "quiet" (stop traffic)."""
 
-    do: str
-    task: Task | None = None
+    name: str
+    settings: MemberSettings | None = None
 
 
 def topic_name(topic: int) -> str:
-    """A topic's name on the network."""
+    """The name of a topic in the network."""
     return f"topic/{topic}"
 
 
 def log_path(folder: Path, index: int) -> Path:
-    """Where a member logs."""
+    """The path of a member's log of messages."""
     return folder / f"member-{index:04d}.messages"
 
 
 class Member:
     """One node and its traffic."""
 
-    def __init__(self, task: Task) -> None:
-        self._task = task
-        self._log: BinaryIO = log_path(Path(task.folder), task.index).open("wb", buffering=0)
+    def __init__(self, settings: MemberSettings) -> None:
+        self._settings = settings
+        self._log: BinaryIO = log_path(Path(settings.folder), settings.index).open("wb", buffering=0)
         self._entries = bytearray()
-        self._published = [0] * len(task.topics)
+        self._published = [0] * len(settings.topics)
         self._delivered: Counter[str] = Counter()
         self._refused = 0
-        self._names = [topic_name(topic) for topic in task.topics]
-        record = Path(task.folder) / f"member-{task.index:04d}.record" if task.record else None
+        self._names = [topic_name(topic) for topic in settings.topics]
+        record = Path(settings.folder) / f"member-{settings.index:04d}.record" if settings.record else None
         self._node = Node(
-            join=task.seeds,
-            system=task.system,
-            settings=task.settings,
-            dissemination=task.dissemination,
-            dissemination_settings=task.dissemination_settings,
+            join=settings.join,
+            system=settings.system,
+            settings=settings.settings,
+            dissemination=settings.dissemination,
+            dissemination_settings=settings.dissemination_settings,
             record=record,
         )
         self._traffic: asyncio.Task[None] | None = None
 
-    async def start(self, open_things: AsyncExitStack) -> Hello:
-        """Join, follow, serve the status."""
+    async def start(self, open_things: AsyncExitStack) -> MemberHello:
+        """Join the network, follow the topics, and serve the status."""
         await open_things.enter_async_context(self._node)
-        for topic, name in zip(self._task.topics, self._names, strict=True):
+        for topic, name in zip(self._settings.topics, self._names, strict=True):
             subscription = await open_things.enter_async_context(self._node.subscribe(name))
             self._begin(open_things, self._read(topic, subscription))
         self._begin(open_things, self._write_log())
         server = await serve_status(self._node, "127.0.0.1:0")
         open_things.push_async_callback(server.close)
-        return Hello(os.getpid(), self._node.hex_id, self._node.address, server.address)
+        return MemberHello(os.getpid(), self._node.hex_id, self._node.address, server.address)
 
-    def counts(self) -> Counts:
-        """See `Counts`."""
+    def counts(self) -> MemberCounts:
+        """See `MemberCounts`."""
         status = self._node.status()
         links = status.links
-        return Counts(
+        return MemberCounts(
             tuple(self._published),
             dict(self._delivered),
             self._refused,
@@ -156,18 +157,18 @@ class Member:
         return [self._node.peers(name) for name in self._names]
 
     def publish(self) -> None:
-        """Begin with the traffic."""
+        """Start the traffic."""
         self._traffic = asyncio.ensure_future(self._publish())
 
     async def quiet(self) -> None:
-        """End the traffic."""
+        """Stop the traffic."""
         if self._traffic is not None:
             self._traffic.cancel()
             await asyncio.gather(self._traffic, return_exceptions=True)
             self._traffic = None
 
     def close(self) -> None:
-        """Write the rest of the log."""
+        """Write the remaining entries and close the log."""
         self._flush()
         self._log.close()
 
@@ -183,24 +184,24 @@ class Member:
             entries += pack(DELIVERED, topic, int(message.publisher, 16), number, time.monotonic_ns())
 
     async def _publish(self) -> None:
-        task = self._task
-        rate = sum(task.rates)
+        settings = self._settings
+        rate = sum(settings.rates)
         if not rate:
             return
-        rates = list(accumulate(task.rates))
-        filling = bytes(task.payload_bytes - NUMBER_BYTES)
+        rates = list(accumulate(settings.rates))
+        filling = bytes(settings.payload_bytes - NUMBER_BYTES)
         me = self._node.id
-        # Members begin at different moments of a tick, so that a thousand messages a second are not fifty bursts of twenty.
-        await asyncio.sleep(unit(draw(task.seed, task.index, Purpose.PUBLISH_TIME, 0)) * TICK_SECONDS)
+        # Members start at different moments within a tick, so that their batches do not coincide.
+        await asyncio.sleep(unit(draw(settings.seed, settings.index, Purpose.PUBLISH_TIME, 0)) * TICK_SECONDS)
         began, number = time.monotonic(), 0
         while True:
             due = int((time.monotonic() - began) * rate)
             while number < due:
                 number += 1
-                share = unit(draw(task.seed, task.index, Purpose.PUBLISH_TOPIC, number)) * rate
+                share = unit(draw(settings.seed, settings.index, Purpose.PUBLISH_TOPIC, number)) * rate
                 place = min(bisect(rates, share), len(rates) - 1)
                 self._published[place] += 1
-                self._entries += ENTRY.pack(PUBLISHED, task.topics[place], me, number, time.monotonic_ns())
+                self._entries += ENTRY.pack(PUBLISHED, settings.topics[place], me, number, time.monotonic_ns())
                 payload = number.to_bytes(NUMBER_BYTES, "big") + filling
                 receipt = await self._node.publish(self._names[place], payload)
                 self._refused += len(receipt.refused)
@@ -217,16 +218,17 @@ class Member:
             self._entries.clear()
 
 
-async def _live(connection: socket.socket) -> None:
+async def _run(connection: socket.socket) -> None:
+    """Take commands from the socket until it closes."""
     reader, writer = await asyncio.open_connection(sock=connection, limit=LINE_BYTES_MAX)
-    orders = msgspec.json.Decoder(Order)
+    commands = msgspec.json.Decoder(MemberCommand)
     encode = msgspec.json.encode
     line = await reader.readline()
     if not line:
         return
-    task = orders.decode(line).task
-    assert task is not None
-    member = Member(task)
+    settings = commands.decode(line).settings
+    assert settings is not None
+    member = Member(settings)
     async with AsyncExitStack() as open_things:
         open_things.callback(member.close)
         answer: Any = await member.start(open_things)
@@ -235,18 +237,16 @@ async def _live(connection: socket.socket) -> None:
             line = await reader.readline()
             if not line:
                 break
-            what = orders.decode(line).do
+            command = commands.decode(line).name
             answer = None
-            if what == "counts":
+            if command == "counts":
                 answer = member.counts()
-            elif what == "peers":
+            elif command == "peers":
                 answer = member.peers()
-            elif what == "publish":
+            elif command == "publish":
                 member.publish()
-            elif what == "quiet":
+            elif command == "quiet":
                 await member.quiet()
-            elif what == "stop":
-                break
         await member.quiet()
     writer.close()
 
@@ -259,9 +259,9 @@ def _rss_bytes() -> int:
 
 
 def main(sockets: list[int]) -> None:
-    """Fork a node for each socket, and wait for them all."""
+    """Fork a process for each socket, and wait for all of them."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # What is shared stays shared: the collector does not write to objects of before the forks.
+    # The collector then never writes to objects from before the forks, so that the processes keep sharing their memory.
     gc.freeze()
     for mine in sockets:
         if os.fork() == 0:
@@ -269,7 +269,7 @@ def main(sockets: list[int]) -> None:
                 if other != mine:
                     os.close(other)
             log_to(sys.stderr, "text")
-            asyncio.run(_live(socket.socket(fileno=mine)))
+            asyncio.run(_run(socket.socket(fileno=mine)))
             sys.stderr.flush()
             os._exit(0)
     for each in sockets:

@@ -1,1 +1,1 @@
-"""What an operator uses: settings, status, logs, audit."""
+"""For operators: settings files, status, logs, signals, and the audit of records."""

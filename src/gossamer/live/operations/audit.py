@@ -1,53 +1,39 @@
-"""What the records of a network's nodes prove: where application data went, and what was delivered.
+"""The audit of a network's records: where application data went, and what was delivered.
 
-Data (any subclass of `Data`, also inside messages that carry several) may be sent only to a node that is the sender's neighbour at
-that time, and only on a topic that the sender holds then; it may come only to a node that held one of its topics at some
-time before (it may have let go of it while the frame was under way), where the record of who sent it is there too. No message is delivered twice to a node, or to one that
-does not follow its topic, and those of one publisher on one topic come in order. Gossip relays through nodes without the topic and
-in no order, by its paper: there only neighbours and deliveries are looked at. Each node's record is judged by its own clock alone.
+It applies the rules of `protocols/contract/invariants.py` to the record of each node. Data that reaches a node without the
+topic is the sender's fault, so it counts as a breach only if the sender's record is among those that were read. Gossip may
+relay through nodes without the topic, by its paper. Order is checked for stacks with recovery, because only these promise it.
+The times in a record are those of the node's own clock; the audit compares no two clocks.
 """
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 from msgspec import Struct
 
 from gossamer.model.values.errors import InputError
-from gossamer.model.values.ids import NodeId, Role, TopicId
-from gossamer.protocols.contract.actions import (
-    Connect,
-    Deliver,
-    Disconnect,
-    Observe,
-    SetTimer,
-    Validate,
-)
-from gossamer.protocols.contract.events import (
-    MessageReceived,
-    Started,
-    Subscribe,
-    Unsubscribe,
-)
+from gossamer.model.values.ids import NodeId
+from gossamer.protocols.contract.actions import Connect, Deliver, Disconnect, Observe, SetTimer, Validate
+from gossamer.protocols.contract.events import Event, MessageReceived, Started, Subscribe, Unsubscribe
 from gossamer.protocols.contract.facts import NeighbourDown, NeighbourUp
-from gossamer.protocols.contract.messages import Burst, Data, Value
-from gossamer.protocols.contract.record import (
-    Header,
-    StackDecoder,
-    Step,
-    WholeSteps,
-    read_record,
+from gossamer.protocols.contract.invariants import (
+    DuplicateInvariant,
+    InterestInvariants,
+    NeighbourInvariants,
+    OrderInvariant,
 )
+from gossamer.protocols.contract.messages import Data, Value, data_in
+from gossamer.protocols.contract.record import Header, StackDecoder, Step, WholeSteps, read_record
 from gossamer.systems import decoder_of, find_dissemination
 
-# Chosen: breaches that are told; the rest are counted.
-TOLD_MAX = 20
+# Chosen: the sentences of this many breaches are kept; further breaches are only counted.
+BREACHES_MAX = 20
 
 
 class _Sent(Value, frozen=True, array_like=True, gc=False, tag="send"):
-    """A `Send` whose message has not been decoded (`record.StackDecoder` says why)."""
+    """A `Send` with its message still encoded: `record.StackDecoder` explains why messages have their own decoder."""
 
     to: tuple[NodeId, ...]
     message: msgspec.Raw
@@ -56,127 +42,136 @@ class _Sent(Value, frozen=True, array_like=True, gc=False, tag="send"):
 
 _Action = _Sent | Connect | Disconnect | SetTimer | Deliver | Validate | Observe
 _actions = msgspec.msgpack.Decoder(tuple[_Action, ...])
-# Tags of the two facts that make the overlay.
+# Records hold facts as plain lists. These are the tags of the two facts that make the overlay.
 _UP, _DOWN = (str(fact.__struct_config__.tag) for fact in (NeighbourUp, NeighbourDown))
 
 
-class Findings(Struct):
-    """What an audit looked at, and what was wrong."""
+class AuditFindings(Struct):
+    """How much an audit has read, and the breaches that it found."""
 
     nodes: int = 0
     steps: int = 0
     data_sent: int = 0
     data_received: int = 0
     deliveries: int = 0
-    # Data that came from a node without a record here and should not have: nobody's fault that could be proved.
+    # Data that reached a node without the topic, from senders whose records were not read: nobody's breach is proved.
     unproved: int = 0
     breach_count: int = 0
     breaches: list[str] = []
 
 
-class _Node:
-    """What one node was told and said, since it started."""
+class _AuditedNode:
+    """The state of the rules for one node since it started."""
 
-    __slots__ = ("delivered", "held_once", "latest", "neighbours", "roles")
+    __slots__ = ("delivered", "interests", "neighbours", "order")
 
-    def __init__(self) -> None:
-        self.roles: dict[TopicId, int] = {}
-        self.held_once: set[TopicId] = set()
-        self.neighbours: set[NodeId] = set()
-        self.delivered: set[tuple[TopicId, NodeId, int]] = set()
-        self.latest: dict[tuple[TopicId, NodeId], int] = {}
+    def __init__(self, node: NodeId) -> None:
+        self.interests = InterestInvariants(_hex)
+        self.neighbours = NeighbourInvariants(node, _hex)
+        self.delivered = DuplicateInvariant(_hex)
+        self.order = OrderInvariant(_hex)
 
 
 class Audit:
-    """Reads the records of a network one after another; `findings` grows."""
+    """Reads the records of a network one after another and adds to `findings`."""
 
     def __init__(self) -> None:
-        self.findings = Findings()
+        self.findings = AuditFindings()
         self._seen: set[NodeId] = set()
-        # What came from nodes whose records have not been read, and should not have.
+        # Sender -> breaches by it that receivers' records show, until the sender's own record is read.
         self._pending: dict[NodeId, list[str]] = {}
 
     def read(self, header: Header, steps: Iterable[Step]) -> Iterator[Step]:
-        """Pass the steps of one record on, and judge each."""
-        nodes: dict[NodeId, _Node] = {}
-        carried = header.dissemination
-        exempt = carried is not None and find_dissemination(carried).relays_without_topic
+        """Audit the steps of one record, and pass them on to the caller."""
+        nodes: dict[NodeId, _AuditedNode] = {}
+        dissemination = header.dissemination
+        exempt = dissemination is not None and find_dissemination(dissemination).relays_without_topic
+        in_order = header.recovery is not None
         decoder = decoder_of(header)
         for step in steps:
             yield step
             self.findings.steps += 1
-            self._judge(step, nodes, exempt, decoder)
+            self._check(step, nodes, exempt, in_order, decoder)
         self._seen |= nodes.keys()
         self.findings.nodes = len(self._seen)
         for sender in [sender for sender in self._pending if sender in self._seen]:
             for breach in self._pending.pop(sender):
-                self._breach(breach)
+                self._add(breach)
         self.findings.unproved = sum(map(len, self._pending.values()))
 
-    def _judge(self, step: Step, nodes: dict[NodeId, _Node], exempt: bool, decoder: StackDecoder) -> None:
+    def _check(
+        self, step: Step, nodes: dict[NodeId, _AuditedNode], exempt: bool, in_order: bool, decoder: StackDecoder
+    ) -> None:
         try:
             event = decoder.event(bytes(step.event))
             actions = _actions.decode(step.actions)
         except ValueError as error:
             raise InputError(f"a step of node {step.node} at {step.at_us} us cannot be read: {error}") from None
         if isinstance(event, Started) or step.node not in nodes:
-            nodes[step.node] = _Node()
+            nodes[step.node] = _AuditedNode(step.node)
         node = nodes[step.node]
+        self._check_event(step, node, event, exempt)
+        for place, action in enumerate(actions):
+            if isinstance(action, _Sent):
+                messages = data_in(decoder.message(action.message))
+                self._check_send(step, node, action.to, messages, actions[place:], exempt)
+            elif isinstance(action, Deliver):
+                self.findings.deliveries += 1
+                self._note(step, node.interests.check_delivery(action))
+                self._note(step, node.delivered.check_delivery(action))
+                if in_order:
+                    self._note(step, node.order.check_delivery(action))
+            elif isinstance(action, Observe):
+                self._check_fact(step, node, action)
+
+    def _check_event(self, step: Step, node: _AuditedNode, event: Event, exempt: bool) -> None:
         if isinstance(event, Subscribe):
-            node.roles[event.topic] = event.role
-            node.held_once.add(event.topic)
+            node.interests.subscribe(event.topic, event.role)
+        elif isinstance(event, Unsubscribe):
+            node.interests.unsubscribe(event.topic)
+            node.order.unsubscribe(event.topic)
         elif isinstance(event, MessageReceived):
             for data in data_in(event.message):
                 self.findings.data_received += 1
-                if not exempt and not any(topic in node.held_once for topic in data.topics):
-                    what = _told(step, f"got {_name(data)} from {event.sender:x} and never held its topic")
-                    self._pending.setdefault(event.sender, []).append(what)
-        for place, action in enumerate(actions):
-            if isinstance(action, _Sent):
-                self._judge_send(step, node, action, decoder.message(action.message), actions[place:], exempt)
-            elif isinstance(action, Deliver):
-                self._judge_delivery(step, node, action, exempt)
-            elif isinstance(action, Observe):
-                _note(node, action)
-        if isinstance(event, Unsubscribe):
-            # After its actions: what it sends on leaving a topic is still of the time before.
-            node.roles.pop(event.topic, None)
-            for key in [key for key in node.latest if key[0] == event.topic]:
-                del node.latest[key]
+                breach = None if exempt else node.interests.check_receive(data, event.sender)
+                if breach is not None:
+                    self._pending.setdefault(event.sender, []).append(_sentence(step, breach))
 
-    def _judge_send(
-        self, step: Step, node: _Node, action: _Sent, message: Any, later: tuple[_Action, ...], exempt: bool
+    def _check_send(
+        self,
+        step: Step,
+        node: _AuditedNode,
+        to: tuple[NodeId, ...],
+        messages: Sequence[Data],
+        rest: tuple[_Action, ...],
+        exempt: bool,
     ) -> None:
-        for data in data_in(message):
-            self.findings.data_sent += len(action.to)
-            if not exempt and not any(topic in node.roles for topic in data.topics):
-                self._breach(_told(step, f"sent {_name(data)} without holding its topic"))
-            for receiver in action.to:
-                if receiver not in node.neighbours and not _becomes_neighbour(receiver, later):
-                    self._breach(_told(step, f"sent {_name(data)} to {receiver:x}, which is not its neighbour"))
+        self.findings.data_sent += len(messages) * len(to)
+        for data in messages if not exempt else ():
+            self._note(step, node.interests.check_send(data))
+        if messages and not node.neighbours.are_neighbours(to):
+            for breach in node.neighbours.check_send(messages, to, _stated_in(rest)):
+                self._note(step, breach)
 
-    def _judge_delivery(self, step: Step, node: _Node, action: Deliver, exempt: bool) -> None:
-        self.findings.deliveries += 1
-        name = f"message {action.sequence} of {action.publisher:x}"
-        for topic in (action.topic, *action.also):
-            if not node.roles.get(topic, 0) & Role.FOLLOWS:
-                self._breach(_told(step, f"delivered {name} on a topic that it does not follow"))
-            key = (topic, action.publisher, action.sequence)
-            if key in node.delivered:
-                self._breach(_told(step, f"delivered {name} twice"))
-            node.delivered.add(key)
-            if not exempt and action.sequence < node.latest.get((topic, action.publisher), 0):
-                self._breach(_told(step, f"delivered {name} after a later one"))
-            node.latest[topic, action.publisher] = action.sequence
+    def _check_fact(self, step: Step, node: _AuditedNode, action: Observe) -> None:
+        kind, *fields = action.fact
+        if kind == _UP:
+            self._note(step, node.neighbours.up(fields[0]))
+        elif kind == _DOWN:
+            self._note(step, node.neighbours.down(fields[0]))
 
-    def _breach(self, told: str) -> None:
+    def _note(self, step: Step, breach: str | None) -> None:
+        if breach is not None:
+            self._add(_sentence(step, breach))
+
+    def _add(self, sentence: str) -> None:
         self.findings.breach_count += 1
-        if len(self.findings.breaches) < TOLD_MAX:
-            self.findings.breaches.append(told)
+        if len(self.findings.breaches) < BREACHES_MAX:
+            self.findings.breaches.append(sentence)
 
 
 def audit_records(paths: Iterable[Path]) -> list[str]:
-    """What the records of a network's nodes show to be wrong; nothing, where all is well."""
+    """The breaches that the records of a network's nodes show, as sentences; an empty list if there are none."""
     audit = Audit()
     for path in paths:
         with path.open("rb") as source:
@@ -185,36 +180,14 @@ def audit_records(paths: Iterable[Path]) -> list[str]:
     return audit.findings.breaches
 
 
-def data_in(message: Any) -> Iterator[Data]:
-    """The application data that a message is or holds."""
-    if isinstance(message, Data):
-        yield message
-    elif isinstance(message, Burst):
-        yield from message.messages
-    elif isinstance(message, msgspec.Struct):
-        for name in message.__struct_fields__:
-            yield from data_in(getattr(message, name))
-    elif isinstance(message, (tuple, list)):
-        for item in message:
-            yield from data_in(item)
+def _hex(number: int) -> str:
+    return f"{number:x}"
 
 
-def _told(step: Step, what: str) -> str:
-    return f"node {step.node:x} at {step.at_us} us {what}"
+def _sentence(step: Step, breach: str) -> str:
+    return f"node {step.node:x} at {step.at_us} us {breach}"
 
 
-def _name(data: Data) -> str:
-    return f"message {data.sequence} of {data.publisher:x}"
-
-
-def _note(node: _Node, action: Observe) -> None:
-    kind, *fields = action.fact
-    if kind == _UP:
-        node.neighbours.add(fields[0])
-    elif kind == _DOWN:
-        node.neighbours.discard(fields[0])
-
-
-def _becomes_neighbour(receiver: NodeId, later: tuple[_Action, ...]) -> bool:
-    """Whether the same step states it; parts answer in turn, and the order among them means nothing."""
-    return any(isinstance(action, Observe) and action.fact[:2] == [_UP, receiver] for action in later)
+def _stated_in(actions: tuple[_Action, ...]) -> list[NodeId]:
+    """The nodes that these actions state as new neighbours."""
+    return [action.fact[1] for action in actions if isinstance(action, Observe) and action.fact[0] == _UP]

@@ -1,6 +1,7 @@
 """A node's status over HTTP: `/metrics` for Prometheus, `/status` as JSON, `/healthz`.
 
-As little HTTP/1.1 as scrapers need: GET, one answer for each connection. What a client can make us keep is bounded.
+It implements only what scrapers need of HTTP/1.1: GET, and one response for each connection. The memory and time that a
+client can use are bounded.
 """
 
 import asyncio
@@ -14,12 +15,12 @@ from gossamer.live.operations.status import NodeStatus, prometheus
 from gossamer.live.transport.addresses import join_address, split_address, words_of
 from gossamer.model.values.errors import InputError, NodeStateError, PeerError
 
-# Chosen: far above what scrapers send; a request that is longer or slower is refused.
+# Chosen: far more than scrapers need; a longer or slower request is refused.
 REQUEST_BYTES_MAX = 8 * 1024
 REQUEST_SECONDS = 5.0
-# Chosen: scrapers come one at a time; more clients than this are turned away.
+# Chosen: scrapers connect one at a time; further clients are disconnected.
 CLIENTS_MAX = 32
-# Chosen: the status of a node with 10,000 topics is a few megabytes.
+# Chosen: larger than any real status; that of a node with 10,000 topics has a few megabytes.
 ANSWER_BYTES_MAX = 64 * 1024 * 1024
 
 _STATUS = msgspec.json.Decoder(NodeStatus)
@@ -46,7 +47,7 @@ _PAGES: dict[str, Callable[[Node], tuple[str, bytes]]] = {
 
 
 class StatusServer:
-    """What `serve_status` gives; `address` is where it listens."""
+    """Serves the status of one node; `address` is where it listens. `serve_status` makes it."""
 
     def __init__(self, node: Node) -> None:
         self.address = ""
@@ -55,23 +56,23 @@ class StatusServer:
         self._clients: set[asyncio.Task[None]] = set()
 
     async def listen(self, address: str) -> None:
-        """Begin to answer."""
+        """Listen on HOST:PORT."""
         host, port = split_address(address)
         try:
-            self._server = await asyncio.start_server(self._take, host, port, limit=REQUEST_BYTES_MAX)
+            self._server = await asyncio.start_server(self._accept, host, port, limit=REQUEST_BYTES_MAX)
         except OSError as error:
             raise InputError(f"cannot serve the status on {address}: {words_of(error)}") from None
         self.address = join_address(host, self._server.sockets[0].getsockname()[1])
 
     async def close(self) -> None:
-        """Answer no more."""
+        """Stop listening and disconnect all clients."""
         if self._server is not None:
             self._server.close()
         for task in list(self._clients):
             task.cancel()
         await asyncio.gather(*self._clients, return_exceptions=True)
 
-    def _take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if len(self._clients) >= CLIENTS_MAX:
             writer.transport.abort()
             return
@@ -92,7 +93,7 @@ class StatusServer:
                 writer.close()
                 await writer.wait_closed()
         except (OSError, asyncio.IncompleteReadError, TimeoutError):
-            # The client went away, or is too slow to be waited for.
+            # The client disconnected or was too slow.
             pass
         finally:
             writer.transport.abort()
@@ -113,14 +114,17 @@ class StatusServer:
 
 
 async def serve_status(node: Node, address: str) -> StatusServer:
-    """Answer for a started node on HOST:PORT. Nothing here is secret-keeping: listen on loopback, or behind a proxy."""
+    """Serve the status of a started node on HOST:PORT.
+
+    There is no access control: listen on loopback, or behind a proxy.
+    """
     server = StatusServer(node)
     await server.listen(address)
     return server
 
 
 async def fetch_status(address: str, timeout: float = 5.0) -> NodeStatus:
-    """The status of the node that serves it on HOST:PORT; a PeerError says why there is none."""
+    """Fetch the status that a node serves on HOST:PORT; a PeerError says why that failed."""
     host, port = split_address(address)
     writer = None
     try:
@@ -137,11 +141,11 @@ async def fetch_status(address: str, timeout: float = 5.0) -> NodeStatus:
             writer.transport.abort()
     head, _, body = answer.partition(b"\r\n\r\n")
     if not head.startswith(b"HTTP/1.1 200"):
-        raise PeerError(f"{address} serves no status; give the address that the node has for --metrics")
+        raise PeerError(f"{address} serves no status; use the `metrics` address of the node")
     try:
         return _STATUS.decode(body)
     except ValueError:
-        raise PeerError(f"the status of {address} is not readable; it may be of another version") from None
+        raise PeerError(f"the status of {address} cannot be read; the node may have another version") from None
 
 
 async def _read_all(reader: asyncio.StreamReader) -> bytes:

@@ -1,6 +1,6 @@
-"""What a node's log looks like on standard error: a line of JSON or of text for each event.
+"""The log of a node on standard error: one line of JSON or text for each record.
 
-Code of this room logs a sentence, and `extra={"facts": {...}}` for what a program would look for.
+Code in `live` logs a sentence, and adds `extra={"facts": {...}}` with the values that a program may look for.
 """
 
 import asyncio
@@ -14,25 +14,25 @@ from gossamer.live.api.node import Node
 
 log = logging.getLogger("gossamer.live")
 
-Format = Literal["json", "text"]
-# Chosen: the same line of a peer that is tried again and again is said so often, and then with how often it was left out.
+LogFormat = Literal["json", "text"]
+# Chosen: a line that repeats, such as one about a peer that is retried, appears at most this often.
 REPEAT_SECONDS = 30.0
-# Chosen: lines that are remembered for that.
+# Chosen: the number of different lines that are remembered for that.
 REMEMBERED_MAX = 1_000
-# Chosen: a seed on the same network answers within this; from then on it is said less and less often.
-FIRST_COMPLAINT_SECONDS = 3.0
-COMPLAINT_SECONDS_MAX = 300.0
+# Chosen: a node on the same network answers within 3 s. The warning then repeats at intervals that double up to 5 minutes.
+FIRST_WARNING_SECONDS = 3.0
+WARNING_SECONDS_MAX = 300.0
 
 
-class Lines(logging.Formatter):
-    """A record as one line."""
+class LineFormatter(logging.Formatter):
+    """Formats a log record as one line, with a traceback below it in the text format."""
 
-    def __init__(self, shape: Format) -> None:
+    def __init__(self, log_format: LogFormat) -> None:
         super().__init__()
-        self._shape = shape
+        self._format = log_format
 
     def format(self, record: logging.LogRecord) -> str:
-        """See logging."""
+        """See `logging.Formatter`."""
         milliseconds = f"{record.msecs:03.0f}"
         at = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created)) + f".{milliseconds}Z"
         message = record.getMessage()
@@ -42,55 +42,57 @@ class Lines(logging.Formatter):
             facts["left_out"] = left_out
         if record.exc_info:
             facts["error"] = self.formatException(record.exc_info)
-        if self._shape == "json":
+        if self._format == "json":
             return json.dumps({"at": at, "level": record.levelname.lower(), "message": message, **facts}, default=str)
-        again = f" (and {left_out} times before)" if left_out else ""
+        again = f" ({left_out} repetitions were not logged)" if left_out else ""
         trace = f"\n{facts['error']}" if record.exc_info else ""
         return f"{at} {record.levelname.lower()} {message}{again}{trace}"
 
 
-class Seldom(logging.Filter):
-    """Lets the same line through once in a while, and says how often it was left out."""
+class RepeatFilter(logging.Filter):
+    """Drops a line that appeared less than `seconds` ago; when it appears again, it tells how often it was dropped."""
 
     def __init__(self, seconds: float = REPEAT_SECONDS) -> None:
         super().__init__()
         self._seconds = seconds
-        # Line -> when it was let through last, and how often it was left out since.
-        self._said: dict[str, tuple[float, int]] = {}
+        # Line -> when it last appeared, and how often it was dropped since.
+        self._lines: dict[str, tuple[float, int]] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """See logging."""
+        """See `logging.Filter`."""
         line = record.getMessage()
-        at, left_out = self._said.pop(line, (0.0, 0))
+        at, left_out = self._lines.pop(line, (0.0, 0))
         if at and record.created - at < self._seconds:
-            self._said[line] = (at, left_out + 1)
+            self._lines[line] = (at, left_out + 1)
             return False
         record.left_out = left_out
-        while len(self._said) >= REMEMBERED_MAX:
-            del self._said[next(iter(self._said))]
-        self._said[line] = (record.created, 0)
+        while len(self._lines) >= REMEMBERED_MAX:
+            del self._lines[next(iter(self._lines))]
+        self._lines[line] = (record.created, 0)
         return True
 
 
-def log_to(stream: TextIO, shape: Format, level: int = logging.INFO) -> logging.Handler:
-    """Send this room's log to a stream; answers the handler, for who wants to take it away again."""
+def log_to(stream: TextIO, log_format: LogFormat, level: int = logging.INFO) -> logging.Handler:
+    """Write the log of `live` to a stream; returns the handler, so that the caller can remove it."""
     handler = logging.StreamHandler(stream)
-    handler.setFormatter(Lines(shape))
-    handler.addFilter(Seldom())
+    handler.setFormatter(LineFormatter(log_format))
+    handler.addFilter(RepeatFilter())
     log.addHandler(handler)
     log.setLevel(level)
     log.propagate = False
     return handler
 
 
-async def complain_while_alone(node: Node, seeds: Sequence[str]) -> None:
-    """Say so while no seed answers; the node tries them for as long as it takes. Never ends by itself."""
-    wait = FIRST_COMPLAINT_SECONDS
+async def warn_while_alone(node: Node, join: Sequence[str]) -> None:
+    """Log a warning while the node has no link. The node keeps trying the addresses to join through. Never returns."""
+    wait = FIRST_WARNING_SECONDS
     while True:
         await asyncio.sleep(wait)
-        if not seeds or node.status().links:
-            wait = FIRST_COMPLAINT_SECONDS
+        if not join or node.status().links:
+            wait = FIRST_WARNING_SECONDS
             continue
-        where = ", ".join(seeds)
-        log.warning("no seed has answered; still trying %s", where, extra={"facts": {"seeds": list(seeds)}})
-        wait = min(2 * wait, COMPLAINT_SECONDS_MAX)
+        addresses = ", ".join(join)
+        log.warning(
+            "none of the nodes to join has answered; still trying %s", addresses, extra={"facts": {"join": list(join)}}
+        )
+        wait = min(2 * wait, WARNING_SECONDS_MAX)

@@ -1,4 +1,4 @@
-"""A node as a TOML file or flags describe it."""
+"""The settings of a node, from a TOML file or from other sources such as command-line flags."""
 
 import tomllib
 from collections.abc import Mapping
@@ -16,15 +16,15 @@ from gossamer.live.transport.addresses import words_of
 from gossamer.model.values.errors import InputError
 from gossamer.systems import DEFAULT_SYSTEM
 
-# Values of these keys are paths: in a file they are taken from the file's own folder.
+# The values of these keys are paths; in a file they are relative to the folder of the file.
 _PATHS = ("keys", "identity_file", "rules", "record", "plan")
 
 
 class NodeSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """All that `gossamer node` can be told; the defaults are those of `Node`."""
+    """All settings of `gossamer node`; the defaults are those of `Node`."""
 
     listen: str = "127.0.0.1:0"
-    # The address that others are told, where it is not the one listened on.
+    # The address that other nodes use, if it differs from `listen`.
     advertise: str | None = None
     # Addresses of nodes through which this node joins.
     join: tuple[str, ...] = ()
@@ -32,27 +32,27 @@ class NodeSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     settings: dict[str, Any] = field(default_factory=dict)
     dissemination: str | None = None
     dissemination_settings: dict[str, Any] = field(default_factory=dict)
-    # Topics to follow, and topics to be part of without following them.
+    # Topics to subscribe to, and topics to relay and publish on without subscribing.
     follow: tuple[str, ...] = ()
     publish: tuple[str, ...] = ()
     keys: str | None = None
     insecure: bool = False
     signatures: str = "off"
     rules: str | None = None
-    # For system="stan": the files that hold what those who hold a topic share, by topic.
+    # For system="stan": by topic, the file with the secret that all nodes of the topic share.
     secrets: dict[str, str] = field(default_factory=dict)
     identity_file: str | None = None
     record: str | None = None
-    # For system="planned": the peers.json of `gossamer plan`, this node's name in it, and where the named nodes are.
+    # For system="planned": the peers.json of `gossamer plan`, this node's name in it, and the addresses of the named nodes.
     plan: str | None = None
     name: str = ""
     addresses: dict[str, str] | None = None
-    # Where to serve status and metrics; nowhere by default.
+    # The address to serve status and metrics on; None serves neither.
     metrics: str | None = None
     limits: Limits = field(default_factory=Limits)
 
     def node(self) -> Node:
-        """A node, not started yet."""
+        """A node with these settings; it is not started."""
         return Node(
             self.listen,
             self.join,
@@ -76,7 +76,7 @@ class NodeSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 def read_settings_file(path: Path) -> dict[str, Any]:
-    """The tables of a TOML file, with paths made absolute; `node_settings` checks the rest."""
+    """The content of a TOML file, with paths relative to its folder; `node_settings` checks the values."""
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -95,7 +95,7 @@ def read_settings_file(path: Path) -> dict[str, Any]:
 
 
 def _read_secret(topic: str, path: Path) -> bytes:
-    """A secret as its file has it, without the end of its line."""
+    """The content of a secret's file, without line ends at its end."""
     try:
         secret = path.read_bytes().rstrip(b"\r\n")
     except OSError as error:
@@ -108,7 +108,7 @@ def _read_secret(topic: str, path: Path) -> bytes:
 
 
 def node_settings(content: Mapping[str, Any], where: str) -> NodeSettings:
-    """Checked settings; one sentence says what is wrong, and what was meant."""
+    """Check settings; an InputError says in one sentence what is wrong and suggests the right name."""
     _check_names(content, NodeSettings, where)
     limits = content.get("limits")
     if isinstance(limits, Mapping):
@@ -124,5 +124,5 @@ def _check_names(content: Mapping[str, Any], kind: type[Struct], where: str) -> 
     for name in content:
         if name not in known:
             close = get_close_matches(name, known, n=1)
-            hint = f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(known)}"
+            hint = f"did you mean {close[0]!r}?" if close else f"the settings are: {', '.join(known)}"
             raise InputError(f"{where} has no setting {name!r}; {hint}")

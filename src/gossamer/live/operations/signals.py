@@ -1,4 +1,4 @@
-"""How long-running commands end: the first signal asks, the second insists; and whatever ends first ends the rest."""
+"""How long-running commands end: the first signal stops them in order, the second ends the process at once."""
 
 import asyncio
 import os
@@ -12,7 +12,7 @@ SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 @contextmanager
 def asked_to_stop() -> Iterator[asyncio.Event]:
-    """An event that SIGTERM or SIGINT sets; a second one ends the process at once, with the shell's code for it."""
+    """An event that SIGTERM or SIGINT sets; a second signal ends the process at once, with the shell's exit code for it."""
     loop = asyncio.get_running_loop()
     asked = asyncio.Event()
 
@@ -30,9 +30,9 @@ def asked_to_stop() -> Iterator[asyncio.Event]:
             loop.remove_signal_handler(number)
 
 
-async def first_of(works: Iterable[Coroutine[Any, Any, object]]) -> None:
-    """Run all of these until one ends, and cancel the others; an error of any is raised."""
-    tasks = [asyncio.ensure_future(work) for work in works]
+async def first_of(coroutines: Iterable[Coroutine[Any, Any, object]]) -> None:
+    """Run all coroutines until one ends, and cancel the others; raises the error of any of them."""
+    tasks = [asyncio.ensure_future(coroutine) for coroutine in coroutines]
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     finally:

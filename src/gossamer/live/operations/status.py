@@ -1,4 +1,4 @@
-"""What a node says of itself: a value for programs, text for Prometheus."""
+"""The status of a node: a value for programs, and text for Prometheus."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -11,19 +11,19 @@ if TYPE_CHECKING:
     from gossamer.live.api.topics import LiveTopic
     from gossamer.live.transport.links import Link
 
-# Chosen: powers of two of a microsecond, up to 17 s; quick to count, and fine enough to see a network by.
+# Chosen: powers of two of a microsecond, up to 17 s. They are fast to count and fine enough for network latencies.
 BUCKETS = tuple((1 << bits) / 1e6 for bits in range(25))
 _LAST = len(BUCKETS)
 
 
 class Histogram(Struct):
-    """How long messages took; the place of a count is the bits of its microseconds, and the last holds all that took longer."""
+    """Latencies of messages. Bucket i counts those whose microseconds have i bits; the last bucket counts all longer ones."""
 
     counts: list[int] = field(default_factory=lambda: [0] * (len(BUCKETS) + 1))
     total_us: int = 0
 
     def add(self, actions: Iterable[Deliver], now_us: int) -> None:
-        """Messages that came; clocks of two machines may make it negative."""
+        """Count delivered messages. A latency may be negative, because the clocks of two machines differ: it counts as 0."""
         counts = self.counts
         for action in actions:
             latency_us = now_us - action.published_us
@@ -36,7 +36,7 @@ class Histogram(Struct):
 
 
 class LinkStatus(Struct, frozen=True):
-    """One link."""
+    """One link; `kept`: the overlay keeps it; `slow`: its queue is long."""
 
     node: str
     name: str
@@ -51,7 +51,7 @@ class LinkStatus(Struct, frozen=True):
 
 
 class TopicStatus(Struct, frozen=True):
-    """One topic; `peers` are the neighbours that hold it too."""
+    """One topic; `peers` is the number of neighbours that hold it, `waiting` and `dropped` are messages of its readers."""
 
     topic: str
     follows: bool
@@ -63,7 +63,7 @@ class TopicStatus(Struct, frozen=True):
 
 
 class NodeStatus(Struct, frozen=True):
-    """A node as it is now."""
+    """The state of a node at one moment."""
 
     node: str
     address: str
@@ -72,17 +72,17 @@ class NodeStatus(Struct, frozen=True):
     topics: list[TopicStatus]
     published: int
     delivered: int
-    # Whatever was dropped, refused or went wrong, by reason.
+    # How often something was dropped, refused or failed, by reason.
     counts: dict[str, int]
 
     @property
     def covered(self) -> int:
-        """Topics with at least one neighbour that holds them too."""
+        """The number of topics that at least one neighbour holds."""
         return sum(topic.peers > 0 for topic in self.topics)
 
 
 def link_status(link: "Link", kept: bool) -> LinkStatus:
-    """A link as it is now."""
+    """The status of a link."""
     return LinkStatus(
         node=f"{link.node:016x}",
         name=link.name,
@@ -98,7 +98,7 @@ def link_status(link: "Link", kept: bool) -> LinkStatus:
 
 
 def topic_status(topic: "LiveTopic", peers: int) -> TopicStatus:
-    """A topic as it is now."""
+    """The status of a topic that has this many neighbours."""
     return TopicStatus(
         topic=topic.name,
         follows=bool(topic.subscriptions),
@@ -121,11 +121,11 @@ def prometheus(status: NodeStatus) -> str:
         lines.extend(f"gossamer_{name}{_labels(labels)} {value}" for labels, value in samples)
 
     metric("published_total", "counter", "Messages that this node published.", ({}, status.published))
-    metric("delivered_total", "counter", "Messages handed to readers of this node.", ({}, status.delivered))
+    metric("delivered_total", "counter", "Messages delivered to readers of this node.", ({}, status.delivered))
     metric("neighbours", "gauge", "Links that the overlay keeps.", ({}, len(kept)))
-    metric("links", "gauge", "Links that stand, kept or not.", ({}, len(status.links)))
+    metric("links", "gauge", "All open links, kept by the overlay or not.", ({}, len(status.links)))
     metric("topics", "gauge", "Topics followed or published on.", ({}, len(status.topics)))
-    metric("topics_covered", "gauge", "Topics that at least one neighbour holds too.", ({}, status.covered))
+    metric("topics_covered", "gauge", "Topics that at least one neighbour holds.", ({}, status.covered))
     metric(
         "queued_bytes", "gauge", "Bytes queued towards peers.", ({}, sum(link.queued_bytes for link in status.links))
     )
@@ -133,7 +133,7 @@ def prometheus(status: NodeStatus) -> str:
     metric(
         "events_total",
         "counter",
-        "What was dropped, refused or went wrong, by reason.",
+        "What was dropped, refused or failed, by reason.",
         *(({"reason": reason}, count) for reason, count in status.counts.items()),
     )
     metric(
@@ -145,7 +145,7 @@ def prometheus(status: NodeStatus) -> str:
     metric(
         "reader_waiting",
         "gauge",
-        "Messages that wait for readers of a topic.",
+        "Messages of a topic that wait for its readers.",
         *(({"topic": topic.topic}, topic.waiting) for topic in status.topics),
     )
     _latencies(lines, status)
@@ -154,7 +154,7 @@ def prometheus(status: NodeStatus) -> str:
 
 def _latencies(lines: list[str], status: NodeStatus) -> None:
     name = "gossamer_latency_seconds"
-    lines.append(f"# HELP {name} From publication to delivery, by the two clocks.")
+    lines.append(f"# HELP {name} Time from publication to delivery, by the clocks of both nodes.")
     lines.append(f"# TYPE {name} histogram")
     for topic in status.topics:
         if topic.latencies is None or not sum(topic.latencies.counts):

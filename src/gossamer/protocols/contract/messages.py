@@ -1,6 +1,7 @@
 """What machines send to each other, and the values that messages, events and actions are made of."""
 
-from typing import Annotated, ClassVar
+from collections.abc import Sequence
+from typing import Annotated, Any, ClassVar, get_args
 
 import msgspec
 
@@ -96,6 +97,56 @@ class Burst(Message, frozen=True, array_like=True, gc=False):
             kind(topic, publisher, number, hops, published_us, payload, number - 1 if number > first else previous)
             for number, (published_us, payload) in enumerate(self.items, first)
         ]
+
+
+# Message class -> what `_fields_with_data` answers for it. Most classes have no such field and cost one look-up.
+_FIELDS_WITH_DATA: dict[type, tuple[str, ...]] = {}
+
+
+def data_in(message: Any) -> Sequence[Data]:
+    """The application messages that a protocol message carries, in order, whatever the class of the protocol message.
+
+    Checkers, the audit, access rules and signature checks all use this function, so a new message class that carries
+    `Data` in any of its fields cannot bypass one of them.
+    """
+    if isinstance(message, Data):
+        return (message,)
+    if isinstance(message, Burst):
+        return message.messages
+    names = _FIELDS_WITH_DATA.get(type(message))
+    if names is None:
+        names = _FIELDS_WITH_DATA[type(message)] = _fields_with_data(type(message))
+    return () if not names else [data for name in names for data in _data_in_value(getattr(message, name))]
+
+
+def _data_in_value(value: Any) -> Sequence[Data]:
+    if isinstance(value, msgspec.Struct):
+        return data_in(value)
+    if isinstance(value, dict):
+        return [data for pair in value.items() for item in pair for data in _data_in_value(item)]
+    if isinstance(value, tuple | list | set | frozenset):
+        return [data for item in value for data in _data_in_value(item)]
+    return ()
+
+
+def _fields_with_data(kind: type) -> tuple[str, ...]:
+    """The fields of a class whose annotations allow `Data` or `Burst`."""
+    if not issubclass(kind, msgspec.Struct):
+        return ()
+    return tuple(field.name for field in msgspec.structs.fields(kind) if _allows_data(field.type, (kind,)))
+
+
+def _allows_data(annotation: Any, enclosing: tuple[type, ...]) -> bool:
+    if annotation is Any:
+        return True
+    if not isinstance(annotation, type):
+        return any(_allows_data(argument, enclosing) for argument in get_args(annotation))
+    if issubclass(annotation, Data | Burst) or issubclass(Data, annotation) or issubclass(Burst, annotation):
+        return True
+    if not issubclass(annotation, msgspec.Struct) or annotation in enclosing:
+        return False
+    fields = msgspec.structs.fields(annotation)
+    return any(_allows_data(field.type, (*enclosing, annotation)) for field in fields)
 
 
 class Timer(Value, frozen=True, array_like=True, gc=False):

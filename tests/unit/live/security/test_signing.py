@@ -1,4 +1,4 @@
-"""Envelopes: what is signed cannot be changed, moved or passed off as another's."""
+"""Signed envelopes: nobody can change a message, move it to another topic or forge its publisher."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.live.security import signing
-from gossamer.live.security.keys import Keys, issue, make_authority
+from gossamer.live.security.authority import issue, make_authority
+from gossamer.live.security.keys import Keys
 from gossamer.live.security.signing import (
-    Policy,
+    SignaturePolicy,
     Signer,
     content_of,
     publisher_name,
@@ -20,7 +21,7 @@ from gossamer.model.values.errors import InputError
 
 KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
 SIGNER = Signer(KEY)
-STRICT = Policy("strict")
+STRICT = SignaturePolicy("strict")
 ID = st.integers(0, 2**64 - 1)
 
 
@@ -39,7 +40,7 @@ def certified(keys, name="feed-1"):
 
 
 @given(topics=st.lists(ID, min_size=1, max_size=5), sequence=ID, published=ID, content=st.binary(max_size=200))
-def test_what_is_sealed_opens_again_whatever_it_holds(topics, sequence, published, content):
+def test_any_content_can_be_sealed_and_unsealed(topics, sequence, published, content):
     envelope = SIGNER.seal(topics, sequence, content, published)
     assert unseal(STRICT, SIGNER.node, topics[::-1], sequence, envelope, published) == (content, None)
     assert content_of(envelope) == content
@@ -68,7 +69,7 @@ def test_no_field_of_a_signed_message_can_be_changed(topics, others, numbers, ot
 
 
 def test_bytes_cannot_move_between_topics_and_content():
-    """A topic that is left out must not be taken for the beginning of the content, nor the other way round."""
+    """The bytes of an omitted topic must not count as the beginning of the content, nor the other way round."""
     envelope = SIGNER.seal((1, 2), 7, b"content", 0)
     moved = envelope[:-7] + (2).to_bytes(8, "big") + b"content"
     assert unseal(STRICT, SIGNER.node, 1, 7, moved, 0) == (None, "its signature is wrong")
@@ -78,7 +79,7 @@ def test_bytes_cannot_move_between_topics_and_content():
 @pytest.mark.parametrize("mode", ["strict", "accept"])
 def test_no_byte_of_an_envelope_can_be_changed(keys, kind, mode):
     signer = certified(keys) if kind == "certified" else SIGNER
-    policy = Policy(mode, keys["feed-1"].authorities if kind == "certified" else ())
+    policy = SignaturePolicy(mode, keys["feed-1"].authorities if kind == "certified" else ())
     envelope = signer.seal((3, 4), 9, b"content", 5)
     assert unseal(policy, signer.node, (3, 4), 9, envelope, 5) == (b"content", None)
     for place in range(len(envelope)):
@@ -87,7 +88,7 @@ def test_no_byte_of_an_envelope_can_be_changed(keys, kind, mode):
             changed[place] ^= bits
             content, reason = unseal(policy, signer.node, (3, 4), 9, bytes(changed), 5)
             if mode == "accept" and changed[0] == signing.PLAIN:
-                # Accepting unsigned messages means that a relay can take a signature off; strict is for that.
+                # Where unsigned messages are accepted, a relay can remove a signature; "strict" prevents that.
                 assert (content, reason) == (bytes(changed[1:]), None)
             else:
                 assert content is None
@@ -96,7 +97,7 @@ def test_no_byte_of_an_envelope_can_be_changed(keys, kind, mode):
 
 
 @given(envelope=st.binary(max_size=300), head=st.sampled_from([b"", b"\1", b"\2", b"\2\1\x40", b"\2\xff\xff"]))
-def test_whatever_a_peer_sends_is_refused_with_a_reason_and_never_raises(envelope, head):
+def test_random_bytes_are_refused_with_a_reason_and_never_raise(envelope, head):
     content, reason = unseal(STRICT, 1, 2, 3, head + envelope, 0)
     assert content is None
     assert reason
@@ -112,34 +113,34 @@ def test_numbers_that_no_signature_can_cover_are_refused(numbers):
     assert unseal(STRICT, publisher, topic, sequence, envelope, published)[0] is None
 
 
-def test_nobody_can_publish_under_anothers_id():
+def test_nobody_can_publish_under_another_node_s_id():
     other = Signer(Ed25519PrivateKey.generate())
     assert unseal(STRICT, SIGNER.node, 1, 2, other.seal(1, 2, b"x", 0), 0) == (None, "its key is not its publisher's")
 
 
-def test_each_policy_takes_what_it_says():
+def test_each_policy_accepts_what_it_should():
     signed, plain = SIGNER.seal(1, 2, b"x", 0), b"\0x"
-    assert unseal(Policy("off"), SIGNER.node, 1, 2, b"x", 0) == (b"x", None)
-    assert unseal(Policy("off"), SIGNER.node, 1, 2, b"", 0) == (b"", None)
-    assert unseal(Policy("accept"), SIGNER.node, 1, 2, plain, 0) == (b"x", None)
-    assert unseal(Policy("accept"), SIGNER.node, 1, 2, signed, 0) == (b"x", None)
-    assert unseal(Policy("accept"), SIGNER.node, 1, 3, signed, 0) == (None, "its signature is wrong")
+    assert unseal(SignaturePolicy("off"), SIGNER.node, 1, 2, b"x", 0) == (b"x", None)
+    assert unseal(SignaturePolicy("off"), SIGNER.node, 1, 2, b"", 0) == (b"", None)
+    assert unseal(SignaturePolicy("accept"), SIGNER.node, 1, 2, plain, 0) == (b"x", None)
+    assert unseal(SignaturePolicy("accept"), SIGNER.node, 1, 2, signed, 0) == (b"x", None)
+    assert unseal(SignaturePolicy("accept"), SIGNER.node, 1, 3, signed, 0) == (None, "its signature is wrong")
     assert unseal(STRICT, SIGNER.node, 1, 2, plain, 0) == (None, "it is not signed")
     assert content_of(plain) == b"x"
-    with pytest.raises(InputError, match="signatures must be off, accept or strict, got 'on'"):
-        Policy("on")
+    with pytest.raises(InputError, match="`signatures` must be one of off, accept, strict, got 'on'"):
+        SignaturePolicy("on")
 
 
-def test_a_certified_message_tells_every_hop_its_publishers_name(keys):
-    policy, signer = Policy("strict", keys["feed-1"].authorities), certified(keys)
+def test_a_certified_message_names_its_publisher_at_every_hop(keys):
+    policy, signer = SignaturePolicy("strict", keys["feed-1"].authorities), certified(keys)
     envelope = signer.seal(1, 2, b"x", 0)
     assert unseal(policy, keys["feed-1"].node, 1, 2, envelope, 0) == (b"x", None)
     assert publisher_name(policy, envelope) == "feed-1"
     assert content_of(envelope) == b"x"
 
 
-def test_a_name_certified_by_another_authority_or_by_none_is_refused(keys):
-    policy = Policy("strict", keys["feed-1"].authorities)
+def test_a_name_certified_by_another_authority_or_by_no_authority_is_refused(keys):
+    policy = SignaturePolicy("strict", keys["feed-1"].authorities)
     stranger = certified(keys, "stranger")
     assert unseal(policy, stranger.node, 1, 2, stranger.seal(1, 2, b"x", 0), 0) == (
         None,
@@ -151,27 +152,27 @@ def test_a_name_certified_by_another_authority_or_by_none_is_refused(keys):
         Signer(KEY, keys["feed-1"].certificate_der)
 
 
-def test_a_certificate_that_was_good_is_refused_once_it_has_expired(keys):
+def test_a_cached_certificate_is_refused_after_it_has_expired(keys):
     moment = [datetime.now(UTC)]
-    policy, signer = Policy("strict", keys["feed-1"].authorities, lambda: moment[0]), certified(keys)
+    policy, signer = SignaturePolicy("strict", keys["feed-1"].authorities, lambda: moment[0]), certified(keys)
     envelope = signer.seal(1, 2, b"x", 0)
     assert unseal(policy, signer.node, 1, 2, envelope, 0)[1] is None
     moment[0] += timedelta(days=366)
     assert unseal(policy, signer.node, 1, 2, envelope, 0)[1].startswith("the certificate expired on")
 
 
-def test_the_certificates_that_peers_make_us_remember_are_bounded(keys, tmp_path, monkeypatch):
-    monkeypatch.setattr(signing, "REMEMBERED_MAX", 3)
+def test_the_cache_of_certificates_is_bounded(tmp_path, monkeypatch):
+    monkeypatch.setattr(signing, "CACHED_MAX", 3)
     make_authority(tmp_path / "authority")
     policy = None
     for number in range(8):
         issue(tmp_path / "authority", f"n{number}", tmp_path / f"n{number}")
         node = Keys.load(tmp_path / f"n{number}")
-        policy = policy or Policy("strict", node.authorities)
+        policy = policy or SignaturePolicy("strict", node.authorities)
         envelope = Signer(node.private_key, node.certificate_der).seal(1, 2, b"x", 0)
         assert unseal(policy, node.node, 1, 2, envelope, 0)[1] is None
         assert publisher_name(policy, envelope) == f"n{number}"
-    assert len(policy._remembered) == 3
+    assert len(policy._cached) == 3
     for kind in range(50):
         assert unseal(policy, 1, 1, 1, b"\2\0\x08" + bytes([kind]) * 80, 0)[0] is None
-    assert len(policy._remembered) == 3
+    assert len(policy._cached) == 3

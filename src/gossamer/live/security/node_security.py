@@ -1,6 +1,6 @@
-"""Who a node is and what it lets through: keys, signatures and access rules, joined for one node.
+"""The security of one node: its identity, TLS, signatures and access rules.
 
-The libraries behind them are loaded only where a node uses them.
+The modules for keys, signatures and rules are imported only by nodes that use them.
 """
 
 import os
@@ -8,18 +8,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from gossamer.live.security import SIGNATURE_MODES
 from gossamer.live.transport.sockets import Sockets
 from gossamer.live.transport.tls import Tls
 from gossamer.model.values.errors import InputError
 from gossamer.model.values.ids import NodeId, TopicId, identity
 from gossamer.protocols.contract.actions import Deliver
-from gossamer.protocols.contract.messages import Data
-
-POLICIES = ("off", "accept", "strict")
+from gossamer.protocols.contract.messages import Data, data_in
 
 
 class NodeSecurity:
-    """Identity, TLS, signatures and rules of one node."""
+    """Identity, TLS, signatures and access rules of one node. It is the driver's guard where there is anything to check."""
 
     def __init__(
         self,
@@ -30,95 +29,102 @@ class NodeSecurity:
         topic_name: Callable[[TopicId], str | None],
         random_bytes: Callable[[int], bytes] = os.urandom,
     ) -> None:
-        if signatures not in POLICIES:
-            raise InputError(f"signatures must be one of {', '.join(POLICIES)}, got {signatures!r}")
+        if signatures not in SIGNATURE_MODES:
+            raise InputError(f"`signatures` must be one of {', '.join(SIGNATURE_MODES)}, got {signatures!r}")
         if rules is not None and keys is None:
-            raise InputError("access rules name certificates: give keys too (`gossamer keys issue`)")
+            raise InputError(
+                "`rules` refer to the names in certificates and need `keys`; make them with `gossamer keys issue`"
+            )
         self.signatures = signatures
         self.tls: Tls | None = None
         self.signer: Any = None
-        # The module and what it asks of messages, where messages are signed.
+        # The module `signing` and the node's policy, if messages are signed.
         self._signing: Any = None
         self._policy: Any = None
         self._sockets: Sockets | None = None
         private_key: Any = None
         certificate: bytes | None = None
+        authorities: tuple[Any, ...] = ()
         if keys is not None:
-            from gossamer.live.security.keys import Keys, peer_of, why_refused
+            from gossamer.live.security.certificates import peer_of
+            from gossamer.live.security.keys import Keys
+            from gossamer.live.security.tls_errors import why_refused
 
             loaded = Keys.load(Path(keys))
             self.node: NodeId = loaded.node
             self.tls = Tls(loaded.server_context(), loaded.client_context(), peer_of, why_refused)
-            private_key, certificate = loaded.private_key, loaded.certificate_der
+            private_key, certificate, authorities = loaded.private_key, loaded.certificate_der, loaded.authorities
         elif identity_file is not None:
             from gossamer.live.security.keys import identity_file as read_identity
 
             self.node, private_key = read_identity(Path(identity_file))
         elif signatures != "off":
-            raise InputError("signatures need a key: give keys (`gossamer keys issue`) or an identity_file")
+            raise InputError(
+                "`signatures` need a key: set `keys` (`gossamer keys issue` makes them) or `identity_file`"
+            )
         else:
-            # Nobody proves an identity here; a random one will do for this life.
+            # Nothing proves an identity here, so a random id serves until the node stops.
             self.node = identity(random_bytes(32))
         if signatures != "off":
-            from gossamer.live.security import signing
-
-            self.signer = signing.Signer(private_key, certificate)
-            self._signing = signing
-            self._policy = signing.Policy(signatures, () if keys is None else loaded.authorities)
+            self._sign_with(private_key, certificate, authorities)
         self._rules: Any = None
         if rules is not None:
-            from gossamer.live.security.access import Guard, Rules
+            from gossamer.live.security.access import AccessRules, Guard
 
-            self._rules = Guard(Rules.load(Path(rules)), topic_name)
+            self._rules = Guard(AccessRules.load(Path(rules)), topic_name)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What the greeting says of it: all nodes of a network sign, or none does."""
+        """What a greeting says about security: in a network either all nodes sign or none does."""
         return () if self.signatures == "off" else ("signed",)
 
     @property
     def guard(self) -> "NodeSecurity | None":
-        """Itself, where anything has to be looked at."""
+        """The guard for the driver; None if there are neither rules nor signatures to check."""
         return self if self._rules is not None or self._policy is not None else None
 
     @property
     def unseal(self) -> Callable[[Deliver], bytes] | None:
-        """How a reader gets at the content of a payload; None where payloads are content."""
+        """A function from a delivery to its content; None if payloads are not in envelopes."""
         return None if self._policy is None else self._content
 
     def attach(self, sockets: Sockets) -> None:
-        """The links whose names the rules are about."""
+        """Use the names of these links in access rules for outgoing messages."""
         self._sockets = sockets
 
     def admits(self, link_name: str, sender: NodeId, message: Any) -> str | None:
-        """See `interface.MessageGuard`. Messages that answer for others hold several."""
-        if isinstance(message, Data):
-            return self._admits_data(link_name, sender, message)
-        for data in getattr(message, "messages", ()):
+        """See the guard protocol in `transport/driver.py`. One refused application message refuses the whole message."""
+        for data in data_in(message):
             reason = self._admits_data(link_name, sender, data)
             if reason is not None:
                 return reason
         return None
 
     def lets_out(self, node: NodeId, message: Any) -> bool:
-        """See `interface.MessageGuard`."""
+        """See the guard protocol in `transport/driver.py`."""
         if self._rules is None or self._sockets is None:
             return True
         link = self._sockets.link(node)
         name = "" if link is None else link.name
-        carried = (message,) if isinstance(message, Data) else getattr(message, "messages", ())
-        return all(self._rules.outgoing(name, data) for data in carried)
+        return all(self._rules.outgoing(name, data) for data in data_in(message))
+
+    def _sign_with(self, private_key: Any, certificate: bytes | None, authorities: tuple[Any, ...]) -> None:
+        from gossamer.live.security import signing
+
+        self.signer = signing.Signer(private_key, certificate)
+        self._signing = signing
+        self._policy = signing.SignaturePolicy(self.signatures, authorities)
 
     def _admits_data(self, link_name: str, sender: NodeId, data: Data) -> str | None:
-        name: str | None = None
+        publisher_name: str | None = None
         if self._policy is not None:
-            named = (data.publisher, data.topics, data.sequence)
-            _, reason = self._signing.unseal(self._policy, *named, data.payload, data.published_us)
+            signed = (data.publisher, data.topics, data.sequence)
+            _, reason = self._signing.unseal(self._policy, *signed, data.payload, data.published_us)
             if reason is not None:
                 return str(reason)
-            name = self._signing.publisher_name(self._policy, data.payload)
+            publisher_name = self._signing.publisher_name(self._policy, data.payload)
         if self._rules is not None:
-            refused = self._rules.incoming(link_name, sender, data, name)
+            refused = self._rules.incoming(link_name, sender, data, publisher_name)
             return None if refused is None else str(refused)
         return None
 

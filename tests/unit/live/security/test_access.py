@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from gossamer.live.security.access import Guard, Rules, matches
+from gossamer.live.security.access import AccessRules, Guard, matches
 from gossamer.model.values.errors import InputError
 from gossamer.protocols.contract.messages import Data
 
@@ -23,7 +23,7 @@ FEED, DESK, SCREEN = 11, 12, 13
 @pytest.fixture
 def rules(tmp_path):
     (tmp_path / "rules.toml").write_text(RULES)
-    return Rules.load(tmp_path / "rules.toml")
+    return AccessRules.load(tmp_path / "rules.toml")
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def data(topic, publisher, hops=0, also=()):
         ("*b*", "a\nb\nc", True),
     ],
 )
-def test_a_star_stands_for_anything_and_all_else_for_itself(pattern, text, expected):
+def test_a_star_matches_anything_and_other_characters_match_themselves(pattern, text, expected):
     assert matches(pattern, text) is expected
 
 
@@ -78,15 +78,15 @@ def test_a_star_stands_for_anything_and_all_else_for_itself(pattern, text, expec
         ("guest", "prices/eur", False, False),
     ],
 )
-def test_what_no_rule_allows_is_refused(rules, name, topic, publishes, subscribes):
-    for _ in range(2):  # the second answer is the remembered one
+def test_anything_that_no_rule_allows_is_refused(rules, name, topic, publishes, subscribes):
+    for _ in range(2):  # the second answer comes from the cache
         assert rules.may_publish(name, topic) is publishes
         assert rules.may_subscribe(name, topic) is subscribes
 
 
 def test_an_empty_file_allows_nothing(tmp_path):
     (tmp_path / "rules.toml").write_text("")
-    rules = Rules.load(tmp_path / "rules.toml")
+    rules = AccessRules.load(tmp_path / "rules.toml")
     assert not rules.may_publish("a", "b")
     assert not rules.may_subscribe("a", "b")
 
@@ -103,20 +103,20 @@ def test_an_empty_file_allows_nothing(tmp_path):
         ("[[allow]]\nnames = []\npublish = ['x']", "rule 1 of .* allows nothing"),
     ],
 )
-def test_a_file_that_is_wrong_is_said_to_be(tmp_path, text, sentence):
+def test_a_wrong_file_is_refused_in_one_sentence(tmp_path, text, sentence):
     (tmp_path / "rules.toml").write_text(text)
     with pytest.raises(InputError, match=sentence):
-        Rules.load(tmp_path / "rules.toml")
+        AccessRules.load(tmp_path / "rules.toml")
 
 
-def test_a_file_that_cannot_be_read_is_said_to_be(tmp_path):
+def test_an_unreadable_file_is_refused_in_one_sentence(tmp_path):
     with pytest.raises(InputError, match="there is no file of access rules"):
-        Rules.load(tmp_path / "nowhere.toml")
+        AccessRules.load(tmp_path / "nowhere.toml")
     with pytest.raises(InputError, match="Is a directory"):
-        Rules.load(tmp_path)
+        AccessRules.load(tmp_path)
     (tmp_path / "rules.toml").write_bytes(b"\xff\xfe")
     with pytest.raises(InputError, match="is not a file of access rules"):
-        Rules.load(tmp_path / "rules.toml")
+        AccessRules.load(tmp_path / "rules.toml")
 
 
 @pytest.mark.parametrize(
@@ -125,34 +125,40 @@ def test_a_file_that_cannot_be_read_is_said_to_be(tmp_path):
         ("feed-1", FEED, data(1, FEED), None, None),
         ("feed-1", FEED, data(2, FEED), None, "feed-1 may not publish on news"),
         ("screen-1", SCREEN, data(1, SCREEN), None, "screen-1 may not publish on prices/eur"),
-        # A publisher that says the message has travelled already is still its publisher.
+        # A publisher that claims more hops is still the publisher.
         ("screen-1", SCREEN, data(1, SCREEN, hops=3), None, "screen-1 may not publish on prices/eur"),
-        # Who passes a message on must have been allowed to get it, and says that it has travelled.
+        # A relay must be allowed to receive the message, and must count its hop.
         ("screen-1", SCREEN, data(1, FEED, hops=1), None, None),
-        ("screen-1", SCREEN, data(1, FEED), None, "screen-1 passes a message on as if it were its publisher"),
-        ("feed-1", FEED, data(1, DESK, hops=1), None, "feed-1 may not hold prices/eur, so it cannot relay it"),
-        # The name in a certificate is checked wherever the message comes by.
+        ("screen-1", SCREEN, data(1, FEED), None, "screen-1 relays a message as if it were its publisher"),
+        ("feed-1", FEED, data(1, DESK, hops=1), None, "feed-1 may not subscribe to prices/eur and so may not relay it"),
+        # Every hop checks the name in a certificate.
         ("screen-1", SCREEN, data(1, FEED, hops=4), "feed-1", None),
         ("screen-1", SCREEN, data(1, FEED, hops=4), "guest", "guest may not publish on prices/eur"),
         ("screen-1", SCREEN, data(2, FEED, hops=4), "feed-1", "feed-1 may not publish on news"),
-        ("guest", SCREEN, data(1, FEED, hops=4), "feed-1", "guest may not hold prices/eur, so it cannot relay it"),
+        (
+            "guest",
+            SCREEN,
+            data(1, FEED, hops=4),
+            "feed-1",
+            "guest may not subscribe to prices/eur and so may not relay it",
+        ),
         # A topic that this node does not know.
-        ("feed-1", FEED, data(9, FEED), None, "the topic is not known here"),
-        ("screen-1", SCREEN, data(9, FEED, hops=1), "feed-1", "the topic is not known here"),
-        # Several topics: all must be allowed, and an unsigned message must not carry one past the only check there is.
+        ("feed-1", FEED, data(9, FEED), None, "this node does not know the topic"),
+        ("screen-1", SCREEN, data(9, FEED, hops=1), "feed-1", "this node does not know the topic"),
+        # Several topics: all must be allowed. Of an unsigned message the first hop must know all topics.
         ("feed-1", FEED, data(1, FEED, also=[2]), None, "feed-1 may not publish on news"),
         (
             "feed-1",
             FEED,
             data(1, FEED, also=[9]),
             None,
-            "not all of its topics are known here, and it carries no certificate for others to check",
+            "this node does not know all its topics, and the message carries no certificate for others to check",
         ),
         ("feed-1", FEED, data(1, FEED, also=[9]), "feed-1", None),
         ("screen-1", SCREEN, data(9, FEED, hops=1, also=[2]), "feed-1", "feed-1 may not publish on news"),
     ],
 )
-def test_the_guard_refuses_what_the_rules_do_not_allow(guard, link, sender, message, certified, reason):
+def test_the_guard_refuses_messages_that_the_rules_do_not_allow(guard, link, sender, message, certified, reason):
     assert guard.incoming(link, sender, message, certified) == reason
 
 
@@ -169,16 +175,16 @@ def test_the_guard_refuses_what_the_rules_do_not_allow(guard, link, sender, mess
         ("screen-1", data(3, FEED, also=[9]), False),
     ],
 )
-def test_data_never_goes_to_a_name_that_may_not_follow_it(guard, link, message, allowed):
+def test_data_is_never_sent_to_a_name_that_may_not_subscribe(guard, link, message, allowed):
     assert guard.outgoing(link, message) is allowed
 
 
-def test_a_guard_reads_messages_as_they_come_off_the_wire(guard):
+def test_a_guard_checks_decoded_messages(guard):
     decoded = msgspec.msgpack.decode(msgspec.msgpack.encode(data(1, FEED)), type=Data)
     assert guard.incoming("feed-1", FEED, decoded, None) is None
 
 
-def test_the_answers_that_peers_make_us_remember_are_bounded(rules, monkeypatch):
+def test_the_cache_of_answers_is_bounded(rules):
     for number in range(70_000):
         rules.may_publish("feed-1", f"prices/{number}")
     assert rules.may_publish.cache_info().currsize == 65_536
