@@ -1,52 +1,114 @@
 """Gossamer: brokerless publish/subscribe on topic-connected overlays.
 
-One vocabulary, three jobs: study a workload, plan an overlay for it, run it live. Importing this
-package loads the standard library and nothing heavy; each job brings its own extra
+One vocabulary, three jobs: study a workload, plan an overlay for it, run it live. Everything that an application, a planner
+or a researcher imports is here; `gossamer.testing` is for tests of programs that use nodes, and `gossamer.plugin` for
+systems of your own.
+
+Importing this package loads nothing heavy. Each name is loaded when it is first used, and each job brings its own extra
 (`gossamer[sim]`, `gossamer[spark]`, `gossamer[report]`).
 """
 
 from typing import TYPE_CHECKING, Any
 
-from gossamer.model.values.errors import GossamerError, InputError, NodeStateError
+from gossamer.model.values.errors import (
+    CheckFailed,
+    GossamerError,
+    InputError,
+    MachineMisuse,
+    MissingExtra,
+    NodeStateError,
+    PeerError,
+    TableError,
+)
 
 if TYPE_CHECKING:
     from gossamer.live.api.limits import Limits
-    from gossamer.live.api.messages import Gap, Message, Receipt
+    from gossamer.live.api.messages import Codec, Gap, Message, Receipt
     from gossamer.live.api.node import Node
     from gossamer.live.api.options import PlanEntry, Security
+    from gossamer.live.api.publisher import Publisher
+    from gossamer.live.api.subscription import Subscription
     from gossamer.live.api.sync import SyncNode
+    from gossamer.live.operations.status import NodeStatus
+    from gossamer.model.arrays.overlay import Overlay
+    from gossamer.model.tables.workload import Workload, read_workload
+    from gossamer.model.values.run import Run, WorkloadLaw
+    from gossamer.planners.plan import PlannedOverlay, PlanRequest, plan
     from gossamer.protocols.contract.events import Outcome
+    from gossamer.simulator.execute import Result, execute
+    from gossamer.simulator.measure import measure
+    from gossamer.workloads.make import make_workload
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "Gap",
-    "GossamerError",
-    "InputError",
-    "Limits",
-    "Message",
-    "Node",
-    "NodeStateError",
-    "Outcome",
-    "PlanEntry",
-    "Receipt",
-    "Security",
-    "SyncNode",
-    "__version__",
-]
-
-# Loaded when first asked for: a study or a plan needs none of it.
+# Where each name is that is loaded when it is first used.
 _LATER = {
+    "Codec": "gossamer.live.api.messages",
     "Gap": "gossamer.live.api.messages",
     "Limits": "gossamer.live.api.limits",
     "Message": "gossamer.live.api.messages",
     "Node": "gossamer.live.api.node",
+    "NodeStatus": "gossamer.live.operations.status",
     "Outcome": "gossamer.protocols.contract.events",
+    "Overlay": "gossamer.model.arrays.overlay",
     "PlanEntry": "gossamer.live.api.options",
+    "PlanRequest": "gossamer.planners.plan",
+    "PlannedOverlay": "gossamer.planners.plan",
+    "Publisher": "gossamer.live.api.publisher",
     "Receipt": "gossamer.live.api.messages",
+    "Result": "gossamer.simulator.execute",
+    "Run": "gossamer.model.values.run",
     "Security": "gossamer.live.api.options",
+    "Subscription": "gossamer.live.api.subscription",
     "SyncNode": "gossamer.live.api.sync",
+    "Workload": "gossamer.model.tables.workload",
+    "WorkloadLaw": "gossamer.model.values.run",
+    "execute": "gossamer.simulator.execute",
+    "make_workload": "gossamer.workloads.make",
+    "measure": "gossamer.simulator.measure",
+    "plan": "gossamer.planners.plan",
+    "read_workload": "gossamer.model.tables.workload",
 }
+
+__all__ = [
+    "CheckFailed",
+    "Codec",
+    "Gap",
+    "GossamerError",
+    "InputError",
+    "Limits",
+    "MachineMisuse",
+    "Message",
+    "MissingExtra",
+    "Node",
+    "NodeStateError",
+    "NodeStatus",
+    "Outcome",
+    "Overlay",
+    "PeerError",
+    "PlanEntry",
+    "PlanRequest",
+    "PlannedOverlay",
+    "Publisher",
+    "Receipt",
+    "Result",
+    "Run",
+    "Security",
+    "Subscription",
+    "SyncNode",
+    "TableError",
+    "Workload",
+    "WorkloadLaw",
+    "__version__",
+    "execute",
+    "make_workload",
+    "measure",
+    "plan",
+    "read_workload",
+]
+
+# The extra that brings each library that a name may need.
+_EXTRAS = {"numpy": "sim", "numba": "sim", "pyarrow": "sim", "scipy": "sim"}
 
 
 def __getattr__(name: str) -> Any:
@@ -54,4 +116,14 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'gossamer' has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(_LATER[name]), name)
+    try:
+        return getattr(import_module(_LATER[name]), name)
+    except ModuleNotFoundError as error:
+        extra = _EXTRAS.get((error.name or "").partition(".")[0])
+        if extra is None:
+            raise
+        raise MissingExtra(f"gossamer.{name} needs {error.name}; run: pip install 'gossamer[{extra}]'") from None
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER})

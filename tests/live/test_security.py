@@ -43,7 +43,7 @@ def test_nodes_of_one_authority_connect_over_tls_and_know_each_other_s_names(key
     assert asyncio.run(scenario()) == (b"sealed", True, ["one"])
 
 
-def refused(first, second):
+def refused(first=None, second=None):
     """The second node cannot join the first."""
 
     async def scenario():
@@ -62,7 +62,7 @@ def test_a_node_of_another_authority_is_refused(keys, caplog):
 
 
 def test_a_node_without_tls_is_refused_by_a_node_with_tls(keys):
-    refused({"keys": keys("one")}, {})
+    refused(first=keys("one"))
 
 
 def test_a_node_with_tls_does_not_connect_without_it(keys, caplog):
@@ -171,10 +171,9 @@ def test_the_first_hop_refuses_a_publisher_that_the_rules_do_not_allow(keys, tmp
     (tmp_path / "rules.toml").write_text(RULES)
 
     async def scenario():
-        rules = {"rules": tmp_path / "rules.toml"}
-        async with Node(keys=keys("feed-1"), **rules) as feed:
+        async with node(keys("feed-1"), rules=tmp_path / "rules.toml") as feed:
             # The reader applies no rules itself; the other node must.
-            async with Node(keys=keys("reader"), seeds=[feed.address]) as reader, reader.subscribe("prices/eur") as own:
+            async with node(keys("reader"), [feed.address]) as reader, reader.subscribe("prices/eur") as own:
                 async with feed.subscribe("prices/eur") as messages:
                     await feed.ready("prices/eur")
                     await reader.ready("prices/eur")

@@ -64,8 +64,9 @@ class InterestOracle:
         if ties == "near" and distance_us is None:
             raise InputError("ties=near needs links with latencies; use engine='event'")
         visible = None
-        if parameters.view < 1:
-            visible = _bits_of(view_slots(seed, node, self.node_count, parameters.view))
+        view = getattr(parameters, "view", 1.0)
+        if view < 1:
+            visible = _bits_of(view_slots(seed, node, self.node_count, view))
         return OracleView(self, visible, ties == "scan", distance_us if ties == "near" else None)
 
     def holders(self, topic: int) -> int:

@@ -14,27 +14,12 @@ from gossamer.model.values.ids import NodeId
 from gossamer.model.values.time import SECOND_US
 from gossamer.protocols.contract.parts import InterestView, Part
 from gossamer.protocols.contract.system import Knows, LiveStart, LockstepTimer, StudyEntry, System
-from gossamer.protocols.membership.cyclon import Cyclon, CyclonParameters
-from gossamer.protocols.membership.interest_exchange import InterestExchange
-from gossamer.protocols.membership.interest_table import InterestTable
+from gossamer.protocols.membership import interest_parts
+from gossamer.protocols.membership.cyclon import CyclonParameters
 from gossamer.systems.spidercast.machine import SpiderCast
 from gossamer.systems.spidercast.messages import MaintenanceDue, MendDue
-from gossamer.systems.spidercast.parameters import RandomParameters, SimilarityParameters, SpiderCastParameters, Timing
+from gossamer.systems.spidercast.parameters import RandomParameters, SimilarityParameters, SpiderCastParameters
 from gossamer.systems.spidercast.task import Rule
-
-
-def _interests(
-    parameters: Timing, seed: int, node: NodeId, view: InterestView | None
-) -> tuple[InterestExchange, tuple[Part, ...], InterestView]:
-    """The parts below the overlay: the node's own interest, and a source of the interests of others."""
-    exchange = InterestExchange()
-    if view is not None:
-        return exchange, (exchange,), view
-    # Chosen: Cyclon shuffles twice a heartbeat, so that a newcomer soon knows peers to ask. It shuffles with a first contact
-    # every 30 s, so that two halves of a network that were disconnected find each other again.
-    membership = CyclonParameters(period_us=max(parameters.heartbeat_us // 2, 1), rejoin_us=30 * SECOND_US)
-    table = InterestTable(node, exchange)
-    return exchange, (exchange, Cyclon(membership, seed, node, exchange), table), table
 
 
 def _spidercast(
@@ -44,7 +29,7 @@ def _spidercast(
         (Rule.COVER_GREEDILY, parameters.greedy_coverage),
         (Rule.COVER_AT_RANDOM, parameters.random_coverage),
     )
-    exchange, below, view = _interests(parameters, seed, node, view)
+    exchange, below, view = interest_parts(parameters.heartbeat_us, seed, node, view)
     part = SpiderCast(
         tasks,
         parameters.margin,
@@ -65,13 +50,13 @@ def _similarity(
     parameters: SimilarityParameters, seed: int, node: NodeId, view: InterestView | None
 ) -> tuple[Part, ...]:
     tasks = ((Rule.COUNT_SIMILAR, parameters.similar), (Rule.COUNT_RANDOM, parameters.random))
-    exchange, below, view = _interests(parameters, seed, node, view)
+    exchange, below, view = interest_parts(parameters.heartbeat_us, seed, node, view)
     return (*below, SpiderCast(tasks, parameters.margin, parameters, view, exchange, seed, node))
 
 
 def _random(parameters: RandomParameters, seed: int, node: NodeId, view: InterestView | None) -> tuple[Part, ...]:
     tasks = ((Rule.COUNT_SIMILAR, 0), (Rule.COUNT_RANDOM, parameters.links))
-    exchange, below, view = _interests(parameters, seed, node, view)
+    exchange, below, view = interest_parts(parameters.heartbeat_us, seed, node, view)
     return (*below, SpiderCast(tasks, parameters.margin, parameters, view, exchange, seed, node))
 
 
