@@ -143,7 +143,7 @@ def _warm_stan() -> None:
     links = np.zeros(9, np.int32), np.zeros(9, np.int32)
     stan.draw_first_views(U64(1), members, 1.0, *links)
     stan.is_strong(3, *links)
-    topic = stan.TopicState(
+    topic = stan.TopicArrays(
         members,
         np.zeros(3, np.int32),
         np.zeros(3, np.int32),

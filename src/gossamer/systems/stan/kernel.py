@@ -38,7 +38,7 @@ REFILLS = len(KINDS)
 COUNTERS = REFILLS + 1
 
 
-class TopicState(NamedTuple):
+class TopicArrays(NamedTuple):
     """The views of one topic; the module's docstring has the shapes."""
 
     members: Ids
@@ -132,7 +132,7 @@ def is_strong(count: int, owners: Ids, peers: Ids) -> bool:
 
 
 @kernel
-def _add(topic: TopicState, place: int, key: U64, node: int) -> bool:
+def _add(topic: TopicArrays, place: int, key: U64, node: int) -> bool:
     """Offer a node to a view, which keeps it if it is light enough; returns whether. `key` is the owner's draw base."""
     if node == topic.members[place]:
         return False
@@ -159,7 +159,7 @@ def _add(topic: TopicState, place: int, key: U64, node: int) -> bool:
 
 
 @kernel
-def _weigh(topic: TopicState, seed: U64, place: int, offered: Ids, count: int, counters: NDArray[np.int64]) -> None:
+def _weigh(topic: TopicArrays, seed: U64, place: int, offered: Ids, count: int, counters: NDArray[np.int64]) -> None:
     """Offer nodes to a view, and count the HOLD and RELEASE messages for nodes that entered or left the view."""
     before = topic.counts[place]
     old = topic.weights[place, :before].copy()
@@ -190,7 +190,7 @@ def _weigh(topic: TopicState, seed: U64, place: int, offered: Ids, count: int, c
 
 
 @kernel
-def begin_views(topic: TopicState, seed: U64, owners: Ids, peers: Ids, counters: NDArray[np.int64]) -> None:
+def begin_views(topic: TopicArrays, seed: U64, owners: Ids, peers: Ids, counters: NDArray[np.int64]) -> None:
     """Give members their first views, as positions; the first size of a view is also its size limit."""
     for i in range(len(owners)):
         topic.sizes[owners[i]] += 1
@@ -203,7 +203,7 @@ def begin_views(topic: TopicState, seed: U64, owners: Ids, peers: Ids, counters:
 
 
 @kernel
-def _holders(topic: TopicState, node: int, found: Ids) -> int:
+def _holders(topic: TopicArrays, node: int, found: Ids) -> int:
     """Write the members that have `node` in their view into `found`; returns their number."""
     count = 0
     for place in range(len(topic.members)):
@@ -216,7 +216,7 @@ def _holders(topic: TopicState, node: int, found: Ids) -> int:
 
 @kernel
 def enter(
-    topic: TopicState, rules: TopicRules, now_us: U64, place: int, contact: int, counters: NDArray[np.int64]
+    topic: TopicArrays, rules: TopicRules, now_us: U64, place: int, contact: int, counters: NDArray[np.int64]
 ) -> None:
     """The newcomer at `place` asks the member at `contact`, which welcomes it and enlarges its own view."""
     counters[ENTERS] += 1
@@ -242,7 +242,7 @@ def enter(
 
 @kernel
 def leave(
-    topic: TopicState, rules: TopicRules, now_us: U64, place: int, says_so: bool, counters: NDArray[np.int64]
+    topic: TopicArrays, rules: TopicRules, now_us: U64, place: int, says_so: bool, counters: NDArray[np.int64]
 ) -> None:
     """The member at `place` departs: it is removed from all views, and some views shrink.
 
@@ -275,7 +275,7 @@ def leave(
 
 
 @kernel
-def walk_topic(topic: TopicState, rules: TopicRules, now_us: U64, places: Ids, counters: NDArray[np.int64]) -> None:
+def walk_topic(topic: TopicArrays, rules: TopicRules, now_us: U64, places: Ids, counters: NDArray[np.int64]) -> None:
     """A walk of every member, in the order of ids.
 
     `places` has an entry for every node, and all entries are -1 before and after the call.
@@ -302,7 +302,7 @@ def walk_topic(topic: TopicState, rules: TopicRules, now_us: U64, places: Ids, c
 
 @kernel
 def _walk(
-    topic: TopicState, rules: TopicRules, now_us: U64, place: int, places: Ids, found: Ids, counters: NDArray[np.int64]
+    topic: TopicArrays, rules: TopicRules, now_us: U64, place: int, places: Ids, found: Ids, counters: NDArray[np.int64]
 ) -> None:
     me = topic.members[place]
     steps = now_us * STEPS
@@ -340,7 +340,7 @@ def _walk(
 
 
 @kernel
-def topic_fingerprint(topic: TopicState) -> U64:
+def topic_fingerprint(topic: TopicArrays) -> U64:
     """A hash of the views of a topic; the order does not matter."""
     total = U64(0)
     for place in range(len(topic.members)):

@@ -89,7 +89,7 @@ class StanPopulation:
             VIEW_MAX,
         )
 
-    def _begin(self, number: int, members: NDArray[np.int32]) -> kernel.TopicState:
+    def _begin(self, number: int, members: NDArray[np.int32]) -> kernel.TopicArrays:
         owners, peers = first_view(self._parameters.view_factor, self._seed, number, members)
         width = int(np.bincount(owners, minlength=1).max(initial=1)) + SPARE
         topic = _empty(members.copy(), width)
@@ -124,7 +124,7 @@ class StanPopulation:
         place = int(np.searchsorted(topic.members, node))
         kernel.leave(topic, self._rules[number], now_us, place, says_so, self._counters)
         columns: tuple[NDArray[Any], ...] = topic
-        self.topics[number] = kernel.TopicState(*(np.delete(column, place, axis=0) for column in columns))
+        self.topics[number] = kernel.TopicArrays(*(np.delete(column, place, axis=0) for column in columns))
 
     def _join(self, number: int, node: int, now_us: np.uint64) -> None:
         topic = self.topics[number]
@@ -136,7 +136,7 @@ class StanPopulation:
         columns: tuple[NDArray[Any], ...] = topic
         added: tuple[NDArray[Any], ...] = row
         wider = (np.insert(column, place, new, axis=0) for column, new in zip(columns, added, strict=True))
-        self.topics[number] = kernel.TopicState(*wider)
+        self.topics[number] = kernel.TopicArrays(*wider)
         self._make_room(number, 1)
         if contact is not None:
             topic = self.topics[number]
@@ -155,12 +155,12 @@ class StanPopulation:
         if missing > 0:
             room = ((0, 0), (0, missing + SPARE))
             wider = np.pad(topic.peers, room), np.pad(topic.weights, room)
-            self.topics[number] = kernel.TopicState(*topic[:4], *wider)
+            self.topics[number] = kernel.TopicArrays(*topic[:4], *wider)
 
 
-def _empty(members: NDArray[np.int32], width: int) -> kernel.TopicState:
+def _empty(members: NDArray[np.int32], width: int) -> kernel.TopicArrays:
     count = len(members)
-    return kernel.TopicState(
+    return kernel.TopicArrays(
         members,
         np.zeros(count, np.int32),
         np.zeros(count, np.int32),
