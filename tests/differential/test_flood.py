@@ -13,7 +13,6 @@ from gossamer.protocols.contract.events import (
     Unsubscribe,
 )
 from gossamer.protocols.contract.messages import Data
-from gossamer.protocols.delivery.held import Held
 from gossamer.protocols.dissemination.flood import Flood
 from gossamer.simulator.checkers import all_checkers
 from gossamer.simulator.event_population import EventPopulation
@@ -104,10 +103,3 @@ def test_a_topic_that_was_let_go_is_neither_delivered_nor_relayed_nor_published(
     handle(part, Unsubscribe(7))
     assert not any(isinstance(action, (Deliver, Send)) for action in handle(part, MessageReceived(2, DATA)))
     assert handle(part, Publish(7, b"y")) == []
-
-
-def test_what_is_remembered_is_bounded_and_the_oldest_goes_first():
-    seen = Held(0, most=3)
-    assert [seen.add(1, number) for number in (1, 2, 3, 1, 4)] == [True, True, True, False, True]
-    assert seen.add(1, 1)
-    assert not seen.add(1, 4)

@@ -114,8 +114,8 @@ class Node:
             topic: (branch.reference, branch.supplier, branch.hops, branch.heard_us, tuple(branch.lazy))
             for topic, branch in self.tree._branches.items()
         }
-        names = {publisher: sorted(numbers.items()) for publisher, numbers in self.held._names.items() if numbers}
-        remembered = [(run.publisher, run.first, run.end) for run in self.held._runs]
+        names = {publisher: sorted(numbers.items()) for publisher, numbers in self.held.seen._first_senders.items() if numbers}
+        remembered = [(run.publisher, run.first, run.end) for run in self.held.seen._spans]
         gathered = [(run.publisher, run.first, run.count, run.told) for run in self.tree._gathered]
         streams = [
             [getattr(stream, name) for name in stream.__slots__]

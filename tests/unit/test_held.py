@@ -22,9 +22,10 @@ from gossamer.protocols.contract.events import (
 from gossamer.protocols.contract.facts import NeighbourUp, PeerMisbehaved
 from gossamer.protocols.contract.messages import HOPS_MAX, Data
 from gossamer.protocols.contract.record import AnyMessage, decode_message
-from gossamer.protocols.delivery import held as held_module
-from gossamer.protocols.delivery.held import Held, NotJudged
+from gossamer.protocols.delivery import validation
+from gossamer.protocols.delivery.held import Held
 from gossamer.protocols.delivery.history import EACH_BYTES, PAGE_MAX, History
+from gossamer.protocols.delivery.validation import NotJudged
 from gossamer.protocols.dissemination.flood import Flood
 from gossamer.protocols.dissemination.tree import Tree, TreeData
 from gossamer.systems.gossip.machine import Gossip, GossipData, GossipParameters
@@ -76,7 +77,7 @@ def test_each_message_names_the_one_before_it_on_the_topic():
     for topic in (ONE, TWO):
         held.set_interest(Subscribe(topic, Role.BOTH))
     topics = (ONE, ONE, TWO, ONE, TWO)
-    made = [held.publish(Publish(topic, b""), Data, 100) for topic in topics]
+    made = [held.own_messages.publish(Publish(topic, b""), Data, 100) for topic in topics]
     assert [(data.sequence, data.previous) for data in made] == [(101, 0), (102, 101), (103, 0), (104, 102), (105, 103)]
 
 
@@ -84,20 +85,20 @@ def test_a_message_of_several_topics_names_the_one_before_it_on_each():
     held = Held(ME)
     for topic in (ONE, TWO):
         held.set_interest(Subscribe(topic, Role.BOTH))
-    held.publish(Publish(TWO, b""), Data, 100)
-    data = held.publish(Publish(ONE, b"", (TWO, ONE, 99)), Data, 100)
+    held.own_messages.publish(Publish(TWO, b""), Data, 100)
+    data = held.own_messages.publish(Publish(ONE, b"", (TWO, ONE, 99)), Data, 100)
     assert (data.topic, data.previous, data.also) == (ONE, 0, ((TWO, 101),))
-    assert held.publish(Publish(TWO, b""), Data, 100).previous == 102
-    assert held.publish(Publish(98, b"", (99,)), Data, 100) is None
+    assert held.own_messages.publish(Publish(TWO, b""), Data, 100).previous == 102
+    assert held.own_messages.publish(Publish(98, b"", (99,)), Data, 100) is None
 
 
 def test_a_driver_that_signs_gives_the_number_and_it_must_grow():
     held = Held(ME)
     held.set_interest(Subscribe(ONE, Role.BOTH))
-    assert held.publish(Publish(ONE, b"", sequence=50), Data, 100).sequence == 50
-    assert held.publish(Publish(ONE, b""), Data, 100).sequence == 51
+    assert held.own_messages.publish(Publish(ONE, b"", sequence=50), Data, 100).sequence == 50
+    assert held.own_messages.publish(Publish(ONE, b""), Data, 100).sequence == 51
     with pytest.raises(MachineMisuse, match="number 51 after number 51"):
-        held.publish(Publish(ONE, b"", sequence=51), Data, 100)
+        held.own_messages.publish(Publish(ONE, b"", sequence=51), Data, 100)
 
 
 @pytest.mark.parametrize(
@@ -139,7 +140,7 @@ def test_where_topics_are_nobodys_business_a_message_of_several_is_neither_made_
     part = make(kind, Held(ME, discloses=False))
     for topic in (ONE, TWO):
         give(part, Subscribe(topic, Role.BOTH))
-    with pytest.raises(MachineMisuse, match="one at a time"):
+    with pytest.raises(MachineMisuse, match="one topic at a time"):
         give(part, Publish(ONE, b"", (TWO,)))
     (observed,) = give(part, MessageReceived(3, message(kind, also=((TWO, 0),))))
     assert isinstance(observed.fact, PeerMisbehaved)
@@ -178,7 +179,7 @@ def test_a_message_of_ones_own_is_not_judged(kind):
 
 
 def test_what_waits_for_judgement_is_bounded_and_what_is_dropped_is_said(monkeypatch):
-    monkeypatch.setattr(held_module, "JUDGED_MAX", 3)
+    monkeypatch.setattr(validation, "WAITING_MAX", 3)
     part = make(Flood)
     give(part, Subscribe(ONE, Role.FOLLOWS, validates=True))
     seen = [action for sequence in range(1, 6) for action in give(part, MessageReceived(2, message(Flood, sequence)))]
@@ -193,7 +194,7 @@ def test_what_was_judged_after_its_topic_was_let_go_goes_nowhere():
     give(part, MessageReceived(2, message(Flood)))
     give(part, Unsubscribe(ONE))
     assert give(part, Validated(1, Outcome.ACCEPT)) == []
-    assert part._held._judged_bytes == 0
+    assert part._validation.size_bytes == 0
 
 
 @every_dissemination

@@ -18,7 +18,7 @@ from gossamer.protocols.contract.events import (
 from gossamer.protocols.contract.facts import NeighbourDown, PeerMisbehaved
 from gossamer.protocols.contract.messages import Data
 from gossamer.protocols.delivery import missing
-from gossamer.protocols.delivery.held import ASKED_FOR
+from gossamer.protocols.delivery.seen import FETCHED
 from gossamer.protocols.dissemination import tree as trees
 from gossamer.protocols.dissemination.branch import FORMED_AFTER_US
 from gossamer.protocols.dissemination.tree import (
@@ -150,7 +150,7 @@ def test_nothing_is_asked_for_once_it_has_come():
 def test_nothing_is_asked_for_once_recovery_has_brought_it():
     tree = make()
     give(tree, MessageReceived(3, named((9, 1))))
-    tree._held.add(9, 1)
+    tree._seen.add(9, 1)
     assert give(tree, TimerFired(MissingDue()), MISSING_AFTER_US) == []
 
 
@@ -230,7 +230,7 @@ def test_what_recovery_brought_first_still_goes_on_when_it_comes_along_the_tree(
     """Who asks is ahead of its supplier for a moment; those behind it must not wait for what it has."""
     tree = make()
     give(tree, MessageReceived(2, data(1)))
-    tree._held.add(9, 2, ASKED_FOR)
+    tree._seen.add(9, 2, FETCHED)
     assert give(tree, MessageReceived(2, data(2))) == [], "what the validator refused is not kept"
     tree._history.put(TOPIC, [Data(TOPIC, 9, 2, 1, 0, b"as it was taken in")])
     (send,) = (a for a in give(tree, MessageReceived(2, data(2))) if type(a) is Send)
@@ -241,7 +241,7 @@ def test_what_recovery_brought_first_still_goes_on_when_it_comes_along_the_tree(
 def test_a_message_that_was_asked_for_says_nothing_about_the_tree():
     tree = make()
     give(tree, MessageReceived(2, data(1)))
-    tree._held.add(9, 2, ASKED_FOR)
+    tree._seen.add(9, 2, FETCHED)
     give(tree, MessageReceived(2, data(2)))
     assert tree._branches[TOPIC].lose(2) == ()
 

@@ -55,7 +55,7 @@ from gossamer.protocols.contract.events import (
 from gossamer.protocols.contract.facts import Fact, Lost
 from gossamer.protocols.contract.messages import Peer
 from gossamer.protocols.contract.record import Header
-from gossamer.protocols.delivery.held import NotJudged
+from gossamer.protocols.delivery.validation import NotJudged
 from gossamer.systems import make_machine
 
 log = logging.getLogger("gossamer.live")

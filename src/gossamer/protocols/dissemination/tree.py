@@ -35,8 +35,6 @@ from gossamer.protocols.contract.events import (
     Validated,
 )
 from gossamer.protocols.contract.facts import (
-    Arrived,
-    ArrivedBurst,
     Fact,
     NeighbourDown,
     PeerMisbehaved,
@@ -51,14 +49,11 @@ from gossamer.protocols.contract.messages import (
     Value,
 )
 from gossamer.protocols.contract.parts import NOTHING, Overlay
-from gossamer.protocols.delivery.held import (
-    ASKED_FOR,
-    NOT_HELD,
-    Held,
-    recast,
-)
+from gossamer.protocols.delivery.held import Held
 from gossamer.protocols.delivery.history import History, Name
+from gossamer.protocols.delivery.intake import NOT_HELD, recast
 from gossamer.protocols.delivery.missing import Missing
+from gossamer.protocols.delivery.seen import FETCHED
 from gossamer.protocols.dissemination.branch import Branch
 
 # Chosen: names of all topics are gathered for so long, so that a lazy link carries few frames. Mending begins that much later.
@@ -148,11 +143,14 @@ class Tree:
         "_gathered",
         "_held",
         "_history",
+        "_intake",
+        "_interests",
         "_looking",
         "_missing",
         "_node",
         "_overlay",
         "_runs",
+        "_seen",
     )
 
     MESSAGES: ClassVar[tuple[type[Message], ...]] = (TreeData, TreeBurst, Announce, Graft, Prune)
@@ -162,16 +160,17 @@ class Tree:
         self._overlay = overlay
         self._node = node
         self._held = held or Held(node)
-        if self._held.history is None:
-            self._held.history = History()
-        self._history: History = self._held.history
+        self._history: History = self._held.require_history()
+        self._interests = self._held.interests
+        self._seen = self._held.seen
+        self._intake = self._held.intake
         # By topic; of topics that this node holds.
         self._branches: dict[TopicId, Branch] = {}
         # Names to announce, and to whom.
         self._gathered: list[Run] = []
         # The last of them by topic and publisher.
         self._runs: dict[tuple[TopicId, NodeId], Run] = {}
-        self._missing = Missing(self._held.lacking, PATIENCE)
+        self._missing = Missing(self._seen.not_seen, PATIENCE)
         # Whether a timer looks after what is missing.
         self._looking = False
 
@@ -186,14 +185,14 @@ class Tree:
             return NOTHING
         match event:
             case Publish():
-                data = self._held.publish(event, TreeData, now_us)
+                data = self._held.own_messages.publish(event, TreeData, now_us)
                 if data is not None:
                     branch = self._branches.get(data.topic)
                     if branch is None or self._node != branch.reference:
                         self._branch(data, now_us)
                     self._pass_on(data, self._node, now_us, out)
             case PublishBurst():
-                burst = self._held.publish_all(event, TreeBurst, now_us)
+                burst = self._held.own_messages.publish_burst(event, TreeBurst, now_us)
                 if burst is not None:
                     self._branch(burst, now_us)
                     self._pass_on(burst, self._node, now_us, out)
@@ -202,8 +201,8 @@ class Tree:
             case TimerFired():
                 self._on_missing_due(now_us, out)
             case Validated():
-                judged, facts = self._held.settle(event, out)
-                return facts if judged is None else self._accept(judged.sender, judged.data, now_us, out)
+                accepted, facts = self._intake.on_validated(event, out)
+                return facts if accepted is None else self._accept(accepted.sender, accepted.data, now_us, out)
             case Subscribe() | Unsubscribe():
                 self._held.set_interest(event)
                 if isinstance(event, Unsubscribe):
@@ -223,7 +222,7 @@ class Tree:
     def _on_control(self, sender: NodeId, message: Any, now_us: int, out: list[Action]) -> None:
         if type(message) is Announce:
             self._on_announce(sender, message, now_us, out)
-        elif message.topic not in self._held.roles:
+        elif message.topic not in self._interests.roles:
             out.append(Observe(PeerMisbehaved(sender, NOT_HELD)))
         elif type(message) is Graft:
             self._on_graft(sender, message, out)
@@ -241,22 +240,22 @@ class Tree:
         return branch
 
     def _on_data(self, sender: NodeId, data: TreeData, now_us: int, out: list[Action]) -> Sequence[Fact]:
-        held = self._held
+        interests = self._interests
         topic, publisher = data.topic, data.publisher
         # What is refused is rare, and the call costs as much as what is asked here.
         if (
-            data.also or topic not in held.roles or data.previous >= data.sequence or data.hops >= HOPS_MAX
-        ) and held.refuses(sender, data, out):
+            data.also or topic not in interests.roles or data.previous >= data.sequence or data.hops >= HOPS_MAX
+        ) and self._intake.refuses(sender, data, out):
             return NOTHING
-        is_new = held.add(publisher, data.sequence, sender)
-        taken_over = None if is_new else held.taken_over(data, sender)
+        is_new = self._seen.add(publisher, data.sequence, sender)
+        fetched = None if is_new else self._intake.fetched_copy(data, sender)
         if not data.also:
             branch = self._branches.get(topic)
             if branch is None or publisher != branch.reference:
                 branch = self._branch(data, now_us)
             if sender == branch.supplier:
                 branch.heard_us = now_us
-            if is_new or taken_over is not None:
+            if is_new or fetched is not None:
                 if publisher == branch.reference and (sender != branch.supplier or data.hops != branch.hops):
                     node = branch.take_first(sender, data.hops)
                     if node is not None:
@@ -264,23 +263,22 @@ class Tree:
             elif sender in self._overlay.neighbours_on(topic):
                 self._on_copy(branch, sender, data, now_us, out)
         if not is_new:
-            if taken_over is not None:
-                self._pass_on(recast(taken_over, TreeData), sender, now_us, out)
+            if fetched is not None:
+                self._pass_on(recast(fetched, TreeData), sender, now_us, out)
             return NOTHING
-        if held.validated and held.judges(sender, data, True, out):
+        if interests.validated and self._held.validation.ask(sender, data, True, out):
             return NOTHING
         # As `_accept`, which is a call more for every message.
-        onward = held.take_in(data, out)
+        onward, facts = self._intake.accept(data, sender, out)
         self._pass_on(onward, sender, now_us, out)
-        return (Arrived(onward, sender),) if held.recovers else NOTHING
+        return facts
 
     def _on_burst(self, sender: NodeId, burst: TreeBurst, now_us: int, out: list[Action]) -> Sequence[Fact]:
         """As `_on_data`, message by message; at once where all are new and nobody judges them, which is the common case."""
-        held = self._held
         topic, publisher = burst.topic, burst.publisher
-        if held.refuses(sender, burst, out):
+        if self._intake.refuses(sender, burst, out):
             return NOTHING
-        if topic in held.validated or not held.add_all(publisher, burst.sequence, burst.count, sender):
+        if topic in self._interests.validated or not self._seen.add_all(publisher, burst.sequence, burst.count, sender):
             facts: list[Fact] = []
             for data in burst.messages:
                 facts += self._on_data(sender, cast(TreeData, data), now_us, out)
@@ -292,9 +290,9 @@ class Tree:
             node = branch.take_first(sender, burst.hops)
             if node is not None:
                 out.append(Send((node,), Graft(topic, ())))
-        onward = held.take_in_all(burst, out)
+        onward, arrived = self._intake.accept_burst(burst, sender, out)
         self._pass_on(onward, sender, now_us, out)
-        return (ArrivedBurst(onward, sender),) if held.recovers else NOTHING
+        return arrived
 
     def _on_copy(self, branch: Branch, sender: NodeId, data: TreeData, now_us: int, out: list[Action]) -> None:
         topic = data.topic
@@ -302,8 +300,8 @@ class Tree:
             if branch.is_stray(now_us):
                 branch.adopt(data.publisher, now_us)
             return
-        first = self._held.brought_by(data.publisher, data.sequence)
-        if first == ASKED_FOR:
+        first = self._seen.first_sender(data.publisher, data.sequence)
+        if first == FETCHED:
             # It says nothing about the tree.
             return
         graft, prune = branch.take_copy(sender, data.hops, first, now_us)
@@ -313,9 +311,9 @@ class Tree:
             out.append(Send((prune,), Prune(topic)))
 
     def _accept(self, sender: NodeId, data: Data, now_us: int, out: list[Action]) -> Sequence[Fact]:
-        onward = self._held.take_in(data, out)
+        onward, facts = self._intake.accept(data, sender, out)
         self._pass_on(onward, sender, now_us, out)
-        return (Arrived(onward, sender),) if self._held.recovers else NOTHING
+        return facts
 
     def _pass_on(self, data: Data | Burst, came_from: NodeId, now_us: int, out: list[Action]) -> None:
         if data.also:
@@ -336,7 +334,7 @@ class Tree:
         """A link that is eager in one topic of the message carries it; one that is lazy in all carries its name once."""
         eager: dict[NodeId, None] = {}
         lazy: dict[NodeId, TopicId] = {}
-        for topic in self._held.topics_of(data):
+        for topic in self._interests.topics_of(data):
             branch = self._branches.get(topic)
             for node in self._overlay.neighbours_on(topic):
                 if branch is not None and branch.is_lazy(node):
@@ -392,7 +390,7 @@ class Tree:
         count = 0
         for named in message.names:
             count += named.count
-            if named.topic not in self._held.roles or count > NAMED_MAX:
+            if named.topic not in self._interests.roles or count > NAMED_MAX:
                 strange = True
                 continue
             due_us = now_us + MISSING_AFTER_US
@@ -413,7 +411,7 @@ class Tree:
         self._looking = False
         wanted: dict[tuple[NodeId, TopicId], list[Name]] = {}
         for span, numbers in self._missing.due(now_us):
-            if not span.announcers or span.topic not in self._held.roles:
+            if not span.announcers or span.topic not in self._interests.roles:
                 self._missing.drop(span)
                 continue
             branch = self._branches.get(span.topic)

@@ -19,7 +19,7 @@ from typing import Annotated, Any, ClassVar
 from msgspec import Meta, Struct
 
 from gossamer.model.values.draw import ITEM_FACTOR, MASK, STEPS, Purpose, draw_base, finish, unit
-from gossamer.model.values.ids import NodeId, Role, TopicId
+from gossamer.model.values.ids import NodeId, TopicId
 from gossamer.protocols.contract.actions import (
     Action,
     Observe,
@@ -36,7 +36,6 @@ from gossamer.protocols.contract.events import (
     Validated,
 )
 from gossamer.protocols.contract.facts import (
-    Arrived,
     Fact,
     NeighbourDown,
     NeighbourUp,
@@ -109,7 +108,18 @@ class BufferFull(Fact, frozen=True, array_like=True, gc=False, tag="gossip_buffe
 class Gossip:
     """The dissemination part above any overlay that says who its neighbours are."""
 
-    __slots__ = ("_buffer", "_held", "_neighbours", "_node", "_parameters", "_seed", "_strangers")
+    __slots__ = (
+        "_buffer",
+        "_held",
+        "_intake",
+        "_interests",
+        "_neighbours",
+        "_node",
+        "_parameters",
+        "_seed",
+        "_seen",
+        "_strangers",
+    )
 
     MESSAGES: ClassVar[tuple[type[Message], ...]] = (GossipData, Subscriptions)
     TIMERS: ClassVar[tuple[type[Timer], ...]] = (HandleDue,)
@@ -119,6 +129,9 @@ class Gossip:
         self._seed = seed
         self._node = node
         self._held = held or Held(node)
+        self._interests = self._held.interests
+        self._seen = self._held.seen
+        self._intake = self._held.intake
         # The paper's cache: what each neighbour subscribes to, as it said; and what others have said.
         self._neighbours: dict[NodeId, dict[TopicId, None]] = {}
         self._strangers: dict[NodeId, dict[TopicId, None]] = {}
@@ -134,8 +147,8 @@ class Gossip:
             case TimerFired():
                 return self._on_handle_due(now_us, out)
             case Validated():
-                judged, facts = self._held.settle(event, out)
-                return facts if judged is None else self._accept(judged.sender, judged.data, out)
+                accepted, facts = self._intake.on_validated(event, out)
+                return facts if accepted is None else self._accept(accepted.sender, accepted.data, out)
             case Publish():
                 self._on_publish(event, now_us, out)
             case Subscribe() | Unsubscribe():
@@ -148,7 +161,7 @@ class Gossip:
             self._neighbours[fact.node] = self._strangers.pop(fact.node, {})
             # By id: in what order links came up must not show.
             self._neighbours = dict(sorted(self._neighbours.items()))
-            mine = tuple(topic for topic, role in self._held.roles.items() if role & Role.FOLLOWS)
+            mine = tuple(topic for topic in self._interests.roles if self._interests.follows(topic))
             if mine:
                 out.append(Send((fact.node,), Subscriptions(mine[:TOPICS_MAX])))
         elif isinstance(fact, NeighbourDown):
@@ -160,9 +173,9 @@ class Gossip:
 
     def _on_interest(self, event: Subscribe | Unsubscribe, out: list[Action]) -> None:
         topic = event.topic
-        followed = bool(self._held.roles.get(topic, 0) & Role.FOLLOWS)
+        followed = self._interests.follows(topic)
         self._held.set_interest(event)
-        follows = bool(self._held.roles.get(topic, 0) & Role.FOLLOWS)
+        follows = self._interests.follows(topic)
         if follows != followed and self._neighbours:
             message = Subscriptions(added=(topic,)) if follows else Subscriptions(removed=(topic,))
             out.append(Send(tuple(self._neighbours), message))
@@ -184,7 +197,7 @@ class Gossip:
     # Algorithm 2.
 
     def _on_publish(self, event: Publish, now_us: int, out: list[Action]) -> None:
-        data = self._held.publish(event, GossipData, now_us)
+        data = self._held.own_messages.publish(event, GossipData, now_us)
         if data is not None:
             # Its own name is remembered already; the buffer takes it as it takes any copy.
             self._put_in_buffer(self._node, data, now_us, out)
@@ -209,26 +222,25 @@ class Gossip:
         return facts
 
     def _on_event(self, sender: NodeId, data: GossipData, out: list[Action]) -> Sequence[Fact]:
-        held = self._held
         if sender == self._node:
             self._pass_on(data, data.hops, self._parameters.ttl, sender, out)
             return NOTHING
-        if not held.topics_of(data):
+        if not self._interests.topics_of(data):
             # A node without the topic passes it on all the same; it keeps nothing of it but the name.
-            if data.hops < HOPS_MAX and held.add(data.publisher, data.sequence):
+            if data.hops < HOPS_MAX and self._seen.add(data.publisher, data.sequence):
                 self._pass_on(data, data.hops + 1, min(data.ttl, self._parameters.ttl), sender, out)
             return NOTHING
-        if held.refuses(sender, data, out) or not held.add(data.publisher, data.sequence):
+        if self._intake.refuses(sender, data, out) or not self._seen.add(data.publisher, data.sequence):
             return NOTHING
-        if held.judges(sender, data, True, out):
+        if self._held.validation.ask(sender, data, True, out):
             return NOTHING
         return self._accept(sender, data, out)
 
     def _accept(self, sender: NodeId, data: Any, out: list[Action]) -> Sequence[Fact]:
-        onward = self._held.take_in(data, out)
+        onward, facts = self._intake.accept(data, sender, out)
         # Nobody's word makes an event live longer than this node's own would.
         self._pass_on(data, onward.hops, min(data.ttl, self._parameters.ttl), sender, out)
-        return (Arrived(onward, sender),) if self._held.recovers else NOTHING
+        return facts
 
     def _pass_on(self, data: GossipData, hops: int, ttl: int, came_from: NodeId, out: list[Action]) -> None:
         if ttl <= 0:

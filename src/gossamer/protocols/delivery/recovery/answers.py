@@ -8,8 +8,9 @@ from gossamer.protocols.contract.actions import Action, Observe, Send
 from gossamer.protocols.contract.facts import PeerMisbehaved
 from gossamer.protocols.contract.messages import Data
 from gossamer.protocols.contract.parts import Overlay
-from gossamer.protocols.delivery.held import Held, recast
 from gossamer.protocols.delivery.history import EACH_BYTES, History
+from gossamer.protocols.delivery.intake import Intake, recast
+from gossamer.protocols.delivery.interests import OwnInterests
 from gossamer.protocols.delivery.recovery.messages import (
     ANSWER_BYTES_MAX,
     ANSWER_MAX,
@@ -30,11 +31,11 @@ PAST_BYTES_MAX = 2**20
 class Answers:
     """What a node gives of its history; only to neighbours on the topic."""
 
-    __slots__ = ("_bytes_max", "_held", "_history", "_overlay", "_spent")
+    __slots__ = ("_bytes_max", "_history", "_interests", "_overlay", "_spent")
 
-    def __init__(self, overlay: Overlay, held: Held, history: History, bytes_max: int) -> None:
+    def __init__(self, overlay: Overlay, interests: OwnInterests, history: History, bytes_max: int) -> None:
         self._overlay = overlay
-        self._held = held
+        self._interests = interests
         self._history = history
         self._bytes_max = bytes_max
         # By neighbour: the second at hand, and what was answered in it.
@@ -79,7 +80,7 @@ class Answers:
                 return
 
     def _may_ask(self, sender: NodeId, topic: TopicId, now_us: int) -> bool:
-        if topic not in self._held.roles or sender not in self._overlay.neighbours_on(topic):
+        if topic not in self._interests.roles or sender not in self._overlay.neighbours_on(topic):
             return False
         began_us, spent = self._spent.get(sender, (now_us, 0))
         if now_us - began_us >= SECOND_US:
@@ -105,10 +106,16 @@ class Answers:
 
 
 def belongs(
-    held: Held, sender: NodeId, topic: TopicId, data: Data, out: list[Action], publisher: NodeId | None = None
+    interests: OwnInterests,
+    intake: Intake,
+    sender: NodeId,
+    topic: TopicId,
+    data: Data,
+    out: list[Action],
+    publisher: NodeId | None = None,
 ) -> bool:
     """Whether a message in an answer is of what was asked for, and may be taken in."""
-    if topic not in held.topics_of(data) or publisher not in (None, data.publisher):
+    if topic not in interests.topics_of(data) or publisher not in (None, data.publisher):
         out.append(Observe(PeerMisbehaved(sender, "answered with what was not asked for")))
         return False
-    return not held.refuses(sender, data, out)
+    return not intake.refuses(sender, data, out)

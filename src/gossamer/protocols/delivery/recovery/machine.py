@@ -39,7 +39,8 @@ from gossamer.protocols.contract.facts import (
 )
 from gossamer.protocols.contract.messages import Data, Message, Timer
 from gossamer.protocols.contract.parts import NOTHING, Overlay
-from gossamer.protocols.delivery.held import ASKED_FOR, FOLLOWS, Held
+from gossamer.protocols.delivery.held import Held
+from gossamer.protocols.delivery.interests import FOLLOWS
 from gossamer.protocols.delivery.recovery.answers import Answers, belongs
 from gossamer.protocols.delivery.recovery.asks import Asks
 from gossamer.protocols.delivery.recovery.catch_up import ASKED_MAX, CatchUp
@@ -64,6 +65,7 @@ from gossamer.protocols.delivery.recovery.stream import (
     previous_on,
 )
 from gossamer.protocols.delivery.recovery.tails import Tails
+from gossamer.protocols.delivery.seen import FETCHED
 
 # Later than any message.
 NEVER_US = 2**62
@@ -74,13 +76,16 @@ class Recovery:
 
     __slots__ = (
         "_answers",
+        "_application",
         "_asks",
         "_gaps",
         "_held",
         "_history",
+        "_interests",
         "_load",
         "_node",
         "_parameters",
+        "_seen",
         "_tails",
         "_topics",
     )
@@ -91,11 +96,11 @@ class Recovery:
     def __init__(self, parameters: RecoveryParameters, overlay: Overlay, held: Held, node: NodeId) -> None:
         self._parameters = parameters
         self._held = held
-        assert held.history is not None
-        self._history, self._node = held.history, node
+        self._history, self._node = held.require_history(), node
+        self._interests, self._seen, self._application = held.interests, held.seen, held.application
         self._topics: dict[TopicId, Followed] = {}
         self._tails = Tails(overlay, parameters.have_every_us, parameters.have_rounds)
-        self._answers = Answers(overlay, held, self._history, parameters.answer_bytes)
+        self._answers = Answers(overlay, self._interests, self._history, parameters.answer_bytes)
         self._asks = Asks(overlay, node, self._topics)
         self._load = Load(parameters.waiting_bytes)
         self._gaps = Gaps(parameters.gaps)
@@ -182,7 +187,7 @@ class Recovery:
                 stream = followed.streams.get(self._node)
                 if stream is None:
                     stream = self._new_stream(followed, topic, self._node, self._node, now_us, out)
-                stream.delivered = self._held.published.get(topic, 0)
+                stream.delivered = self._held.own_messages.last_on.get(topic, 0)
                 self._tails.has(stream, stream.delivered, published_us, now_us, out)
 
     # Order.
@@ -197,7 +202,7 @@ class Recovery:
                 stream.delivered = data.sequence
                 if fact.wanted:
                     self._tails.has(stream, data.sequence, data.published_us, now_us, out)
-                    self._held.deliver(data, out)
+                    self._application.deliver(data, out)
                 return
         self._put_in_order(fact, now_us, out)
 
@@ -209,14 +214,14 @@ class Recovery:
             # The common case: they are the next ones.
             stream.delivered = burst.sequence + burst.count - 1
             self._tails.has(stream, stream.delivered, burst.items[-1][0], now_us, out)
-            self._held.deliver_all(burst, out)
+            self._application.deliver_burst(burst, out)
         else:
             for data in burst.messages:
                 self._on_arrived(Arrived(data, fact.sender), now_us, out)
 
     def _put_in_order(self, fact: Arrived, now_us: int, out: list[Action]) -> None:
         data = fact.data
-        topics = self._held.topics_of(data)
+        topics = self._interests.topics_of(data)
         for topic in topics:
             catch_up = self._topics[topic].catch_up
             if catch_up is not None:
@@ -252,7 +257,7 @@ class Recovery:
             if (
                 data.published_us < followed.since_us
                 or followed.floors.get(data.publisher) == previous
-                or self._held.knows(data.publisher, previous)
+                or self._seen.has(data.publisher, previous)
             ):
                 stream.delivered = previous
         return stream
@@ -272,7 +277,7 @@ class Recovery:
         return streams.setdefault(publisher, Stream(topic, publisher, origin))
 
     def _streams_of(self, data: Data) -> list[Stream]:
-        found = [self._topics[topic].streams.get(data.publisher) for topic in self._held.topics_of(data)]
+        found = [self._topics[topic].streams.get(data.publisher) for topic in self._interests.topics_of(data)]
         return [stream for stream in found if stream is not None]
 
     def _advance(self, stream: Stream, now_us: int, out: list[Action]) -> None:
@@ -311,10 +316,10 @@ class Recovery:
                 if one.gap_us is not None:
                     one.gap_us = now_us
             if data.also:
-                for topic in self._held.topics_of(data):
+                for topic in self._interests.topics_of(data):
                     self._topics[topic].begin(topic, fact, self._parameters.publishers)
             if fact.wanted:
-                self._held.deliver(data, out)
+                self._application.deliver(data, out)
 
     # Gaps.
 
@@ -404,11 +409,12 @@ class Recovery:
             return
         before = stream.delivered
         for data in message.messages:
-            if not belongs(self._held, sender, message.topic, data, out, message.publisher):
+            if not belongs(self._interests, self._held.intake, sender, message.topic, data, out, message.publisher):
                 return
-            if data.sequence > stream.delivered and self._held.add(data.publisher, data.sequence, ASKED_FOR):
-                if not self._held.judges(sender, data, False, out):
-                    self._on_arrived(Arrived(self._held.take_in(data, out), sender), now_us, out)
+            if data.sequence > stream.delivered and self._seen.add(data.publisher, data.sequence, FETCHED):
+                if not self._held.validation.ask(sender, data, False, out):
+                    for arrived in self._held.intake.accept(data, sender, out)[1]:
+                        self._on_arrived(arrived, now_us, out)
         first = stream.first()
         if message.floor and stream.delivered == 0 and first is not None:
             # All before it was published before this node subscribed; the message itself bears the neighbour out.
@@ -482,14 +488,15 @@ class Recovery:
             return
         room = True
         for data in message.messages:
-            if not belongs(self._held, sender, message.topic, data, out):
+            if not belongs(self._interests, self._held.intake, sender, message.topic, data, out):
                 catch_up.asked[sender] = True
                 break
-            if data.publisher != self._node and self._held.add(data.publisher, data.sequence, ASKED_FOR):
-                if self._held.judges(sender, data, False, out):
+            if data.publisher != self._node and self._seen.add(data.publisher, data.sequence, FETCHED):
+                if self._held.validation.ask(sender, data, False, out):
                     catch_up.judged[data.publisher, data.sequence] = None
                 else:
-                    room = catch_up.add(Arrived(self._held.take_in(data, out), sender), past=True)
+                    for arrived in self._held.intake.accept(data, sender, out)[1]:
+                        room = catch_up.add(arrived, past=True)
         if not message.more:
             catch_up.asked[sender] = True
         if catch_up.complete or not room:
