@@ -15,7 +15,8 @@ from gossamer.protocols.delivery.held import Held
 from gossamer.protocols.delivery.history import History
 from gossamer.protocols.delivery.recovery.machine import Recovery
 from gossamer.protocols.delivery.recovery.messages import RecoveryParameters
-from gossamer.protocols.dissemination.tree import Tree, TreeData
+from gossamer.protocols.dissemination.tree import Tree
+from gossamer.protocols.dissemination.tree_messages import TreeData
 
 COUNT, TOPIC, PAYLOAD = 100_000, 7, bytes(100)
 

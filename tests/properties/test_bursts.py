@@ -33,13 +33,8 @@ from gossamer.protocols.delivery.history import History
 from gossamer.protocols.delivery.recovery.machine import Recovery
 from gossamer.protocols.delivery.recovery.messages import Answer, RecoveryParameters
 from gossamer.protocols.dissemination.flood import Flood
-from gossamer.protocols.dissemination.tree import (
-    Graft,
-    Prune,
-    Tree,
-    TreeBurst,
-    TreeData,
-)
+from gossamer.protocols.dissemination.tree import Tree
+from gossamer.protocols.dissemination.tree_messages import Graft, Prune, TreeBurst, TreeData
 
 ME, TOPIC, UNKNOWN = 1, 7, 9
 NEIGHBOURS = (2, 3, 4)
@@ -114,9 +109,15 @@ class Node:
             topic: (branch.reference, branch.supplier, branch.hops, branch.heard_us, tuple(branch.lazy))
             for topic, branch in self.tree._branches.items()
         }
-        names = {publisher: sorted(numbers.items()) for publisher, numbers in self.held.seen._first_senders.items() if numbers}
-        remembered = [(run.publisher, run.first, run.end) for run in self.held.seen._spans]
-        gathered = [(run.publisher, run.first, run.count, run.told) for run in self.tree._gathered]
+        names = {
+            publisher: sorted(numbers.items())
+            for publisher, numbers in self.held.seen._first_senders.items()
+            if numbers
+        }
+        remembered = [(span.publisher, span.first, span.end) for span in self.held.seen._spans]
+        gathered = [
+            (span.publisher, span.first, span.count, span.receivers) for span in self.tree._announcements._spans
+        ]
         streams = [
             [getattr(stream, name) for name in stream.__slots__]
             for part in self.machine._parts[1:]

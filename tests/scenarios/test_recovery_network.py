@@ -11,7 +11,7 @@ from gossamer.protocols.contract.actions import Deliver, Observe, Send
 from gossamer.protocols.contract.events import Publish, PublishBurst
 from gossamer.protocols.contract.facts import Lost
 from gossamer.protocols.delivery.recovery.messages import Answer, Ask, Have
-from gossamer.protocols.dissemination.tree import TreeBurst
+from gossamer.protocols.dissemination.tree_messages import TreeBurst
 from gossamer.simulator.checkers import all_checkers
 from gossamer.simulator.event_population import EventPopulation
 from gossamer.simulator.network import ConstantLatency, Network, Partition, UniformLatency

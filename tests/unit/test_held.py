@@ -27,7 +27,8 @@ from gossamer.protocols.delivery.held import Held
 from gossamer.protocols.delivery.history import EACH_BYTES, PAGE_MAX, History
 from gossamer.protocols.delivery.validation import NotJudged
 from gossamer.protocols.dissemination.flood import Flood
-from gossamer.protocols.dissemination.tree import Tree, TreeData
+from gossamer.protocols.dissemination.tree import Tree
+from gossamer.protocols.dissemination.tree_messages import TreeData
 from gossamer.systems.gossip.machine import Gossip, GossipData, GossipParameters
 
 ME, ONE, TWO = 1, 7, 8

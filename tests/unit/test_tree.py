@@ -17,20 +17,19 @@ from gossamer.protocols.contract.events import (
 )
 from gossamer.protocols.contract.facts import NeighbourDown, PeerMisbehaved
 from gossamer.protocols.contract.messages import Data
-from gossamer.protocols.delivery import missing
 from gossamer.protocols.delivery.seen import FETCHED
-from gossamer.protocols.dissemination import tree as trees
+from gossamer.protocols.dissemination import announcements, missing, tree_messages
+from gossamer.protocols.dissemination.announcements import ANNOUNCE_EVERY_US
 from gossamer.protocols.dissemination.branch import FORMED_AFTER_US
-from gossamer.protocols.dissemination.tree import (
-    ANNOUNCE_EVERY_US,
-    MISSING_AFTER_US,
+from gossamer.protocols.dissemination.mending import MISSING_AFTER_US
+from gossamer.protocols.dissemination.tree import Tree
+from gossamer.protocols.dissemination.tree_messages import (
     Announce,
     AnnounceDue,
     Graft,
     MissingDue,
     Named,
     Prune,
-    Tree,
     TreeBurst,
     TreeData,
 )
@@ -96,7 +95,7 @@ def test_no_frame_announces_more_messages_than_its_receiver_takes():
         for place in range(16):
             give(tree, MessageReceived(2, TreeBurst(TOPIC, 100 + number, 1 + place * 256, 0, items)))
     sends = [action.message for action in give(tree, TimerFired(AnnounceDue()))]
-    assert [sum(name.count for name in message.names) for message in sends] == [trees.NAMED_MAX] * 3
+    assert [sum(name.count for name in message.names) for message in sends] == [tree_messages.NAMED_MAX] * 3
     other = make()
     for message in sends:
         assert not any(type(action) is Observe for action in give(other, MessageReceived(2, message)))
@@ -114,7 +113,7 @@ def test_a_neighbour_is_not_told_the_name_of_what_it_sent():
 
 
 def test_many_names_go_in_frames_of_bounded_size_and_never_wait_in_great_numbers(monkeypatch):
-    monkeypatch.setattr(trees, "GATHERED_MAX", 600)
+    monkeypatch.setattr(announcements, "GATHERED_MAX", 600)
     tree = make(3)
     sends = []
     for number in range(1, 1201, 2):
@@ -122,7 +121,7 @@ def test_many_names_go_in_frames_of_bounded_size_and_never_wait_in_great_numbers
         sends += [a for a in give(tree, MessageReceived(2, data(number))) if type(a) is Send]
     announced = [send.message for send in sends if type(send.message) is Announce]
     assert [len(message.names) for message in announced] == [256, 256, 88]
-    assert not tree._gathered
+    assert not tree._announcements._spans
 
 
 def test_what_was_announced_and_did_not_come_is_asked_for_in_one_frame_and_its_link_is_eager():
@@ -137,7 +136,7 @@ def test_what_was_announced_and_did_not_come_is_asked_for_in_one_frame_and_its_l
     # They are one span: who announced some of it is asked for what is missing of it.
     assert sends == [Send((4,), Graft(TOPIC, ((9, 1), (9, 2))))]
     give(tree, TimerFired(MissingDue()), 3 * MISSING_AFTER_US)
-    assert not tree._missing
+    assert not tree._mending.missing
 
 
 def test_nothing_is_asked_for_once_it_has_come():
@@ -185,7 +184,7 @@ def test_strangers_make_nothing_grow():
         give(tree, MessageReceived(stranger, Prune(TOPIC)))
         give(tree, MessageReceived(stranger, data(1)))
     assert not tree._branches[TOPIC].lazy
-    assert not tree._branches[TOPIC]._told
+    assert not tree._branches[TOPIC]._pruned_us
 
 
 def test_what_is_missing_is_bounded(monkeypatch):
@@ -194,13 +193,13 @@ def test_what_is_missing_is_bounded(monkeypatch):
     for number in range(10):
         names = tuple((9, 100 * number + one) for one in range(100))
         give(tree, MessageReceived(3, named(*names)))
-        assert 0 < len(tree._missing) <= 50
+        assert 0 < len(tree._mending.missing) <= 50
     tree = make()
     monkeypatch.setattr(missing, "MISSING_MAX", 500)
     monkeypatch.setattr(missing, "SPANS_MAX", 60)
     for number in range(5000, 5400, 2):
         give(tree, MessageReceived(3, named((9, number))))
-    assert len(tree._missing) == 60
+    assert len(tree._mending.missing) == 60
 
 
 def test_what_has_come_makes_room_for_what_is_announced(monkeypatch):
@@ -210,14 +209,14 @@ def test_what_has_come_makes_room_for_what_is_announced(monkeypatch):
     for number in range(1, 51):
         give(tree, MessageReceived(2, data(number)))
     give(tree, MessageReceived(3, named((9, 60))), 1)
-    assert len(tree._missing) == 1
+    assert len(tree._mending.missing) == 1
 
 
 def test_announcements_that_overlap_are_waited_for_once_and_asked_of_each_announcer_in_turn():
     tree = make()
     for sender, first, count in ((3, 10, 5), (4, 8, 20), (3, 8, 20)):
         give(tree, MessageReceived(sender, Announce((Named(TOPIC, 9, first, count),))))
-    assert len(tree._missing) == 20
+    assert len(tree._mending.missing) == 20
     give(tree, MessageReceived(2, data(12)))
     asked = [a for a in give(tree, TimerFired(MissingDue()), 2 * MISSING_AFTER_US) if type(a) is Send]
     assert sorted(name for send in asked for name in send.message.names) == [(9, n) for n in range(8, 28) if n != 12]
@@ -255,8 +254,8 @@ def test_messages_of_publishers_that_come_mixed_are_named_and_waited_for_in_runs
     assert send == Send((3,), Announce((Named(TOPIC, 8, 1, 200), Named(TOPIC, 9, 1, 200))))
     apart = Announce(tuple(Named(TOPIC, publisher, number) for number in range(1, 101) for publisher in (8, 9)))
     give(other, MessageReceived(3, apart))
-    assert len(other._missing) == 200
-    assert other._missing._span_count == 2
+    assert len(other._mending.missing) == 200
+    assert other._mending.missing._span_count == 2
 
 
 @given(st.lists(st.tuples(st.integers(2, 4), st.integers(0, 60), st.integers(1, 20), st.booleans()), max_size=40))
@@ -355,7 +354,7 @@ def test_a_supplier_that_wants_nothing_gets_what_comes_from_elsewhere_all_the_sa
 
 def test_a_frame_names_no_more_messages_than_it_may():
     tree = make()
-    runs = Announce(tuple(Named(TOPIC, 9, 10_000 * run, trees.RUN_MAX) for run in range(1, 9)))
+    runs = Announce(tuple(Named(TOPIC, 9, 10_000 * run, tree_messages.SPAN_MAX) for run in range(1, 9)))
     actions = give(tree, MessageReceived(3, runs))
     assert PeerMisbehaved(3, "sent a topic that this node does not hold") in [getattr(a, "fact", None) for a in actions]
-    assert len(tree._missing) <= missing.MISSING_MAX
+    assert len(tree._mending.missing) <= missing.MISSING_MAX

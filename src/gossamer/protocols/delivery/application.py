@@ -9,22 +9,22 @@ from gossamer.protocols.delivery.interests import FOLLOWS, OwnInterests
 class Application:
     """The application above the node: it gets the messages of the topics that it follows."""
 
-    __slots__ = ("_interests",)
+    __slots__ = ("_interests", "_roles")
 
     def __init__(self, interests: OwnInterests) -> None:
         self._interests = interests
+        self._roles = interests.roles
 
     def deliver(self, data: Data, out: list[Action]) -> None:
         """Deliver a message once, under the first of its topics that the application follows."""
         topic = data.topic
-        roles = self._interests.roles
         also: tuple[TopicId, ...] = ()
         if data.also:
-            followed = [one for one in self._interests.topics_of(data) if roles[one] & FOLLOWS]
+            followed = [one for one in self._interests.topics_of(data) if self._roles[one] & FOLLOWS]
             if not followed:
                 return
             topic, also = followed[0], tuple(followed[1:])
-        elif not roles.get(topic, 0) & FOLLOWS:
+        elif not self._roles.get(topic, 0) & FOLLOWS:
             return
         out.append(Deliver(topic, data.payload, data.publisher, data.sequence, data.hops, data.published_us, also))
 

@@ -43,7 +43,7 @@ class Intake:
     `Arrived`, and recovery delivers it in its publisher's order. If not, the message is delivered to the application at once.
     """
 
-    __slots__ = ("_application", "_discloses", "_interests", "_recovers", "_seen", "_validation", "history")
+    __slots__ = ("_application", "_discloses", "_interests", "_recovers", "_roles", "_seen", "_validation", "history")
 
     def __init__(
         self,
@@ -56,6 +56,7 @@ class Intake:
         discloses: bool,
     ) -> None:
         self._interests = interests
+        self._roles = interests.roles
         self._seen = seen
         self._validation = validation
         self._application = application
@@ -65,7 +66,7 @@ class Intake:
 
     def refuses(self, sender: NodeId, data: Data | Burst, out: list[Action]) -> bool:
         """Whether a message must be neither delivered nor relayed; if so, the sender is reported."""
-        roles = self._interests.roles
+        roles = self._roles
         if data.topic in roles and data.previous < data.sequence and data.hops < HOPS_MAX and not data.also:
             # The common case.
             return False
@@ -97,12 +98,13 @@ class Intake:
             data.previous,
             data.also,
         )
-        if self.history is not None:
-            if data.also:
-                for topic in self._interests.topics_of(data):
-                    self.history.put(topic, (onward,))
+        history = self.history
+        if history is not None:
+            if not data.also:
+                history.put(data.topic, (onward,))
             else:
-                self.history.put(data.topic, (onward,))
+                for topic in self._interests.topics_of(data):
+                    history.put(topic, (onward,))
         if self._recovers:
             return onward, (Arrived(onward, sender),)
         self._application.deliver(onward, out)

@@ -9,7 +9,11 @@ FOLLOWS = int(Role.FOLLOWS)
 
 
 class OwnInterests:
-    """A node's own topics. `roles` and `validated` are read for every message, so they are plain dictionaries."""
+    """A node's own topics.
+
+    `roles` and `validated` are looked up for every message. They are dictionaries that are never replaced, so that the other
+    classes may keep a reference to them.
+    """
 
     __slots__ = ("roles", "validated")
 

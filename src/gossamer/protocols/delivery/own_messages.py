@@ -17,13 +17,13 @@ AnyBurst = TypeVar("AnyBurst", bound=Burst)
 class OwnMessages:
     """Makes the messages that the application publishes, remembers them as seen and keeps them in the history."""
 
-    __slots__ = ("_discloses", "_interests", "_node", "_seen", "_sequence", "history", "last_on")
+    __slots__ = ("_discloses", "_node", "_roles", "_seen", "_sequence", "history", "last_on")
 
     def __init__(
         self, node: NodeId, interests: OwnInterests, seen: SeenMessages, history: History | None, discloses: bool
     ) -> None:
         self._node = node
-        self._interests = interests
+        self._roles = interests.roles
         self._seen = seen
         self._discloses = discloses
         self._sequence = 0
@@ -39,7 +39,7 @@ class OwnMessages:
             if not held:
                 return None
             topic, also = held[0], held[1:]
-        elif topic not in self._interests.roles:
+        elif topic not in self._roles:
             return None
         # `contract.events.Publish` states how messages are numbered.
         sequence = event.sequence or (self._sequence or now_us) + 1
@@ -70,7 +70,7 @@ class OwnMessages:
     def publish_burst(self, event: PublishBurst, kind: type[AnyBurst], now_us: int) -> AnyBurst | None:
         """Make a burst of the messages to publish, with consecutive numbers; None if the node does not hold the topic."""
         topic, count = event.topic, len(event.items)
-        if topic not in self._interests.roles:
+        if topic not in self._roles:
             return None
         first = event.sequence or (self._sequence or now_us) + 1
         if first <= self._sequence:
@@ -91,7 +91,7 @@ class OwnMessages:
             raise MachineMisuse(
                 "this system does not disclose which topics a node holds: publish a message on one topic at a time"
             )
-        return tuple([one for one in dict.fromkeys((event.topic, *event.also)) if one in self._interests.roles])
+        return tuple([one for one in dict.fromkeys((event.topic, *event.also)) if one in self._roles])
 
 
 def _not_increasing(sequence: int, last: int) -> MachineMisuse:

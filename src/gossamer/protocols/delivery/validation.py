@@ -35,10 +35,11 @@ class Unvalidated(NamedTuple):
 class Validation:
     """Asks the application to validate messages, and keeps each message until the answer."""
 
-    __slots__ = ("_bytes", "_interests", "_ticket", "_waiting")
+    __slots__ = ("_bytes", "_interests", "_ticket", "_validated", "_waiting")
 
     def __init__(self, interests: OwnInterests) -> None:
         self._interests = interests
+        self._validated = interests.validated
         self._waiting: dict[int, Unvalidated] = {}
         self._bytes = 0
         self._ticket = 0
@@ -50,10 +51,9 @@ class Validation:
 
     def ask(self, sender: NodeId, data: Data, relay: bool, out: list[Action]) -> bool:
         """Ask the application about a message if one of its topics is validated; returns whether the message waits."""
-        validated = self._interests.validated
-        if not validated:
+        if not self._validated:
             return False
-        topic = next((one for one in self._interests.topics_of(data) if one in validated), None)
+        topic = next((one for one in self._interests.topics_of(data) if one in self._validated), None)
         if topic is None:
             return False
         self._ticket += 1
