@@ -171,7 +171,7 @@ def test_a_gap_that_nobody_fills_is_said_to_be_lost_and_a_late_copy_is_dropped_a
     node.get(data(3, 2))
     assert node.facts[1:] == [Late(TOPIC, ANN, 3)]
     assert node.delivered == [(ANN, 1), (ANN, 4)]
-    assert not node.recovery._gaps.counts
+    assert not node.recovery._ordering.gaps.counts
 
 
 def test_behind_a_gap_where_much_comes_fast_nobody_waits_before_asking():
@@ -282,7 +282,7 @@ def test_a_false_word_of_a_neighbour_is_forgotten_while_messages_flow():
         node.get(data(number, number - 1))
         assert asks(node.wait(100 * MS)) == []
     assert node.delivered[-1] == (ANN, 79)
-    assert node.recovery._topics[TOPIC].streams[ANN].told == 0
+    assert node.recovery._topics[TOPIC].streams[ANN].claimed == 0
 
 
 def test_frames_of_an_answer_that_come_slowly_are_all_taken_and_nobody_else_is_asked():
@@ -329,8 +329,8 @@ def test_letting_go_of_a_topic_frees_all_that_is_kept_of_it():
     node.give(Unsubscribe(TOPIC))
     assert node.held.history.size_bytes == 0
     assert not node.recovery._topics
-    assert not node.recovery._gaps.counts
-    assert node.recovery._load._bytes == 0
+    assert not node.recovery._ordering.gaps.counts
+    assert node.recovery._ordering.waiting.total == 0
     assert not [a for a in node.wait(10 * SECOND) if type(a) in (Send, Deliver)]
 
 
@@ -359,7 +359,7 @@ def test_a_message_of_two_topics_behind_a_gap_in_one_that_nobody_fills_is_delive
     node.wait(10 * SECOND)
     assert [sequence for _, sequence in node.delivered] == [1, 2, 5]
     assert node.facts == [Lost(OTHER, ANN, 2, 5)]
-    assert not node.recovery._gaps.counts
+    assert not node.recovery._ordering.gaps.counts
 
 
 def test_a_message_of_two_topics_that_is_late_in_one_holds_nobody_up_in_the_other():
@@ -546,9 +546,9 @@ def bounded(node):
         assert len(followed.streams) <= parameters.publishers
         assert len(followed.floors) <= parameters.publishers
         assert all(len(stream.order) <= parameters.waiting for stream in followed.streams.values())
-    assert node.recovery._load._bytes <= parameters.waiting_bytes
+    assert node.recovery._ordering.waiting.total <= parameters.waiting_bytes
     assert node.held.history.size_bytes <= parameters.history_bytes
-    assert sum(node.recovery._gaps.counts.values()) <= parameters.publishers * len(node.recovery._topics)
+    assert sum(node.recovery._ordering.gaps.counts.values()) <= parameters.publishers * len(node.recovery._topics)
 
 
 @pytest.mark.parametrize(("payload_bytes", "gaps"), [(500, 64), (0, 20)])
@@ -560,8 +560,8 @@ def test_a_flood_of_gaps_stays_bounded_and_an_honest_gap_beside_it_is_filled(pay
         node.get(data(9, 8, publisher=1_000 + number, payload=bytes(payload_bytes)), sender=2)
         if number % 100 == 0:
             bounded(node)
-            assert node.recovery._load._bytes_of[2] <= 10_000
-            assert node.recovery._gaps.counts[2] <= gaps
+            assert node.recovery._ordering.waiting._bytes_by_sender[2] <= 10_000
+            assert node.recovery._ordering.gaps.counts[2] <= gaps
     assert (3, Ask(TOPIC, ANN, 1, 3)) in asks(node.wait(150 * MS))
     node.get(Answer(TOPIC, ANN, (data(2, 1),)), sender=3)
     assert [sequence for publisher, sequence in node.delivered if publisher == ANN] == [1, 2, 3]
@@ -577,7 +577,7 @@ def test_one_publisher_with_gap_upon_gap_makes_a_bounded_heap():
         bounded(node)
     node.wait(1_000 * SECOND)
     assert len(node.delivered) == 1_501
-    assert not node.recovery._gaps.counts
+    assert not node.recovery._ordering.gaps.counts
 
 
 def test_who_asks_without_end_is_answered_within_its_share_and_others_are_served():
@@ -617,7 +617,7 @@ def test_false_words_of_what_others_have_cost_asks_and_move_nothing():
     node.get(data(3, 2), sender=3)
     assert node.delivered[2:] == [(ANN, 3)]
     assert node.facts == []
-    assert not node.recovery._gaps.counts
+    assert not node.recovery._ordering.gaps.counts
 
 
 def test_answers_that_nobody_asked_for_and_answers_with_something_else_are_not_taken():
@@ -696,8 +696,8 @@ def test_whatever_peers_send_state_stays_bounded_and_order_holds(seed, ordered):
         bounded(node)
     node.wait(100 * SECOND)
     assert not any(stream.order for followed in node.recovery._topics.values() for stream in followed.streams.values())
-    assert not node.recovery._gaps.counts
-    assert node.recovery._load._bytes == 0
+    assert not node.recovery._ordering.gaps.counts
+    assert node.recovery._ordering.waiting.total == 0
     assert len(node.delivered) == len(set(node.delivered))
     assert node.delivered
     last = {}

@@ -1,1 +1,1 @@
-"""How messages travel over an overlay."""
+"""How messages travel over an overlay: by flooding, or along a tree for each topic."""
