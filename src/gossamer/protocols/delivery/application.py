@@ -30,6 +30,7 @@ class Application:
 
     def deliver_burst(self, burst: Burst, out: list[Action]) -> None:
         """Deliver each message of a burst."""
+        # Measured: 0.63 us for a burst of one, against 0.23 us in `deliver`.
         topic, publisher, hops = burst.topic, burst.publisher, burst.hops
         if self._interests.follows(topic):
             out += [
