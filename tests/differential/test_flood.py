@@ -4,16 +4,7 @@ import numpy as np
 import pytest
 
 from gossamer.kernels.flood import flood
-from gossamer.model.values.ids import Role
-from gossamer.protocols.contract.actions import Deliver, Send
-from gossamer.protocols.contract.events import (
-    MessageReceived,
-    Publish,
-    Subscribe,
-    Unsubscribe,
-)
-from gossamer.protocols.contract.messages import Data
-from gossamer.protocols.dissemination.flood import Flood
+from gossamer.protocols.contract.events import Publish
 from gossamer.simulator.checkers import all_checkers
 from gossamer.simulator.event_population import EventPopulation
 from gossamer.simulator.links import LinkBook
@@ -55,51 +46,3 @@ def test_machine_and_kernel_agree_on_hops_copies_and_messages(seed):
         got = {columns["node"][row]: (columns["hops"][row], columns["duplicates"][row]) for row in rows}
         assert got == {int(other): (int(hops[other]), int(copies[other]) - 1) for other in np.flatnonzero(hops > 0)}
         assert log.facts(1)["data_messages"] == sent
-
-
-class Fixed:
-    """An overlay that stands still."""
-
-    def __init__(self, *nodes):
-        self.nodes = nodes
-
-    def neighbours_on(self, topic):
-        return self.nodes
-
-
-def handle(part, event):
-    out = []
-    part.handle(event, 5, out)
-    return out
-
-
-def part_with(role):
-    part = Flood(Fixed(2, 3), node=1)
-    handle(part, Subscribe(7, role))
-    return part
-
-
-DATA = Data(7, 9, 1, 0, 0, b"x")
-
-
-def test_a_follower_delivers_and_passes_on_but_not_back():
-    deliver, send = handle(part_with(Role.FOLLOWS), MessageReceived(2, DATA))
-    assert deliver == Deliver(7, b"x", 9, 1, 1, 0)
-    assert send == Send((3,), Data(7, 9, 1, 1, 0, b"x"))
-
-
-def test_a_publisher_passes_on_without_delivering():
-    assert [type(action) for action in handle(part_with(Role.PUBLISHES), MessageReceived(2, DATA))] == [Send]
-
-
-def test_a_second_copy_does_nothing():
-    part = part_with(Role.FOLLOWS)
-    handle(part, MessageReceived(2, DATA))
-    assert handle(part, MessageReceived(3, DATA)) == []
-
-
-def test_a_topic_that_was_let_go_is_neither_delivered_nor_relayed_nor_published():
-    part = part_with(Role.BOTH)
-    handle(part, Unsubscribe(7))
-    assert not any(isinstance(action, (Deliver, Send)) for action in handle(part, MessageReceived(2, DATA)))
-    assert handle(part, Publish(7, b"y")) == []
