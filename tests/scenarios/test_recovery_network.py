@@ -258,7 +258,7 @@ def test_a_gap_that_nobody_can_fill_is_reported_and_the_rest_is_delivered():
     lost = max(net.sequences[publisher], net.engine.now_us) + 1
     actions = machine.handle(Publish(0, b"gone", sequence=lost), net.engine.now_us)
     assert any(isinstance(action, Send) for action in actions)
-    machine._parts[-1]._history.drop(0)
+    machine._parts[-1]._answers._history.drop(0)
     net.sequences[publisher] = lost
     name = net.publish(publisher, 0)
     net.wait(1)

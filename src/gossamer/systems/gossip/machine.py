@@ -1,15 +1,15 @@
 """Gossip over an unstructured overlay (Ferretti: Publish-subscribe systems via gossip, 2011).
 
-A node tells its neighbours what it subscribes to (Algorithm 1). A new event goes to every neighbour that subscribes to
-its topic, and to each other neighbour with probability gamma (Algorithm 2), so that it spreads even where no neighbour
-asked for it: this is the one dissemination that relays through nodes without the topic, and they never deliver. An
-event is handled once; a time-to-live bounds its hops. With `handle_us` events wait in a bounded buffer, and one that
-finds it full is lost and said to be: the paper leaves such overflow to others.
+A node tells its neighbours its subscriptions (Algorithm 1). It sends a new message to every neighbour that subscribes to
+the topic, and to each other neighbour with probability gamma (Algorithm 2). So a message spreads even where no neighbour
+subscribes to it: this is the only dissemination that relays through nodes without the topic; they never deliver. Each message is
+handled once, and a time-to-live bounds its hops. With `handle_us` messages wait in a bounded buffer; if the buffer is full, a
+message is dropped and reported. The paper calls a message an event, and does not treat overflow.
 
-Differs: a new neighbour is told all subscriptions at once; the paper's neighbours never change. Differs: what a peer
-announces before its link stands here is remembered, because ends of a link do not come up at the same moment.
-Differs: who gets an event with no time left delivers it and does not pass it on (the paper's line 2 drops it, after
-"another software module" has seen it), and remembers it, so that a later copy changes nothing.
+Differs: a new neighbour is told all subscriptions at once; the paper's neighbours never change. Differs: subscriptions that a
+peer announces before its link is up here are remembered, because the two ends of a link do not come up at the same moment.
+Differs: a node that receives a message with no time-to-live left delivers it, remembers it and does not relay it (the paper's
+line 2 drops it, after "another software module" has seen it); so a later copy changes nothing.
 """
 
 from collections import deque
@@ -49,8 +49,8 @@ from gossamer.protocols.contract.messages import (
 from gossamer.protocols.contract.parts import NOTHING
 from gossamer.protocols.delivery.held import Held
 
-# Chosen: subscriptions remembered of one peer (what it has beyond that reaches it by gossip alone), and peers that
-# announced some without being neighbours yet.
+# Chosen: subscriptions remembered of one peer (messages on its other topics reach it by gossip alone), and peers that
+# announced subscriptions without being neighbours yet.
 TOPICS_MAX = 100_000
 STRANGERS_MAX = 256
 
@@ -58,36 +58,40 @@ Topics = Annotated[tuple[TopicId, ...], Meta(max_length=TOPICS_MAX)]
 
 
 class GossipParameters(Struct, frozen=True, kw_only=True):
-    """How far and how often events are passed on."""
+    """How far and how often messages are relayed."""
 
     gamma: Annotated[
         float,
         Meta(
-            ge=0, le=1, description="Paper: 0.1 (V-B). The probability that a neighbour without the topic gets an event"
+            ge=0,
+            le=1,
+            description="Paper: 0.1 (V-B). The probability that a neighbour without the topic gets a message",
         ),
     ] = 0.1
     ttl: Annotated[
         int,
         Meta(
-            ge=1, le=1_000_000, description="Chosen: 64. Hops an event may take; the paper wants it above the diameter"
+            ge=1,
+            le=1_000_000,
+            description="Chosen: 64. Hops a message may take; the paper requires more than the diameter",
         ),
     ] = 64
     buffer: Annotated[
-        int, Meta(ge=1, le=1_000_000, description="Chosen: 1,024. Copies that wait, where handling takes time")
+        int, Meta(ge=1, le=1_000_000, description="Chosen: 1,024. Copies that may wait, if handling takes time")
     ] = 1_024
     handle_us: Annotated[
-        int, Meta(ge=0, description="Paper: 0, a buffer that is never full (IV). How long handling one copy takes")
+        int, Meta(ge=0, description="Paper: 0, so the buffer is never full (IV). How long handling one copy takes")
     ] = 0
 
 
 class GossipData(Data, frozen=True, array_like=True, gc=False, tag="gossip_data"):
-    """An event on its way, and the hops that it may still take."""
+    """A message, and the number of hops that it may still take."""
 
     ttl: int = 0
 
 
 class Subscriptions(Message, frozen=True, array_like=True, gc=False, tag="gossip_subscriptions"):
-    """What the sender subscribes to from now on, and no longer (Algorithm 1, lines 3 and 8)."""
+    """Topics that the sender has subscribed to, and topics that it has unsubscribed from (Algorithm 1, lines 3 and 8)."""
 
     added: Topics = ()
     removed: Topics = ()
@@ -106,7 +110,7 @@ class BufferFull(Fact, frozen=True, array_like=True, gc=False, tag="gossip_buffe
 
 
 class Gossip:
-    """The dissemination part above any overlay that says who its neighbours are."""
+    """The dissemination part above any overlay that states its neighbours."""
 
     __slots__ = (
         "_buffer",
@@ -132,13 +136,13 @@ class Gossip:
         self._interests = self._held.interests
         self._seen = self._held.seen
         self._intake = self._held.intake
-        # The paper's cache: what each neighbour subscribes to, as it said; and what others have said.
+        # The paper's cache: the subscriptions that each neighbour announced, and those of peers that are no neighbours yet.
         self._neighbours: dict[NodeId, dict[TopicId, None]] = {}
         self._strangers: dict[NodeId, dict[TopicId, None]] = {}
         self._buffer: deque[tuple[NodeId, GossipData]] = deque()
 
     def handle(self, event: Event, now_us: int, out: list[Action]) -> Sequence[Fact]:
-        """The part contract (`interface.Part`)."""
+        """The part contract (`contract.parts.Part`)."""
         match event:
             case MessageReceived(message=Subscriptions()):
                 self._on_subscriptions(event.sender, event.message)
@@ -156,10 +160,10 @@ class Gossip:
         return NOTHING
 
     def learn(self, fact: Fact, now_us: int, out: list[Action]) -> Sequence[Fact]:
-        """A new neighbour is told everything; of one that is gone, what it said is kept for a while."""
+        """Tell a new neighbour all subscriptions; keep those of a neighbour that is gone for a while."""
         if isinstance(fact, NeighbourUp):
             self._neighbours[fact.node] = self._strangers.pop(fact.node, {})
-            # By id: in what order links came up must not show.
+            # Ordered by id, so that the order in which links came up has no effect.
             self._neighbours = dict(sorted(self._neighbours.items()))
             mine = tuple(topic for topic in self._interests.roles if self._interests.follows(topic))
             if mine:
@@ -199,7 +203,7 @@ class Gossip:
     def _on_publish(self, event: Publish, now_us: int, out: list[Action]) -> None:
         data = self._held.own_messages.publish(event, GossipData, now_us)
         if data is not None:
-            # Its own name is remembered already; the buffer takes it as it takes any copy.
+            # The message is already remembered as seen; the buffer treats it like any copy.
             self._put_in_buffer(self._node, data, now_us, out)
 
     def _put_in_buffer(self, sender: NodeId, data: GossipData, now_us: int, out: list[Action]) -> Sequence[Fact]:
@@ -226,7 +230,7 @@ class Gossip:
             self._pass_on(data, data.hops, self._parameters.ttl, sender, out)
             return NOTHING
         if not self._interests.topics_of(data):
-            # A node without the topic passes it on all the same; it keeps nothing of it but the name.
+            # A node without the topic relays the message too, and remembers only its name.
             if data.hops < HOPS_MAX and self._seen.add(data.publisher, data.sequence):
                 self._pass_on(data, data.hops + 1, min(data.ttl, self._parameters.ttl), sender, out)
             return NOTHING
@@ -238,7 +242,7 @@ class Gossip:
 
     def _accept(self, sender: NodeId, data: Any, out: list[Action]) -> Sequence[Fact]:
         onward, facts = self._intake.accept(data, sender, out)
-        # Nobody's word makes an event live longer than this node's own would.
+        # A peer cannot give a message a longer life than this node's own messages have.
         self._pass_on(data, onward.hops, min(data.ttl, self._parameters.ttl), sender, out)
         return facts
 
@@ -246,7 +250,7 @@ class Gossip:
         if ttl <= 0:
             return
         gamma = self._parameters.gamma
-        # A coin belongs to an event and a neighbour, not to a moment: several events may be handled at once.
+        # The draw depends on the message and the neighbour, not on the time: several messages may be handled at one time.
         counter = data.publisher * STEPS + data.sequence
         base = draw_base(self._seed, self._node, Purpose.GOSSIP, counter)
         wanted = (data.topic, *(topic for topic, _ in data.also))
