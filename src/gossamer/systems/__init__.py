@@ -16,10 +16,10 @@ from gossamer.model.values.time import SECOND_US
 from gossamer.protocols.contract.messages import Timer
 from gossamer.protocols.contract.node import NodeMachine
 from gossamer.protocols.contract.parts import InterestView, Part
-from gossamer.protocols.delivery.held import Held
 from gossamer.protocols.delivery.history import History
 from gossamer.protocols.delivery.recovery.machine import Recovery
 from gossamer.protocols.delivery.recovery.messages import RecoveryParameters
+from gossamer.protocols.delivery.state import DeliveryState
 from gossamer.protocols.dissemination.flood import Flood
 from gossamer.protocols.dissemination.tree import Tree
 from gossamer.protocols.membership.cyclon import Cyclon, CyclonParameters, ShuffleDue
@@ -96,7 +96,7 @@ class Dissemination:
     name: str
     parameters: type[msgspec.Struct]
     # (parameters, overlay, seed, node, what the node holds) -> the part.
-    part: Callable[[Any, Any, int, NodeId, Held], Part]
+    part: Callable[[Any, Any, int, NodeId, DeliveryState], Part]
     # Whether nodes pass on topics that they do not hold. No dissemination may, but the one whose paper says so: the
     # checkers of every simulation read it here.
     relays_without_topic: bool = False
@@ -363,10 +363,12 @@ def make_machine(
     carried = check_dissemination(system, dissemination, settings)
     make = DISSEMINATIONS[dissemination].part
     if recovery is None:
-        return NodeMachine((*parts, make(carried, overlay, seed, node, Held(node, discloses=system.discloses))))
+        return NodeMachine(
+            (*parts, make(carried, overlay, seed, node, DeliveryState(node, discloses=system.discloses)))
+        )
     kept = check_recovery(system, dissemination, recovery)
     history = History(kept.history, kept.history_bytes)
-    held = Held(node, history=history, recovers=True, discloses=system.discloses)
+    held = DeliveryState(node, history=history, recovers=True, discloses=system.discloses)
     return NodeMachine((*parts, make(carried, overlay, seed, node, held), Recovery(kept, overlay, held, node)))
 
 

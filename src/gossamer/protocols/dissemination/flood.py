@@ -20,25 +20,25 @@ from gossamer.protocols.contract.events import (
 from gossamer.protocols.contract.facts import Fact
 from gossamer.protocols.contract.messages import Data, Message, Timer
 from gossamer.protocols.contract.parts import NOTHING, Overlay
-from gossamer.protocols.delivery.held import Held
+from gossamer.protocols.delivery.state import DeliveryState
 
 
 class Flood:
     """The dissemination part above an overlay that knows its neighbours' interests."""
 
-    __slots__ = ("_held", "_intake", "_interests", "_node", "_overlay", "_seen", "_validation")
+    __slots__ = ("_delivery", "_intake", "_interests", "_node", "_overlay", "_seen", "_validation")
 
     MESSAGES: ClassVar[tuple[type[Message], ...]] = (Data,)
     TIMERS: ClassVar[tuple[type[Timer], ...]] = ()
 
-    def __init__(self, overlay: Overlay, node: NodeId, held: Held | None = None) -> None:
+    def __init__(self, overlay: Overlay, node: NodeId, delivery: DeliveryState | None = None) -> None:
         self._overlay = overlay
         self._node = node
-        self._held = held or Held(node)
-        self._interests = self._held.interests
-        self._seen = self._held.seen
-        self._validation = self._held.validation
-        self._intake = self._held.intake
+        self._delivery = delivery or DeliveryState(node)
+        self._interests = self._delivery.interests
+        self._seen = self._delivery.seen
+        self._validation = self._delivery.validation
+        self._intake = self._delivery.intake
 
     def handle(self, event: Event, now_us: int, out: list[Action]) -> Sequence[Fact]:
         """The part contract (`contract.parts.Part`)."""
@@ -46,14 +46,14 @@ class Flood:
             case MessageReceived():
                 return self._on_data(event.sender, event.message, out)
             case Publish():
-                data = self._held.own_messages.publish(event, Data, now_us)
+                data = self._delivery.own_messages.publish(event, Data, now_us)
                 if data is not None:
                     self._relay(data, self._node, out)
             case Validated():
                 accepted, facts = self._intake.on_validated(event, out)
                 return facts if accepted is None else self._accept(accepted.sender, accepted.data, out)
             case Subscribe() | Unsubscribe():
-                self._held.set_interest(event)
+                self._delivery.set_interest(event)
         return NOTHING
 
     def learn(self, fact: Fact, now_us: int, out: list[Action]) -> Sequence[Fact]:

@@ -28,9 +28,9 @@ from gossamer.protocols.contract.events import (
 from gossamer.protocols.contract.facts import Fact, NeighbourDown, PeerMisbehaved
 from gossamer.protocols.contract.messages import HOPS_MAX, Burst, Data, Message, Timer
 from gossamer.protocols.contract.parts import NOTHING, Overlay
-from gossamer.protocols.delivery.held import Held
 from gossamer.protocols.delivery.intake import NOT_HELD, recast
 from gossamer.protocols.delivery.seen import FETCHED
+from gossamer.protocols.delivery.state import DeliveryState
 from gossamer.protocols.dissemination.announcements import Announcements
 from gossamer.protocols.dissemination.branch import Branch
 from gossamer.protocols.dissemination.mending import Mending
@@ -51,7 +51,7 @@ class Tree:
     __slots__ = (
         "_announcements",
         "_branches",
-        "_held",
+        "_delivery",
         "_history",
         "_intake",
         "_interests",
@@ -66,17 +66,17 @@ class Tree:
     MESSAGES: ClassVar[tuple[type[Message], ...]] = (TreeData, TreeBurst, Announce, Graft, Prune)
     TIMERS: ClassVar[tuple[type[Timer], ...]] = (AnnounceDue, MissingDue)
 
-    def __init__(self, overlay: Overlay, node: NodeId, held: Held | None = None) -> None:
+    def __init__(self, overlay: Overlay, node: NodeId, delivery: DeliveryState | None = None) -> None:
         self._overlay = overlay
         self._node = node
-        self._held = held or Held(node)
+        self._delivery = delivery or DeliveryState(node)
         # Neighbours may request messages with `Graft`, so the tree needs a history.
-        self._history = self._held.require_history()
-        self._interests = self._held.interests
-        self._seen = self._held.seen
-        self._validation = self._held.validation
-        self._own_messages = self._held.own_messages
-        self._intake = self._held.intake
+        self._history = self._delivery.require_history()
+        self._interests = self._delivery.interests
+        self._seen = self._delivery.seen
+        self._validation = self._delivery.validation
+        self._own_messages = self._delivery.own_messages
+        self._intake = self._delivery.intake
         # One branch for each topic that this node holds and that has had messages.
         self._branches: dict[TopicId, Branch] = {}
         self._announcements = Announcements()
@@ -108,7 +108,7 @@ class Tree:
                 accepted, facts = self._intake.on_validated(event, out)
                 return facts if accepted is None else self._accept(accepted.sender, accepted.data, now_us, out)
             case Subscribe() | Unsubscribe():
-                self._held.set_interest(event)
+                self._delivery.set_interest(event)
                 if isinstance(event, Unsubscribe):
                     self._branches.pop(event.topic, None)
                     self._announcements.drop(event.topic)

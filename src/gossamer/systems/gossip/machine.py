@@ -47,7 +47,7 @@ from gossamer.protocols.contract.messages import (
     Timer,
 )
 from gossamer.protocols.contract.parts import NOTHING
-from gossamer.protocols.delivery.held import Held
+from gossamer.protocols.delivery.state import DeliveryState
 
 # Chosen: subscriptions remembered of one peer (messages on its other topics reach it by gossip alone), and peers that
 # announced subscriptions without being neighbours yet.
@@ -114,7 +114,7 @@ class Gossip:
 
     __slots__ = (
         "_buffer",
-        "_held",
+        "_delivery",
         "_intake",
         "_interests",
         "_neighbours",
@@ -128,14 +128,16 @@ class Gossip:
     MESSAGES: ClassVar[tuple[type[Message], ...]] = (GossipData, Subscriptions)
     TIMERS: ClassVar[tuple[type[Timer], ...]] = (HandleDue,)
 
-    def __init__(self, parameters: GossipParameters, seed: int, node: NodeId, held: Held | None = None) -> None:
+    def __init__(
+        self, parameters: GossipParameters, seed: int, node: NodeId, delivery: DeliveryState | None = None
+    ) -> None:
         self._parameters = parameters
         self._seed = seed
         self._node = node
-        self._held = held or Held(node)
-        self._interests = self._held.interests
-        self._seen = self._held.seen
-        self._intake = self._held.intake
+        self._delivery = delivery or DeliveryState(node)
+        self._interests = self._delivery.interests
+        self._seen = self._delivery.seen
+        self._intake = self._delivery.intake
         # The paper's cache: the subscriptions that each neighbour announced, and those of peers that are no neighbours yet.
         self._neighbours: dict[NodeId, dict[TopicId, None]] = {}
         self._strangers: dict[NodeId, dict[TopicId, None]] = {}
@@ -178,7 +180,7 @@ class Gossip:
     def _on_interest(self, event: Subscribe | Unsubscribe, out: list[Action]) -> None:
         topic = event.topic
         followed = self._interests.follows(topic)
-        self._held.set_interest(event)
+        self._delivery.set_interest(event)
         follows = self._interests.follows(topic)
         if follows != followed and self._neighbours:
             message = Subscriptions(added=(topic,)) if follows else Subscriptions(removed=(topic,))
@@ -201,7 +203,7 @@ class Gossip:
     # Algorithm 2.
 
     def _on_publish(self, event: Publish, now_us: int, out: list[Action]) -> None:
-        data = self._held.own_messages.publish(event, GossipData, now_us)
+        data = self._delivery.own_messages.publish(event, GossipData, now_us)
         if data is not None:
             # The message is already remembered as seen; the buffer treats it like any copy.
             self._put_in_buffer(self._node, data, now_us, out)
@@ -236,7 +238,7 @@ class Gossip:
             return NOTHING
         if self._intake.refuses(sender, data, out) or not self._seen.add(data.publisher, data.sequence):
             return NOTHING
-        if self._held.validation.ask(sender, data, True, out):
+        if self._delivery.validation.ask(sender, data, True, out):
             return NOTHING
         return self._accept(sender, data, out)
 

@@ -10,9 +10,9 @@ from gossamer.protocols.contract.events import MessageReceived, Publish, Subscri
 from gossamer.protocols.contract.facts import Arrived, ArrivedBurst, PeerMisbehaved
 from gossamer.protocols.contract.messages import HOPS_MAX, Data
 from gossamer.protocols.contract.record import AnyMessage, decode_message
-from gossamer.protocols.delivery.held import Held
 from gossamer.protocols.delivery.history import History
 from gossamer.protocols.delivery.seen import FETCHED
+from gossamer.protocols.delivery.state import DeliveryState
 from gossamer.protocols.dissemination.flood import Flood
 from gossamer.protocols.dissemination.tree import Tree
 from gossamer.protocols.dissemination.tree_messages import TreeBurst, TreeData
@@ -20,7 +20,7 @@ from tests.unit.protocols.delivery.one_part import ME, ONE, TWO, every_dissemina
 
 
 def intake_with(recovers):
-    held = Held(ME, history=History(), recovers=recovers)
+    held = DeliveryState(ME, history=History(), recovers=recovers)
     held.set_interest(Subscribe(ONE, Role.FOLLOWS))
     return held
 
@@ -113,7 +113,7 @@ def test_a_node_that_holds_one_of_two_topics_relays_to_neighbours_on_that_topic(
 
 @pytest.mark.parametrize("kind", [Flood, Tree])
 def test_a_system_that_does_not_disclose_topics_neither_sends_nor_takes_a_message_on_several(kind):
-    part = make(kind, Held(ME, discloses=False))
+    part = make(kind, DeliveryState(ME, discloses=False))
     for topic in (ONE, TWO):
         give(part, Subscribe(topic, Role.BOTH))
     with pytest.raises(MachineMisuse, match="one topic at a time"):

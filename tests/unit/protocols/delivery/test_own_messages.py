@@ -6,13 +6,13 @@ from gossamer.model.values.errors import MachineMisuse
 from gossamer.model.values.ids import Role
 from gossamer.protocols.contract.events import Publish, PublishBurst, Subscribe, Unsubscribe
 from gossamer.protocols.contract.messages import Data
-from gossamer.protocols.delivery.held import Held
+from gossamer.protocols.delivery.state import DeliveryState
 from gossamer.protocols.dissemination.tree_messages import TreeBurst
 from tests.unit.protocols.delivery.one_part import ME, ONE, TWO
 
 
 def held_on(*topics):
-    held = Held(ME)
+    held = DeliveryState(ME)
     for topic in topics:
         held.set_interest(Subscribe(topic, Role.BOTH))
     return held

@@ -6,13 +6,13 @@ from gossamer.model.values.ids import NodeId, TopicId
 from gossamer.protocols.contract.actions import Action, Send, SetTimer
 from gossamer.protocols.contract.events import Subscribe
 from gossamer.protocols.contract.facts import Arrived
-from gossamer.protocols.delivery.held import Held
 from gossamer.protocols.delivery.recovery.answers import AnswerCheck
 from gossamer.protocols.delivery.recovery.asks import Asks
 from gossamer.protocols.delivery.recovery.catch_up import CatchUp
 from gossamer.protocols.delivery.recovery.messages import AskHistory, CatchUpDue, Past, RecoveryParameters
 from gossamer.protocols.delivery.recovery.stream import HeldTopic
 from gossamer.protocols.delivery.seen import FETCHED
+from gossamer.protocols.delivery.state import DeliveryState
 
 # Chosen: how many neighbours are asked. A message that one of them has lost is probably kept by another.
 ASKED_MAX = 3
@@ -28,15 +28,15 @@ class CatchUps:
     def __init__(
         self,
         parameters: RecoveryParameters,
-        held: Held,
+        delivery: DeliveryState,
         topics: Mapping[TopicId, HeldTopic],
         asks: Asks,
         check: AnswerCheck,
         node: NodeId,
     ) -> None:
         self._parameters = parameters
-        self._history = held.require_history()
-        self._seen, self._validation, self._intake = held.seen, held.validation, held.intake
+        self._history = delivery.require_history()
+        self._seen, self._validation, self._intake = delivery.seen, delivery.validation, delivery.intake
         self._topics = topics
         self._asks = asks
         self._check = check

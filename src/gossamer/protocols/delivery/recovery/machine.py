@@ -35,7 +35,6 @@ from gossamer.protocols.contract.facts import (
 )
 from gossamer.protocols.contract.messages import Message, Timer
 from gossamer.protocols.contract.parts import NOTHING, Overlay
-from gossamer.protocols.delivery.held import Held
 from gossamer.protocols.delivery.interests import FOLLOWS
 from gossamer.protocols.delivery.recovery.answers import AnswerCheck, Answers
 from gossamer.protocols.delivery.recovery.asks import Asks
@@ -56,6 +55,7 @@ from gossamer.protocols.delivery.recovery.ordering import Ordering
 from gossamer.protocols.delivery.recovery.stream import HeldTopic, previous_on
 from gossamer.protocols.delivery.recovery.tails import Tails
 from gossamer.protocols.delivery.seen import FETCHED
+from gossamer.protocols.delivery.state import DeliveryState
 
 
 class Recovery:
@@ -81,18 +81,22 @@ class Recovery:
     MESSAGES: ClassVar[tuple[type[Message], ...]] = (Have, Ask, Answer, AskHistory, Past)
     TIMERS: ClassVar[tuple[type[Timer], ...]] = (GapDue, HaveDue, CatchUpDue)
 
-    def __init__(self, parameters: RecoveryParameters, overlay: Overlay, held: Held, node: NodeId) -> None:
+    def __init__(self, parameters: RecoveryParameters, overlay: Overlay, delivery: DeliveryState, node: NodeId) -> None:
         self._parameters = parameters
         self._node = node
-        self._interests, self._seen, self._validation = held.interests, held.seen, held.validation
-        self._intake, self._application, self._own_messages = held.intake, held.application, held.own_messages
+        self._interests, self._seen, self._validation = delivery.interests, delivery.seen, delivery.validation
+        self._intake, self._application, self._own_messages = (
+            delivery.intake,
+            delivery.application,
+            delivery.own_messages,
+        )
         self._topics: dict[TopicId, HeldTopic] = {}
         self._tails = Tails(overlay, parameters.have_every_us, parameters.have_rounds)
-        self._answers = Answers(overlay, held.interests, held.require_history(), parameters.answer_bytes)
-        self._check = AnswerCheck(held.interests, held.intake)
+        self._answers = Answers(overlay, delivery.interests, delivery.require_history(), parameters.answer_bytes)
+        self._check = AnswerCheck(delivery.interests, delivery.intake)
         asks = Asks(overlay, node, self._topics)
-        self._ordering = Ordering(parameters, held, self._topics, self._tails, asks)
-        self._catch_ups = CatchUps(parameters, held, self._topics, asks, self._check, node)
+        self._ordering = Ordering(parameters, delivery, self._topics, self._tails, asks)
+        self._catch_ups = CatchUps(parameters, delivery, self._topics, asks, self._check, node)
 
     def handle(self, event: Event, now_us: int, out: list[Action]) -> Sequence[Fact]:
         """The part contract (`contract.parts.Part`)."""

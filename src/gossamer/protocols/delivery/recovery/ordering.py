@@ -6,12 +6,12 @@ from gossamer.model.values.ids import NodeId, TopicId
 from gossamer.protocols.contract.actions import Action, Observe, SetTimer
 from gossamer.protocols.contract.facts import Arrived, Lost
 from gossamer.protocols.contract.messages import Data
-from gossamer.protocols.delivery.held import Held
 from gossamer.protocols.delivery.recovery.asks import Asks
 from gossamer.protocols.delivery.recovery.limits import Gaps, WaitingBytes
 from gossamer.protocols.delivery.recovery.messages import GapDue, Late, RecoveryParameters
 from gossamer.protocols.delivery.recovery.stream import HeldTopic, Stream, previous_on
 from gossamer.protocols.delivery.recovery.tails import Tails
+from gossamer.protocols.delivery.state import DeliveryState
 
 
 class Ordering:
@@ -22,13 +22,13 @@ class Ordering:
     def __init__(
         self,
         parameters: RecoveryParameters,
-        held: Held,
+        delivery: DeliveryState,
         topics: Mapping[TopicId, HeldTopic],
         tails: Tails,
         asks: Asks,
     ) -> None:
         self._parameters = parameters
-        self._interests, self._seen, self._application = held.interests, held.seen, held.application
+        self._interests, self._seen, self._application = delivery.interests, delivery.seen, delivery.application
         self._topics = topics
         self._tails = tails
         self._asks = asks

@@ -5,10 +5,10 @@ from gossamer.protocols.contract.actions import Deliver, Observe, Send, SetTimer
 from gossamer.protocols.contract.events import MessageReceived, Subscribe, TimerFired
 from gossamer.protocols.contract.messages import Data
 from gossamer.protocols.contract.node import NodeMachine
-from gossamer.protocols.delivery.held import Held
 from gossamer.protocols.delivery.history import History
 from gossamer.protocols.delivery.recovery.machine import Recovery
 from gossamer.protocols.delivery.recovery.messages import Ask, RecoveryParameters
+from gossamer.protocols.delivery.state import DeliveryState
 from gossamer.protocols.dissemination.flood import Flood
 
 ME, TOPIC, OTHER = 1, 7, 8
@@ -34,7 +34,7 @@ class Node:
     def __init__(self, subscribe=FOLLOWING, discloses=True, **settings):
         self.parameters = RecoveryParameters(**settings)
         history = History(self.parameters.history, self.parameters.history_bytes)
-        self.held = Held(ME, history=history, recovers=True, discloses=discloses)
+        self.held = DeliveryState(ME, history=history, recovers=True, discloses=discloses)
         self.overlay = Fixed()
         self.recovery = Recovery(self.parameters, self.overlay, self.held, ME)
         self.machine = NodeMachine((Flood(self.overlay, ME, self.held), self.recovery))

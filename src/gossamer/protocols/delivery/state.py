@@ -1,4 +1,4 @@
-"""All that the dissemination and the recovery of one node share, put together."""
+"""The delivery state of one node, which its dissemination and its recovery share."""
 
 from gossamer.model.values.ids import NodeId
 from gossamer.protocols.contract.events import Subscribe, Unsubscribe
@@ -11,8 +11,8 @@ from gossamer.protocols.delivery.seen import SEEN_MAX, SeenMessages
 from gossamer.protocols.delivery.validation import Validation
 
 
-class Held:
-    """The delivery parts of one node. A dissemination and recovery take from here the parts that they need.
+class DeliveryState:
+    """Puts the parts of this room together. A dissemination and recovery take the parts that they need.
 
     `history`: where messages are kept for neighbours that ask; None if nothing asks. `recovers`: recovery stands above the
     dissemination. `discloses`: the system tells neighbours which topics a node holds.
@@ -23,13 +23,13 @@ class Held:
     def __init__(
         self,
         node: NodeId,
-        most: int = SEEN_MAX,
+        seen_max: int = SEEN_MAX,
         history: History | None = None,
         recovers: bool = False,
         discloses: bool = True,
     ) -> None:
         self.interests = OwnInterests()
-        self.seen = SeenMessages(most)
+        self.seen = SeenMessages(seen_max)
         self.history = history
         self.validation = Validation(self.interests)
         self.application = Application(self.interests)
