@@ -13,7 +13,7 @@ from gossamer.protocols.delivery.application import Application
 from gossamer.protocols.delivery.history import History
 from gossamer.protocols.delivery.interests import OwnInterests
 from gossamer.protocols.delivery.seen import FETCHED, SeenMessages
-from gossamer.protocols.delivery.validation import Unvalidated, Validation
+from gossamer.protocols.delivery.validation import Unvalidated, ValidationQueue
 
 # The reasons of `PeerMisbehaved` are part of every record: a changed word makes old records differ when they are replayed.
 NOT_HELD = "sent a topic that this node does not hold"
@@ -49,7 +49,7 @@ class Intake:
         self,
         interests: OwnInterests,
         seen: SeenMessages,
-        validation: Validation,
+        validation: ValidationQueue,
         application: Application,
         history: History | None,
         recovers: bool,

@@ -8,7 +8,7 @@ from gossamer.protocols.delivery.intake import Intake
 from gossamer.protocols.delivery.interests import OwnInterests
 from gossamer.protocols.delivery.own_messages import OwnMessages
 from gossamer.protocols.delivery.seen import SEEN_MAX, SeenMessages
-from gossamer.protocols.delivery.validation import Validation
+from gossamer.protocols.delivery.validation import ValidationQueue
 
 
 class DeliveryState:
@@ -31,7 +31,7 @@ class DeliveryState:
         self.interests = OwnInterests()
         self.seen = SeenMessages(seen_max)
         self.history = history
-        self.validation = Validation(self.interests)
+        self.validation = ValidationQueue(self.interests)
         self.application = Application(self.interests)
         self.own_messages = OwnMessages(node, self.interests, self.seen, history, discloses)
         self.intake = Intake(self.interests, self.seen, self.validation, self.application, history, recovers, discloses)

@@ -32,7 +32,7 @@ class Unvalidated(NamedTuple):
     relay: bool
 
 
-class Validation:
+class ValidationQueue:
     """Asks the application to validate messages, and keeps each message until the answer."""
 
     __slots__ = ("_bytes", "_interests", "_ticket", "_validated", "_waiting")
