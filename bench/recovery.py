@@ -11,11 +11,12 @@ from gossamer.protocols.contract.events import (
     Subscribe,
 )
 from gossamer.protocols.contract.node import NodeMachine
-from gossamer.protocols.delivery.held import Held
 from gossamer.protocols.delivery.history import History
 from gossamer.protocols.delivery.recovery.machine import Recovery
 from gossamer.protocols.delivery.recovery.messages import RecoveryParameters
-from gossamer.protocols.dissemination.tree import Tree, TreeData
+from gossamer.protocols.delivery.state import DeliveryState
+from gossamer.protocols.dissemination.tree import Tree
+from gossamer.protocols.dissemination.tree_messages import TreeData
 
 COUNT, TOPIC, PAYLOAD = 100_000, 7, bytes(100)
 
@@ -48,7 +49,7 @@ def run() -> None:
 
 def _cost_us(events: list[Event]) -> float:
     parameters = RecoveryParameters()
-    held = Held(1, history=History(parameters.history, parameters.history_bytes), recovers=True)
+    held = DeliveryState(1, history=History(parameters.history, parameters.history_bytes), recovers=True)
     overlay = Three()
     machine = NodeMachine((Tree(overlay, 1, held), Recovery(parameters, overlay, held, 1)))
     machine.handle(Subscribe(TOPIC, int(Role.BOTH)), 0)

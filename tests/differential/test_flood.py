@@ -4,18 +4,8 @@ import numpy as np
 import pytest
 
 from gossamer.kernels.flood import flood
-from gossamer.model.values.ids import Role
-from gossamer.protocols.contract.actions import Deliver, Send
-from gossamer.protocols.contract.events import (
-    MessageReceived,
-    Publish,
-    Subscribe,
-    Unsubscribe,
-)
-from gossamer.protocols.contract.messages import Data
+from gossamer.protocols.contract.events import Publish
 from gossamer.protocols.contract.system import read_parameters
-from gossamer.protocols.delivery.held import Held
-from gossamer.protocols.dissemination.flood import Flood
 from gossamer.simulator.checkers import all_checkers
 from gossamer.simulator.event_population import EventPopulation
 from gossamer.simulator.links import LinkBook
@@ -56,58 +46,3 @@ def test_machine_and_kernel_agree_on_hops_copies_and_messages(seed):
         got = {columns["node"][row]: (columns["hops"][row], columns["duplicates"][row]) for row in rows}
         assert got == {int(other): (int(hops[other]), int(copies[other]) - 1) for other in np.flatnonzero(hops > 0)}
         assert log.facts(1)["data_messages"] == sent
-
-
-class Fixed:
-    """An overlay that does not change."""
-
-    def __init__(self, *nodes):
-        self.nodes = nodes
-
-    def neighbours_on(self, topic):
-        return self.nodes
-
-
-def handle(part, event):
-    out = []
-    part.handle(event, 5, out)
-    return out
-
-
-def part_with(role):
-    part = Flood(Fixed(2, 3), node=1)
-    handle(part, Subscribe(7, role))
-    return part
-
-
-DATA = Data(7, 9, 1, 0, 0, b"x")
-
-
-def test_a_follower_delivers_a_message_and_relays_it_to_all_but_its_sender():
-    deliver, send = handle(part_with(Role.FOLLOWS), MessageReceived(2, DATA))
-    assert deliver == Deliver(7, b"x", 9, 1, 1, 0)
-    assert send == Send((3,), Data(7, 9, 1, 1, 0, b"x"))
-
-
-def test_a_publisher_relays_a_message_without_delivering_it():
-    assert [type(action) for action in handle(part_with(Role.PUBLISHES), MessageReceived(2, DATA))] == [Send]
-
-
-def test_a_second_copy_has_no_effect():
-    part = part_with(Role.FOLLOWS)
-    handle(part, MessageReceived(2, DATA))
-    assert handle(part, MessageReceived(3, DATA)) == []
-
-
-def test_after_an_unsubscribe_messages_are_neither_delivered_nor_relayed_nor_published():
-    part = part_with(Role.BOTH)
-    handle(part, Unsubscribe(7))
-    assert not any(isinstance(action, (Deliver, Send)) for action in handle(part, MessageReceived(2, DATA)))
-    assert handle(part, Publish(7, b"y")) == []
-
-
-def test_what_is_remembered_is_bounded_and_the_oldest_goes_first():
-    seen = Held(0, most=3)
-    assert [seen.add(1, number) for number in (1, 2, 3, 1, 4)] == [True, True, True, False, True]
-    assert seen.add(1, 1)
-    assert not seen.add(1, 4)

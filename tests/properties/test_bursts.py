@@ -27,18 +27,13 @@ from gossamer.protocols.contract.events import (
 from gossamer.protocols.contract.facts import NeighbourDown
 from gossamer.protocols.contract.messages import BURST_MAX, Burst, Data
 from gossamer.protocols.contract.node import NodeMachine
-from gossamer.protocols.delivery.held import Held
 from gossamer.protocols.delivery.history import History
 from gossamer.protocols.delivery.recovery.machine import Recovery
 from gossamer.protocols.delivery.recovery.messages import Answer, RecoveryParameters
+from gossamer.protocols.delivery.state import DeliveryState
 from gossamer.protocols.dissemination.flood import Flood
-from gossamer.protocols.dissemination.tree import (
-    Graft,
-    Prune,
-    Tree,
-    TreeBurst,
-    TreeData,
-)
+from gossamer.protocols.dissemination.tree import Tree
+from gossamer.protocols.dissemination.tree_messages import Graft, Prune, TreeBurst, TreeData
 from tests.decoding import decode_message
 
 ME, TOPIC, UNKNOWN = 1, 7, 9
@@ -60,7 +55,7 @@ class Node:
         self.splits = splits
         parameters = RecoveryParameters(waiting=8)
         history = History(16, 8_192)
-        self.held = Held(ME, NAMES_MAX, history, recovers)
+        self.held = DeliveryState(ME, NAMES_MAX, history, recovers)
         self.tree = Tree(Fixed(), ME, self.held)
         parts = [self.tree] + ([Recovery(parameters, Fixed(), self.held, ME)] if recovers else [])
         self.machine = NodeMachine(parts)
@@ -114,9 +109,15 @@ class Node:
             topic: (branch.reference, branch.supplier, branch.hops, branch.heard_us, tuple(branch.lazy))
             for topic, branch in self.tree._branches.items()
         }
-        names = {publisher: sorted(numbers.items()) for publisher, numbers in self.held._names.items() if numbers}
-        remembered = [(run.publisher, run.first, run.end) for run in self.held._runs]
-        gathered = [(run.publisher, run.first, run.count, run.told) for run in self.tree._gathered]
+        names = {
+            publisher: sorted(numbers.items())
+            for publisher, numbers in self.held.seen._first_senders.items()
+            if numbers
+        }
+        remembered = [(span.publisher, span.first, span.end) for span in self.held.seen._spans]
+        gathered = [
+            (span.publisher, span.first, span.count, span.receivers) for span in self.tree._announcements._spans
+        ]
         streams = [
             [getattr(stream, name) for name in stream.__slots__]
             for part in self.machine._parts[1:]
@@ -270,7 +271,7 @@ def test_a_burst_of_nothing_of_too_much_or_of_something_else_cannot_be_read(item
 
 
 def test_a_dissemination_that_takes_one_message_at_a_time_says_so():
-    machine = NodeMachine((Flood(Fixed(), ME, Held(ME)),))
+    machine = NodeMachine((Flood(Fixed(), ME, DeliveryState(ME)),))
     machine.handle(Subscribe(TOPIC, Role.BOTH), 0)
     assert not machine.takes_bursts
     with pytest.raises(MachineMisuse, match="one message at a time"):

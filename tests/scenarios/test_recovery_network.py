@@ -12,7 +12,7 @@ from gossamer.protocols.contract.events import Publish, PublishBurst
 from gossamer.protocols.contract.facts import Lost
 from gossamer.protocols.contract.system import read_parameters
 from gossamer.protocols.delivery.recovery.messages import Answer, Ask, Have
-from gossamer.protocols.dissemination.tree import TreeBurst
+from gossamer.protocols.dissemination.tree_messages import TreeBurst
 from gossamer.simulator.checkers import all_checkers
 from gossamer.simulator.event_population import EventPopulation
 from gossamer.simulator.network import ConstantLatency, Network, Partition, UniformLatency
@@ -259,7 +259,7 @@ def test_a_gap_that_nobody_can_fill_is_reported_and_the_rest_is_delivered():
     lost = max(net.sequences[publisher], net.engine.now_us) + 1
     actions = machine.handle(Publish(0, b"gone", sequence=lost), net.engine.now_us)
     assert any(isinstance(action, Send) for action in actions)
-    machine._parts[-1]._history.drop(0)
+    machine._parts[-1]._answers._history.drop(0)
     net.sequences[publisher] = lost
     name = net.publish(publisher, 0)
     net.wait(1)

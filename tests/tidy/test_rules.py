@@ -10,9 +10,8 @@ import pytest
 
 import gossamer
 from gossamer.model.values import errors
-from gossamer.protocols.contract.record import RecordedView
-from gossamer.protocols.contract.system import read_parameters
-from gossamer.systems import RECOVERY, all_disseminations, all_systems, make_machine
+from gossamer.systems import RECOVERY, all_disseminations, all_systems
+from tests.stacks import stacks
 
 SOURCE = Path(gossamer.__file__).parent
 ROOT = SOURCE.parents[1]
@@ -66,22 +65,6 @@ def test_every_default_says_where_it_comes_from(name):
     for field in info.fields:
         description = (field.type.extra_json_schema or {}).get("description", "")
         assert description.startswith(("Paper:", "Chosen:")), f"{name}.{field.name} does not say"
-
-
-def stacks():
-    """A machine of every stack there is: each system with each membership, dissemination, and recovery where it can stand."""
-    for system in all_systems().values():
-        if system.is_central:
-            continue
-        known = {each.name for each in msgspec.structs.fields(system.parameters)}
-        for membership in ("oracle", "cyclon") if "membership" in known else ("",):
-            parameters = read_parameters(system, {"membership": membership} if membership else {})
-            view = RecordedView() if system.takes_view(parameters) else None
-            yield make_machine(system, parameters, 1, 1, view)
-            for dissemination in all_disseminations().values():
-                if system.carries(dissemination):
-                    recovery = {} if system.recovers else None
-                    yield make_machine(system, parameters, 1, 1, view, dissemination.name, {}, recovery)
 
 
 def test_every_part_stands_in_some_stack():

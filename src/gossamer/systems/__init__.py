@@ -36,10 +36,10 @@ from gossamer.protocols.contract.system import (
     load,
     read_parameters,
 )
-from gossamer.protocols.delivery.held import Held
 from gossamer.protocols.delivery.history import History
 from gossamer.protocols.delivery.recovery.machine import Recovery
 from gossamer.protocols.delivery.recovery.messages import RecoveryParameters
+from gossamer.protocols.delivery.state import DeliveryState
 from gossamer.protocols.dissemination import DISSEMINATIONS as BUILDING_BLOCKS
 
 # Everything that the rooms above need to know about systems; they import it from here.
@@ -280,10 +280,12 @@ def make_machine(
     carried = check_dissemination(system, dissemination, settings)
     make = find_dissemination(dissemination).part
     if recovery is None:
-        return NodeMachine((*parts, make(carried, overlay, seed, node, Held(node, discloses=system.discloses))))
+        return NodeMachine(
+            (*parts, make(carried, overlay, seed, node, DeliveryState(node, discloses=system.discloses)))
+        )
     kept = check_recovery(system, dissemination, recovery)
     history = History(kept.history, kept.history_bytes)
-    held = Held(node, history=history, recovers=True, discloses=system.discloses)
+    held = DeliveryState(node, history=history, recovers=True, discloses=system.discloses)
     return NodeMachine((*parts, make(carried, overlay, seed, node, held), Recovery(kept, overlay, held, node)))
 
 

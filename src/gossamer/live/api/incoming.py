@@ -11,7 +11,7 @@ from gossamer.live.api.topics import LiveTopics
 from gossamer.live.transport.driver import LiveDriver
 from gossamer.protocols.contract.actions import Deliver
 from gossamer.protocols.contract.facts import Fact, Lost
-from gossamer.protocols.delivery.held import NotJudged
+from gossamer.protocols.delivery.validation import NotJudged
 
 # The topics of a delivery: its first, and all others.
 _TOPICS = attrgetter("topic", "also")

@@ -17,7 +17,7 @@ class Message(Value, frozen=True, array_like=True, gc=False):
 
 
 # A message's number, and its hops: far above any real one, and far below what a wire can no longer carry a step further. Who
-# passes a message on must send what others can read: a message with so many hops is refused (`held.Held.refuses`).
+# passes a message on must send what others can read: a message with so many hops is refused (`delivery.intake.Intake.refuses`).
 NUMBER_MAX = 2**62
 HOPS_MAX = 2**31
 Number = Annotated[int, msgspec.Meta(ge=0, le=NUMBER_MAX)]

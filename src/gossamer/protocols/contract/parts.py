@@ -74,3 +74,14 @@ class Part(Protocol):
     def learn(self, fact: Fact, now_us: int, out: list[Action]) -> Sequence[Fact]:
         """Take in a fact that a lower part stated."""
         ...
+
+
+@runtime_checkable
+class SilenceDetector(Protocol):
+    """A part that suspects peers which have been silent for too long; at most one part of a node is one.
+
+    The node writes the time of every message and of every `PeerUp` into `heard`, by sender, in microseconds. The part reads the
+    times and empties the dictionary.
+    """
+
+    heard: dict[NodeId, int]

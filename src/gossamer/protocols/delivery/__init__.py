@@ -1,1 +1,1 @@
-"""What a node has received, what it delivers, and how it recovers what it missed."""
+"""Which messages a node has seen, keeps and delivers, and how it recovers the messages that it missed."""

@@ -1,7 +1,7 @@
-"""What a node keeps of the messages that it passed on, for those who ask: a bounded store, oldest out first.
+"""The messages that a node keeps for neighbours that ask for them: a bounded store, the oldest dropped first.
 
-Messages stand in pages by topic, in the order in which they came, and a page goes at once. A message is so kept for the
-price of an append; who asks pays for the search, through those pages that may hold what is sought.
+Messages are kept in pages, one topic to a page, in the order in which they arrived, and whole pages are dropped. Keeping a message
+costs one append; a request costs a search through the pages that may hold the messages asked for.
 """
 
 from collections import deque
@@ -14,16 +14,16 @@ from gossamer.protocols.contract.messages import Data
 # Chosen: 8,192 messages of a topic (0.4 s at 20,000 a second, 50 ms at 160,000), and 4 MiB in all.
 PER_TOPIC = 8_192
 BYTES_MAX = 4 * 2**20
-# Chosen: messages that go together when room is needed.
+# Chosen: messages of one page, which are dropped together.
 PAGE_MAX = 64
-# What a message costs beside its payload, as Python keeps it.
+# What a message costs in memory besides its payload.
 EACH_BYTES = 200
 
 Name = tuple[NodeId, int]
 
 
 class Page:
-    """Messages of one topic that came one after another."""
+    """Messages of one topic that arrived one after another."""
 
     __slots__ = ("_numbers", "messages", "size_bytes", "topic")
 
@@ -34,7 +34,7 @@ class Page:
         self._numbers: tuple[int, int, int] = (0, 0, 0)
 
     def may_hold(self, lowest: int, highest: int) -> bool:
-        """Whether its messages' numbers, whoever published them, reach into these. Kept until another message comes."""
+        """Whether the range of its sequence numbers, of all publishers, meets this range. Cached until a message is added."""
         count, first, last = self._numbers
         if count != len(self.messages):
             numbers = [data.sequence for data in self.messages]
@@ -43,29 +43,29 @@ class Page:
 
 
 class History:
-    """The messages of the topics that a node holds, up to a count for each topic and to bytes in all."""
+    """The last messages of the topics that a node holds, limited by a count for each topic and by bytes for all."""
 
     __slots__ = ("_bytes", "_bytes_max", "_page_max", "_pages", "_pages_max", "_topics", "_used")
 
     def __init__(self, per_topic: int = PER_TOPIC, bytes_max: int = BYTES_MAX) -> None:
-        # The page being filled is one of them, so that a topic never has more than it may.
+        # The page being filled counts too, so that a topic never exceeds its limit.
         self._page_max = max(1, min(PAGE_MAX, per_topic // 4))
         self._pages_max = per_topic // self._page_max
         self._bytes_max = bytes_max
         self._bytes = 0
-        # Pages that hold something.
+        # The number of pages with messages.
         self._used = 0
         self._topics: dict[TopicId, deque[Page]] = {}
-        # All pages, the oldest first; one that its topic let go of is empty here.
+        # All pages, the oldest first; a page that its topic dropped stays here empty for a while.
         self._pages: deque[Page] = deque()
 
     @property
     def size_bytes(self) -> int:
-        """What is kept, in bytes."""
+        """The bytes of all messages kept."""
         return self._bytes
 
     def put(self, topic: TopicId, messages: Sequence[Data]) -> None:
-        """Keep messages, in this order, under a topic of theirs."""
+        """Keep messages, in this order, under one of their topics."""
         done = 0
         while done < len(messages):
             pages = self._topics.get(topic)
@@ -73,7 +73,7 @@ class History:
                 pages = self._topics[topic] = deque()
             page = pages[-1] if pages else None
             if page is None or len(page.messages) >= self._page_max:
-                page = self._turn(topic, pages)
+                page = self._new_page(topic, pages)
             some = messages[done : done + self._page_max - len(page.messages)]
             page.messages += some
             size = EACH_BYTES * len(some)
@@ -86,7 +86,7 @@ class History:
             done += len(some)
 
     def drop(self, topic: TopicId) -> None:
-        """Keep nothing of a topic any longer."""
+        """Drop all messages of a topic."""
         for page in self._topics.pop(topic, ()):
             self._empty(page)
 
@@ -95,7 +95,7 @@ class History:
         return sum(len(page.messages) for page in self._topics.get(topic, ()))
 
     def named(self, topic: TopicId, names: Collection[Name]) -> list[Any]:
-        """Those of these messages that are kept, in the order in which they came."""
+        """The messages with these names that are kept, in the order in which they arrived."""
         if not names:
             return []
         numbers = [sequence for _, sequence in names]
@@ -103,30 +103,30 @@ class History:
         return [data for data in among if (data.publisher, data.sequence) in names]
 
     def between(self, topic: TopicId, publisher: NodeId, after: int, before: int) -> list[Any]:
-        """A publisher's messages with after < sequence < before, in its order."""
+        """A publisher's messages with after < sequence < before, in the publisher's order."""
         among = self._among(topic, after + 1, before - 1)
         found = [data for data in among if data.publisher == publisher and after < data.sequence < before]
         return sorted(found, key=_sequence)
 
     def latest(self, topic: TopicId, count: int, since_us: int) -> list[Any]:
-        """The last `count` messages and those published since, the oldest first."""
+        """The last `count` messages and all published at or after `since_us`, the oldest first."""
         everything = [data for page in self._topics.get(topic, ()) for data in page.messages]
         kept = sorted(everything, key=_published)
         first = max(len(kept) - count, 0)
         return [data for place, data in enumerate(kept) if place >= first or data.published_us >= since_us]
 
     def _among(self, topic: TopicId, lowest: int, highest: int) -> list[Any]:
-        """The messages of those pages that may hold such numbers."""
+        """The messages of all pages that may hold numbers of this range."""
         pages = (page for page in self._topics.get(topic, ()) if page.may_hold(lowest, highest))
         return [data for page in pages for data in page.messages]
 
-    def _turn(self, topic: TopicId, pages: deque[Page]) -> Page:
+    def _new_page(self, topic: TopicId, pages: deque[Page]) -> Page:
         if len(pages) >= self._pages_max:
             self._empty(pages.popleft())
         page = Page(topic)
         pages.append(page)
         self._pages.append(page)
-        # Pages that their topics let go of stand empty at the front, or in the middle until it comes to them.
+        # Remove empty pages at the front now; those in the middle when there are too many of them.
         while self._pages and not self._pages[0].messages and self._pages[0] is not page:
             self._pages.popleft()
         self._used += 1

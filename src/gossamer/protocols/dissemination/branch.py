@@ -1,14 +1,14 @@
-"""A node's place in the tree of one topic: who brings it messages, who wants none from it, whom it wants none from.
+"""A node's place in the tree of one topic: its supplier, the neighbours it pruned, and the neighbours that pruned it.
 
-The tree is that of the shortest paths from one publisher, the *reference*: the lowest id that has published on the topic. It
-serves all publishers, and a new reference begins with the tree of the one before. Every node decides over which link it is supplied, and nobody else does: it prunes others only
-when a copy from its supplier came too, and changes to one that is strictly nearer to the reference. So nobody is left
-without a supplier however many messages are on their way while the tree is made, and no circle forms: whoever supplies
-is nearer than whom it supplies.
+The tree consists of the shortest paths from one publisher, the *reference*: the publisher with the lowest id on the topic. The
+tree serves all publishers, and a new reference starts with the tree of the reference before it. Each node alone decides which
+link supplies it. It prunes another link only if its supplier sent the same message too, and changes to another supplier only if
+that one is strictly nearer to the reference. So no node is left without a supplier, however many messages travel while the
+tree forms, and no cycle forms, because a supplier is always nearer to the reference than the node that it supplies.
 
-Differs: in Plumtree any copy that was not needed cuts its link in both directions, whoever published it. With thousands
-of messages on their way the first copies come over this link and that; of ten subscribers at full speed up to nine were cut
-off until they missed something, and then it was too much to be brought back.
+Differs: in Plumtree every redundant copy cuts its link in both directions, whoever published the message. With thousands of
+messages under way the first copies arrive over varying links: of ten subscribers at full speed, up to nine were cut off
+until they noticed that they missed messages, and by then too many were missing to fetch.
 """
 
 from collections.abc import Sequence
@@ -16,17 +16,17 @@ from collections.abc import Sequence
 from gossamer.model.values.ids import NodeId
 from gossamer.model.values.time import MILLISECOND_US, SECOND_US
 
-# Chosen: a link over which copies still come after so long is told again; the word may have been lost.
+# Chosen: prune a link again if copies still arrive over it after this time; the first `Prune` may have been lost.
 PRUNE_AGAIN_US = 500 * MILLISECOND_US
-# Chosen: copies of other publishers' messages that show, once a tree has had a second to form, that it is none: a reference
-# that is gone cannot mend it, so the publisher of the last one becomes the reference.
+# Chosen: redundant copies of other publishers' messages, one second after the tree began to form, that show that this is not
+# a tree. A reference that is gone cannot repair it, so the publisher of the last copy becomes the reference.
 STRAYS_MAX = 64
 FORMED_AFTER_US = SECOND_US
-# Farther than anybody is: whoever is asked for help supplies until somebody nearer does.
+# More hops than any real path: a node that was asked to supply is replaced by any neighbour whose distance is known.
 FAR = 1 << 62
 
-# Who gets a message, and who its name.
-Route = tuple[tuple[NodeId, ...], tuple[NodeId, ...]]
+# The neighbours that get a message, and those that get its name.
+_Route = tuple[tuple[NodeId, ...], tuple[NodeId, ...]]
 
 
 class Branch:
@@ -34,10 +34,10 @@ class Branch:
 
     __slots__ = (
         "_neighbours",
+        "_pruned_us",
         "_routes",
         "_since_us",
         "_strays",
-        "_told",
         "heard_us",
         "hops",
         "lazy",
@@ -49,20 +49,20 @@ class Branch:
         self.reference = reference
         self.supplier: NodeId | None = None
         self.hops = FAR
-        # When the supplier last brought something.
+        # When the supplier last sent a message.
         self.heard_us = now_us
-        # Who wants none from this node: it gets names.
+        # Neighbours that pruned this node: they get names only.
         self.lazy: dict[NodeId, None] = {}
-        # Whom this node told that it wants none, and when.
-        self._told: dict[NodeId, int] = {}
+        # Neighbours that this node pruned, and when.
+        self._pruned_us: dict[NodeId, int] = {}
         self._strays = 0
         self._since_us = now_us
-        # Where messages go by whom they came from, while neighbours, supplier and the lazy are what they were.
-        self._routes: dict[NodeId, Route] = {}
+        # The route of a message by its sender; valid while the neighbours, the supplier and `lazy` do not change.
+        self._routes: dict[NodeId, _Route] = {}
         self._neighbours: Sequence[NodeId] = ()
 
-    def route(self, came_from: NodeId, neighbours: Sequence[NodeId]) -> Route:
-        """Who gets a message, and who its name. Asked for every message, so it is kept."""
+    def route(self, came_from: NodeId, neighbours: Sequence[NodeId]) -> _Route:
+        """The neighbours that get a message, and those that get its name. Called for every message, so it is cached."""
         if neighbours is not self._neighbours:
             self._neighbours = neighbours
             self._routes = {}
@@ -74,7 +74,7 @@ class Branch:
         return route
 
     def set_lazy(self, node: NodeId, is_lazy: bool) -> None:
-        """A neighbour wants none from this node, or wants them again."""
+        """A neighbour wants names only (`Prune`), or whole messages again (`Graft`)."""
         self._routes = {}
         if is_lazy:
             self.lazy[node] = None
@@ -82,66 +82,71 @@ class Branch:
             self.lazy.pop(node, None)
 
     def is_lazy(self, node: NodeId) -> bool:
-        """Whether a neighbour gets names only. Who supplies this node gets what comes from below it."""
+        """Whether a neighbour gets names only. The supplier always gets the messages that arrive from other neighbours."""
         return node in self.lazy and node != self.supplier
 
-    def take_first(self, sender: NodeId, hops: int) -> NodeId | None:
-        """The first copy of a message of the reference; answers whom to graft, if the supplier has changed to one pruned before."""
+    def on_first_copy(self, sender: NodeId, hops: int) -> NodeId | None:
+        """The first copy of a message of the reference arrived; returns the neighbour to graft, if the new supplier was pruned."""
         if sender == self.supplier:
             self.hops = hops
             return None
-        return self._change(sender, hops) if hops < self.hops else None
+        return self._change_supplier(sender, hops) if hops < self.hops else None
 
-    def take_copy(self, sender: NodeId, hops: int, first: NodeId, now_us: int) -> tuple[NodeId | None, NodeId | None]:
-        """A further copy of a message of the reference; answers whom to graft and whom to prune."""
+    def on_further_copy(
+        self, sender: NodeId, hops: int, first: NodeId, now_us: int
+    ) -> tuple[NodeId | None, NodeId | None]:
+        """A redundant copy of a message of the reference arrived; returns the neighbour to graft and the one to prune.
+
+        `first` is the neighbour that sent the message first.
+        """
         if sender == self.supplier:
-            # What came first from another came from the supplier too, so the other is not needed.
+            # The supplier sends this message too, so the first sender is not needed.
             return None, self._prune(first, now_us) if first != sender else None
         if hops < self.hops:
-            return self._change(sender, hops), None
-        return None, self._prune(sender, now_us) if first not in self._told else None
+            return self._change_supplier(sender, hops), None
+        return None, self._prune(sender, now_us) if first not in self._pruned_us else None
 
-    def is_stray(self, now_us: int) -> bool:
-        """A further copy of somebody else's message; says whether there are too many for a tree."""
+    def has_too_many_strays(self, now_us: int) -> bool:
+        """Count a redundant copy of another publisher's message; returns whether there are too many for a tree."""
         if now_us - self._since_us > FORMED_AFTER_US:
             self._strays += 1
         return self._strays > STRAYS_MAX
 
     def adopt(self, reference: NodeId, now_us: int) -> None:
-        """Another publisher is the reference from now on. The tree that there is serves it, until it shows a shorter one."""
+        """Make another publisher the reference. The present tree serves it until its messages show a shorter one."""
         self.reference = reference
         self._strays = 0
         self._since_us = now_us
         if self.supplier is not None:
-            # What comes from below still goes to it.
+            # Messages that arrive from other neighbours still go to the supplier so far.
             self.set_lazy(self.supplier, False)
             self._set_supplier(None, FAR)
 
-    def ask(self, node: NodeId) -> None:
-        """The supplier does not bring what this node does: it supplies from now on."""
-        self._told.pop(node, None)
+    def use_as_supplier(self, node: NodeId) -> None:
+        """Take a neighbour as supplier because it announced messages that the supplier so far did not send."""
+        self._pruned_us.pop(node, None)
         self._set_supplier(node, FAR)
 
     def lose(self, node: NodeId) -> tuple[NodeId, ...]:
-        """A neighbour is gone; answers whom to graft: all that were pruned, if it was the supplier."""
+        """Forget a neighbour that is gone; returns the neighbours to graft: all pruned ones, if it was the supplier."""
         self.set_lazy(node, False)
-        self._told.pop(node, None)
+        self._pruned_us.pop(node, None)
         if node != self.supplier:
             return ()
         self._set_supplier(None, FAR)
-        pruned, self._told = tuple(self._told), {}
+        pruned, self._pruned_us = tuple(self._pruned_us), {}
         return pruned
 
-    def _change(self, node: NodeId, hops: int) -> NodeId | None:
+    def _change_supplier(self, node: NodeId, hops: int) -> NodeId | None:
         self._set_supplier(node, hops)
-        return None if self._told.pop(node, None) is None else node
+        return None if self._pruned_us.pop(node, None) is None else node
 
     def _set_supplier(self, node: NodeId | None, hops: int) -> None:
         self.supplier, self.hops = node, hops
         self._routes = {}
 
     def _prune(self, node: NodeId, now_us: int) -> NodeId | None:
-        if now_us - self._told.get(node, -PRUNE_AGAIN_US) < PRUNE_AGAIN_US:
+        if now_us - self._pruned_us.get(node, -PRUNE_AGAIN_US) < PRUNE_AGAIN_US:
             return None
-        self._told[node] = now_us
+        self._pruned_us[node] = now_us
         return node

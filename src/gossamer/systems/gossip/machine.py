@@ -1,15 +1,15 @@
 """Gossip over an unstructured overlay (Ferretti: Publish-subscribe systems via gossip, 2011).
 
-A node tells its neighbours what it subscribes to (Algorithm 1). A new event goes to every neighbour that subscribes to
-its topic, and to each other neighbour with probability gamma (Algorithm 2), so that it spreads even where no neighbour
-asked for it: this is the one dissemination that relays through nodes without the topic, and they never deliver. An
-event is handled once; a time-to-live bounds its hops. With `handle_us` events wait in a bounded buffer, and one that
-finds it full is lost and said to be: the paper leaves such overflow to others.
+A node tells its neighbours its subscriptions (Algorithm 1). It sends a new message to every neighbour that subscribes to
+the topic, and to each other neighbour with probability gamma (Algorithm 2). So a message spreads even where no neighbour
+subscribes to it: this is the only dissemination that relays through nodes without the topic; they never deliver. Each message is
+handled once, and a time-to-live bounds its hops. With `handle_us` messages wait in a bounded buffer; if the buffer is full, a
+message is dropped and reported. The paper calls a message an event, and does not treat overflow.
 
-Differs: a new neighbour is told all subscriptions at once; the paper's neighbours never change. Differs: what a peer
-announces before its link stands here is remembered, because ends of a link do not come up at the same moment.
-Differs: who gets an event with no time left delivers it and does not pass it on (the paper's line 2 drops it, after
-"another software module" has seen it), and remembers it, so that a later copy changes nothing.
+Differs: a new neighbour is told all subscriptions at once; the paper's neighbours never change. Differs: subscriptions that a
+peer announces before its link is up here are remembered, because the two ends of a link do not come up at the same moment.
+Differs: a node that receives a message with no time-to-live left delivers it, remembers it and does not relay it (the paper's
+line 2 drops it, after "another software module" has seen it); so a later copy changes nothing.
 """
 
 from collections import deque
@@ -19,7 +19,7 @@ from typing import Annotated, Any, ClassVar
 from msgspec import Meta, Struct
 
 from gossamer.model.values.draw import ITEM_FACTOR, MASK, STEPS, Purpose, draw_base, finish, unit
-from gossamer.model.values.ids import NodeId, Role, TopicId
+from gossamer.model.values.ids import NodeId, TopicId
 from gossamer.protocols.contract.actions import (
     Action,
     Observe,
@@ -36,7 +36,6 @@ from gossamer.protocols.contract.events import (
     Validated,
 )
 from gossamer.protocols.contract.facts import (
-    Arrived,
     BufferFull,
     Fact,
     NeighbourDown,
@@ -49,10 +48,10 @@ from gossamer.protocols.contract.messages import (
     Timer,
 )
 from gossamer.protocols.contract.parts import NOTHING
-from gossamer.protocols.delivery.held import Held
+from gossamer.protocols.delivery.state import DeliveryState
 
-# Chosen: subscriptions remembered of one peer (what it has beyond that reaches it by gossip alone), and peers that
-# announced some without being neighbours yet.
+# Chosen: subscriptions remembered of one peer (messages on its other topics reach it by gossip alone), and peers that
+# announced subscriptions without being neighbours yet.
 TOPICS_MAX = 100_000
 STRANGERS_MAX = 256
 
@@ -60,36 +59,40 @@ Topics = Annotated[tuple[TopicId, ...], Meta(max_length=TOPICS_MAX)]
 
 
 class GossipParameters(Struct, frozen=True, kw_only=True):
-    """How far and how often events are passed on."""
+    """How far and how often messages are relayed."""
 
     gamma: Annotated[
         float,
         Meta(
-            ge=0, le=1, description="Paper: 0.1 (V-B). The probability that a neighbour without the topic gets an event"
+            ge=0,
+            le=1,
+            description="Paper: 0.1 (V-B). The probability that a neighbour without the topic gets a message",
         ),
     ] = 0.1
     ttl: Annotated[
         int,
         Meta(
-            ge=1, le=1_000_000, description="Chosen: 64. Hops an event may take; the paper wants it above the diameter"
+            ge=1,
+            le=1_000_000,
+            description="Chosen: 64. Hops a message may take; the paper requires more than the diameter",
         ),
     ] = 64
     buffer: Annotated[
-        int, Meta(ge=1, le=1_000_000, description="Chosen: 1,024. Copies that wait, where handling takes time")
+        int, Meta(ge=1, le=1_000_000, description="Chosen: 1,024. Copies that may wait, if handling takes time")
     ] = 1_024
     handle_us: Annotated[
-        int, Meta(ge=0, description="Paper: 0, a buffer that is never full (IV). How long handling one copy takes")
+        int, Meta(ge=0, description="Paper: 0, so the buffer is never full (IV). How long handling one copy takes")
     ] = 0
 
 
 class GossipData(Data, frozen=True, array_like=True, gc=False, tag="gossip_data"):
-    """An event on its way, and the hops that it may still take."""
+    """A message, and the number of hops that it may still take."""
 
     ttl: int = 0
 
 
 class Subscriptions(Message, frozen=True, array_like=True, gc=False, tag="gossip_subscriptions"):
-    """What the sender subscribes to from now on, and no longer (Algorithm 1, lines 3 and 8)."""
+    """Topics that the sender has subscribed to, and topics that it has unsubscribed from (Algorithm 1, lines 3 and 8)."""
 
     added: Topics = ()
     removed: Topics = ()
@@ -100,25 +103,41 @@ class HandleDue(Timer, frozen=True, array_like=True, gc=False, tag="gossip_handl
 
 
 class Gossip:
-    """The dissemination part above any overlay that says who its neighbours are."""
+    """The dissemination part above any overlay that states its neighbours."""
 
-    __slots__ = ("_buffer", "_held", "_neighbours", "_node", "_parameters", "_seed", "_strangers")
+    __slots__ = (
+        "_buffer",
+        "_delivery",
+        "_intake",
+        "_interests",
+        "_neighbours",
+        "_node",
+        "_parameters",
+        "_seed",
+        "_seen",
+        "_strangers",
+    )
 
     MESSAGES: ClassVar[tuple[type[Message], ...]] = (GossipData, Subscriptions)
     TIMERS: ClassVar[tuple[type[Timer], ...]] = (HandleDue,)
 
-    def __init__(self, parameters: GossipParameters, seed: int, node: NodeId, held: Held | None = None) -> None:
+    def __init__(
+        self, parameters: GossipParameters, seed: int, node: NodeId, delivery: DeliveryState | None = None
+    ) -> None:
         self._parameters = parameters
         self._seed = seed
         self._node = node
-        self._held = held or Held(node)
-        # The paper's cache: what each neighbour subscribes to, as it said; and what others have said.
+        self._delivery = delivery or DeliveryState(node)
+        self._interests = self._delivery.interests
+        self._seen = self._delivery.seen
+        self._intake = self._delivery.intake
+        # The paper's cache: the subscriptions that each neighbour announced, and those of peers that are no neighbours yet.
         self._neighbours: dict[NodeId, dict[TopicId, None]] = {}
         self._strangers: dict[NodeId, dict[TopicId, None]] = {}
         self._buffer: deque[tuple[NodeId, GossipData]] = deque()
 
     def handle(self, event: Event, now_us: int, out: list[Action]) -> Sequence[Fact]:
-        """The part contract (`interface.Part`)."""
+        """The part contract (`contract.parts.Part`)."""
         match event:
             case MessageReceived(message=Subscriptions()):
                 self._on_subscriptions(event.sender, event.message)
@@ -127,8 +146,8 @@ class Gossip:
             case TimerFired():
                 return self._on_handle_due(now_us, out)
             case Validated():
-                judged, facts = self._held.settle(event, out)
-                return facts if judged is None else self._accept(judged.sender, judged.data, out)
+                accepted, facts = self._intake.on_validated(event, out)
+                return facts if accepted is None else self._accept(accepted.sender, accepted.data, out)
             case Publish():
                 self._on_publish(event, now_us, out)
             case Subscribe() | Unsubscribe():
@@ -136,12 +155,12 @@ class Gossip:
         return NOTHING
 
     def learn(self, fact: Fact, now_us: int, out: list[Action]) -> Sequence[Fact]:
-        """A new neighbour is told everything; of one that is gone, what it said is kept for a while."""
+        """Tell a new neighbour all subscriptions; keep those of a neighbour that is gone for a while."""
         if isinstance(fact, NeighbourUp):
             self._neighbours[fact.node] = self._strangers.pop(fact.node, {})
-            # By id: in what order links came up must not show.
+            # Ordered by id, so that the order in which links came up has no effect.
             self._neighbours = dict(sorted(self._neighbours.items()))
-            mine = tuple(topic for topic, role in self._held.roles.items() if role & Role.FOLLOWS)
+            mine = tuple(topic for topic in self._interests.roles if self._interests.follows(topic))
             if mine:
                 out.append(Send((fact.node,), Subscriptions(mine[:TOPICS_MAX])))
         elif isinstance(fact, NeighbourDown):
@@ -153,9 +172,9 @@ class Gossip:
 
     def _on_interest(self, event: Subscribe | Unsubscribe, out: list[Action]) -> None:
         topic = event.topic
-        followed = bool(self._held.roles.get(topic, 0) & Role.FOLLOWS)
-        self._held.set_interest(event)
-        follows = bool(self._held.roles.get(topic, 0) & Role.FOLLOWS)
+        followed = self._interests.follows(topic)
+        self._delivery.set_interest(event)
+        follows = self._interests.follows(topic)
         if follows != followed and self._neighbours:
             message = Subscriptions(added=(topic,)) if follows else Subscriptions(removed=(topic,))
             out.append(Send(tuple(self._neighbours), message))
@@ -177,9 +196,9 @@ class Gossip:
     # Algorithm 2.
 
     def _on_publish(self, event: Publish, now_us: int, out: list[Action]) -> None:
-        data = self._held.publish(event, GossipData, now_us)
+        data = self._delivery.own_messages.publish(event, GossipData, now_us)
         if data is not None:
-            # Its own name is remembered already; the buffer takes it as it takes any copy.
+            # The message is already remembered as seen; the buffer treats it like any copy.
             self._put_in_buffer(self._node, data, now_us, out)
 
     def _put_in_buffer(self, sender: NodeId, data: GossipData, now_us: int, out: list[Action]) -> Sequence[Fact]:
@@ -202,32 +221,31 @@ class Gossip:
         return facts
 
     def _on_event(self, sender: NodeId, data: GossipData, out: list[Action]) -> Sequence[Fact]:
-        held = self._held
         if sender == self._node:
             self._pass_on(data, data.hops, self._parameters.ttl, sender, out)
             return NOTHING
-        if not held.topics_of(data):
-            # A node without the topic passes it on all the same; it keeps nothing of it but the name.
-            if data.hops < HOPS_MAX and held.add(data.publisher, data.sequence):
+        if not self._interests.topics_of(data):
+            # A node without the topic relays the message too, and remembers only its name.
+            if data.hops < HOPS_MAX and self._seen.add(data.publisher, data.sequence):
                 self._pass_on(data, data.hops + 1, min(data.ttl, self._parameters.ttl), sender, out)
             return NOTHING
-        if held.refuses(sender, data, out) or not held.add(data.publisher, data.sequence):
+        if self._intake.refuses(sender, data, out) or not self._seen.add(data.publisher, data.sequence):
             return NOTHING
-        if held.judges(sender, data, True, out):
+        if self._delivery.validation.ask(sender, data, True, out):
             return NOTHING
         return self._accept(sender, data, out)
 
     def _accept(self, sender: NodeId, data: Any, out: list[Action]) -> Sequence[Fact]:
-        onward = self._held.take_in(data, out)
-        # Nobody's word makes an event live longer than this node's own would.
+        onward, facts = self._intake.accept(data, sender, out)
+        # A peer cannot give a message a longer life than this node's own messages have.
         self._pass_on(data, onward.hops, min(data.ttl, self._parameters.ttl), sender, out)
-        return (Arrived(onward, sender),) if self._held.recovers else NOTHING
+        return facts
 
     def _pass_on(self, data: GossipData, hops: int, ttl: int, came_from: NodeId, out: list[Action]) -> None:
         if ttl <= 0:
             return
         gamma = self._parameters.gamma
-        # A coin belongs to an event and a neighbour, not to a moment: several events may be handled at once.
+        # The draw depends on the message and the neighbour, not on the time: several messages may be handled at one time.
         counter = data.publisher * STEPS + data.sequence
         base = draw_base(self._seed, self._node, Purpose.GOSSIP, counter)
         wanted = (data.topic, *(topic for topic, _ in data.also))

@@ -7,12 +7,12 @@ import pytest
 from msgspec import Meta, inspect
 
 from gossamer.protocols.contract.messages import Burst, Data, Message, data_in
-from gossamer.protocols.contract.record import PARTS
 from gossamer.protocols.delivery.recovery.messages import Answer, Ask, Past
 from gossamer.protocols.dissemination.tree import TreeBurst, TreeData
 from gossamer.systems.gossip.machine import GossipData
+from tests.stacks import all_parts
 
-MESSAGES = [message for part in PARTS for message in part.MESSAGES]
+MESSAGES = [message for part in all_parts() for message in part.MESSAGES]
 # A value, and the application messages in it.
 Carrier = tuple[Any, list[Data]]
 

@@ -1,1 +1,1 @@
-"""Recovery: messages in each publisher's order, gaps filled from neighbours, history for those who come late."""
+"""Recovery: deliver each publisher's messages in order, fill gaps from neighbours, and give late subscribers the history."""

@@ -1,4 +1,4 @@
-"""Answering neighbours out of the history, within what each is given in a second; and what an answer may hold."""
+"""Answering neighbours from the history, within a limit of bytes a second for each, and checking the answers of others."""
 
 from collections.abc import Sequence
 
@@ -8,8 +8,9 @@ from gossamer.protocols.contract.actions import Action, Observe, Send
 from gossamer.protocols.contract.facts import PeerMisbehaved
 from gossamer.protocols.contract.messages import Data
 from gossamer.protocols.contract.parts import Overlay
-from gossamer.protocols.delivery.held import Held, recast
 from gossamer.protocols.delivery.history import EACH_BYTES, History
+from gossamer.protocols.delivery.intake import Intake, recast
+from gossamer.protocols.delivery.interests import OwnInterests
 from gossamer.protocols.delivery.recovery.messages import (
     ANSWER_BYTES_MAX,
     ANSWER_MAX,
@@ -19,33 +20,33 @@ from gossamer.protocols.delivery.recovery.messages import (
     Past,
 )
 
-# Chosen: what an ask counts for, even where nothing is found.
+# Chosen: the bytes that a request counts for, even if nothing is found.
 ASK_BYTES = 1_024
-# Chosen: frames of one answer. A round trip for each would take longer than a busy topic's history lasts.
+# Chosen: frames of one answer. One round trip for each frame would take longer than the history of a busy topic lasts.
 FRAMES_MAX = 8
-# Chosen: how much of the past is told at once, the newest of it.
+# Chosen: the bytes of history that one answer to a late subscriber holds; the newest messages are sent.
 PAST_BYTES_MAX = 2**20
 
 
 class Answers:
-    """What a node gives of its history; only to neighbours on the topic."""
+    """Sends messages from the history to neighbours on the topic that ask for them."""
 
-    __slots__ = ("_bytes_max", "_held", "_history", "_overlay", "_spent")
+    __slots__ = ("_bytes_max", "_history", "_interests", "_overlay", "_spent")
 
-    def __init__(self, overlay: Overlay, held: Held, history: History, bytes_max: int) -> None:
+    def __init__(self, overlay: Overlay, interests: OwnInterests, history: History, bytes_max: int) -> None:
         self._overlay = overlay
-        self._held = held
+        self._interests = interests
         self._history = history
         self._bytes_max = bytes_max
-        # By neighbour: the second at hand, and what was answered in it.
+        # For each neighbour: when its current second began, and the bytes sent to it since.
         self._spent: dict[NodeId, tuple[int, int]] = {}
 
     def forget(self, node: NodeId) -> None:
-        """A neighbour is gone."""
+        """Forget a neighbour that is gone."""
         self._spent.pop(node, None)
 
     def on_ask(self, sender: NodeId, message: Ask, now_us: int, out: list[Action]) -> None:
-        """Somebody misses messages of a publisher."""
+        """Answer a neighbour that misses messages of a publisher."""
         if not self._may_ask(sender, message.topic, now_us):
             return
         kept = self._history.between(message.topic, message.publisher, message.after, message.before)
@@ -54,15 +55,15 @@ class Answers:
         for number in range(FRAMES_MAX if wanted or floor else 0):
             messages = self._frame(sender, wanted)
             wanted = wanted[len(messages) :]
-            # The last frame says that there is more: who still wants it asks again.
-            is_last = not wanted or number == FRAMES_MAX - 1 or not self._has_left(sender)
+            # The last frame says whether there is more, so that the neighbour can ask for the rest.
+            is_last = not wanted or number == FRAMES_MAX - 1 or not self._may_send_more(sender)
             more = is_last and bool(wanted)
             out.append(Send((sender,), Answer(message.topic, message.publisher, messages, floor, more)))
             if is_last:
                 return
 
     def on_ask_history(self, sender: NodeId, message: AskHistory, now_us: int, out: list[Action]) -> None:
-        """Somebody comes late. It is always answered, be it with nothing, so that it need not wait."""
+        """Answer a late subscriber. An empty history is answered too, so that the subscriber does not wait for it."""
         if not self._may_ask(sender, message.topic, now_us):
             return
         wanted = self._history.latest(message.topic, max(message.count, 0), message.since_us)
@@ -79,20 +80,21 @@ class Answers:
                 return
 
     def _may_ask(self, sender: NodeId, topic: TopicId, now_us: int) -> bool:
-        if topic not in self._held.roles or sender not in self._overlay.neighbours_on(topic):
+        """Count a request; returns whether the sender is a neighbour on the topic and within its limit."""
+        if topic not in self._interests.roles or sender not in self._overlay.neighbours_on(topic):
             return False
         began_us, spent = self._spent.get(sender, (now_us, 0))
         if now_us - began_us >= SECOND_US:
             began_us, spent = now_us, 0
-        has_left = spent < self._bytes_max
+        is_within_limit = spent < self._bytes_max
         self._spent[sender] = (began_us, spent + ASK_BYTES)
-        return has_left
+        return is_within_limit
 
-    def _has_left(self, sender: NodeId) -> bool:
+    def _may_send_more(self, sender: NodeId) -> bool:
         return self._spent[sender][1] < self._bytes_max
 
     def _frame(self, sender: NodeId, wanted: Sequence[Data]) -> tuple[Data, ...]:
-        """As many of the first messages as a frame holds, at least one, counted against what the neighbour is given."""
+        """As many of the first messages as one frame holds, at least one; counted against the neighbour's limit."""
         size = count = 0
         for data in wanted[:ANSWER_MAX]:
             if count and size + len(data.payload) > ANSWER_BYTES_MAX:
@@ -104,11 +106,20 @@ class Answers:
         return tuple([recast(data, Data) for data in wanted[:count]])
 
 
-def belongs(
-    held: Held, sender: NodeId, topic: TopicId, data: Data, out: list[Action], publisher: NodeId | None = None
-) -> bool:
-    """Whether a message in an answer is of what was asked for, and may be taken in."""
-    if topic not in held.topics_of(data) or publisher not in (None, data.publisher):
-        out.append(Observe(PeerMisbehaved(sender, "answered with what was not asked for")))
-        return False
-    return not held.refuses(sender, data, out)
+class AnswerCheck:
+    """Checks the messages that a neighbour sends as an answer."""
+
+    __slots__ = ("_intake", "_interests")
+
+    def __init__(self, interests: OwnInterests, intake: Intake) -> None:
+        self._interests = interests
+        self._intake = intake
+
+    def accepts(
+        self, sender: NodeId, topic: TopicId, data: Data, out: list[Action], publisher: NodeId | None = None
+    ) -> bool:
+        """Whether a message belongs to the requested topic (and publisher) and is valid; if not, the sender is reported."""
+        if topic not in self._interests.topics_of(data) or publisher not in (None, data.publisher):
+            out.append(Observe(PeerMisbehaved(sender, "answered with what was not asked for")))
+            return False
+        return not self._intake.refuses(sender, data, out)

@@ -1,61 +1,60 @@
-"""The past of a topic, gathered from a few neighbours by one who comes late."""
+"""The history of a topic that a late subscriber gathers from a few neighbours, before it delivers anything."""
 
 from gossamer.model.values.ids import NodeId
 from gossamer.protocols.contract.facts import Arrived
 from gossamer.protocols.delivery.history import EACH_BYTES, Name
 
-# Chosen: how many neighbours are asked. What one has lost another has.
-ASKED_MAX = 3
-# Chosen: what is held while the past is waited for; when it is more, waiting ends.
-HELD_MAX = 4_096
-HELD_BYTES_MAX = 4 * 2**20
+# Chosen: messages, and their bytes, that are kept during a catch-up; when there are more, it ends.
+KEPT_MAX = 4_096
+KEPT_BYTES_MAX = 4 * 2**20
 
 
 class CatchUp:
-    """What a late subscriber wants of the past, and what has come of it so far."""
+    """What a late subscriber wants of a topic's history, and what has arrived so far."""
 
     __slots__ = (
         "_size_bytes",
         "asked",
         "count",
         "fresh",
-        "hold_until_us",
-        "judged",
         "look_until_us",
         "past",
         "since_us",
+        "unvalidated",
+        "wait_until_us",
     )
 
     def __init__(self, count: int, since_us: int, look_until_us: int) -> None:
         self.count = count
         self.since_us = since_us
-        # Until when somebody to ask is looked for; then, until when answers are waited for.
+        # Until when to look for neighbours to ask; and, once they are asked, until when to wait for their answers.
         self.look_until_us = look_until_us
-        self.hold_until_us: int | None = None
-        # Who was asked, and whether all of the answer has come.
+        self.wait_until_us: int | None = None
+        # The neighbours asked, and whether each has sent its whole answer.
         self.asked: dict[NodeId, bool] = {}
+        # Messages from before the subscription, and messages published since.
         self.past: dict[Name, Arrived] = {}
         self.fresh: dict[Name, Arrived] = {}
-        # Messages of the past that the application judges.
-        self.judged: dict[Name, None] = {}
+        # Messages of the past that wait for the application's validator.
+        self.unvalidated: dict[Name, None] = {}
         self._size_bytes = 0
 
     def add(self, fact: Arrived, past: bool = False) -> bool:
-        """Hold a message; says whether there is room for more."""
+        """Keep a message; returns whether there is room for more."""
         name = (fact.data.publisher, fact.data.sequence)
-        past = past or name in self.judged
-        self.judged.pop(name, None)
+        past = past or name in self.unvalidated
+        self.unvalidated.pop(name, None)
         (self.past if past else self.fresh)[name] = fact
         self._size_bytes += len(fact.data.payload) + EACH_BYTES
-        return len(self.past) + len(self.fresh) < HELD_MAX and self._size_bytes < HELD_BYTES_MAX
+        return len(self.past) + len(self.fresh) < KEPT_MAX and self._size_bytes < KEPT_BYTES_MAX
 
     @property
     def complete(self) -> bool:
-        """Whether everybody has answered and nothing is being judged."""
-        return bool(self.asked) and all(self.asked.values()) and not self.judged
+        """Whether every neighbour asked has answered and no message waits for the validator."""
+        return bool(self.asked) and all(self.asked.values()) and not self.unvalidated
 
     def in_order(self) -> list[Arrived]:
-        """What is to be delivered: by time, but each publisher's messages in its own order."""
+        """The messages to deliver: by time, and each publisher's messages in its own order."""
         past = _by_time(list(self.past.values()))
         first = max(len(past) - self.count, 0)
         wanted = [fact for place, fact in enumerate(past) if place >= first or fact.data.published_us >= self.since_us]
@@ -63,7 +62,7 @@ class CatchUp:
 
 
 def _by_time(facts: list[Arrived]) -> list[Arrived]:
-    """By time; where a publisher's times do not grow with its numbers, its numbers decide."""
+    """Order by time. Where a publisher's times do not increase with its numbers, its numbers decide."""
     keys: dict[NodeId, int] = {}
     keyed = []
     for fact in sorted(facts, key=lambda fact: fact.data.sequence):

@@ -1,25 +1,22 @@
-"""Recovery: every message once, each publisher's in its order, and what is missing asked for from neighbours.
+"""Recovery: every message once, each publisher's messages in order, missing messages requested from neighbours.
 
-No paper: the idea is the oldest there is. A message says which one of its publisher came before it on the topic. Who has
-not got that one holds the message back, waits a little, as messages overtake each other, and asks its neighbours on the
-topic one after another. What nobody has is given up after a while, said so (`Lost`), and the rest goes on. A lost last
-message shows by what neighbours tell each other: `Have` names the last message of each publisher that is new, a few
-times, and nothing once all is quiet. Who comes late asks a few neighbours for the past first (`catch_up.py`).
+No paper. Every message names the message before it of the same publisher on the topic. A node that misses that one keeps the
+message back, waits a little because messages overtake each other, and then asks its neighbours on the topic one after another
+(`ordering.py`, `asks.py`). Messages that no neighbour has are given up after a while and reported (`Lost`), and delivery goes on.
+If the last message of a publisher is lost, no later message shows it; so neighbours tell each other the last message of each
+publisher a few times (`Have`, `tails.py`), and nothing while no message is new. A late subscriber first asks a few neighbours
+for the history (`catch_ups.py`).
 
-Messages that were asked for are not relayed, unless they come by themselves later: `Have` tells the neighbours of them, and
-who lacks them asks in turn. A word of a neighbour never moves the order; only messages do, so that a false one costs an ask and no more.
+Fetched messages are not relayed, unless they arrive through the dissemination later: `Have` tells the neighbours of them, and a
+neighbour that misses them asks too. A neighbour's claim never advances delivery, only messages do: a false claim costs one
+request.
 """
 
 from collections.abc import Sequence
 from typing import ClassVar
 
 from gossamer.model.values.ids import NodeId, TopicId
-from gossamer.protocols.contract.actions import (
-    Action,
-    Observe,
-    Send,
-    SetTimer,
-)
+from gossamer.protocols.contract.actions import Action
 from gossamer.protocols.contract.events import (
     Event,
     MessageReceived,
@@ -33,16 +30,15 @@ from gossamer.protocols.contract.facts import (
     Arrived,
     ArrivedBurst,
     Fact,
-    Lost,
     NeighbourDown,
     NeighbourUp,
 )
-from gossamer.protocols.contract.messages import Data, Message, Timer
+from gossamer.protocols.contract.messages import Message, Timer
 from gossamer.protocols.contract.parts import NOTHING, Overlay
-from gossamer.protocols.delivery.held import ASKED_FOR, FOLLOWS, Held
-from gossamer.protocols.delivery.recovery.answers import Answers, belongs
+from gossamer.protocols.delivery.interests import FOLLOWS
+from gossamer.protocols.delivery.recovery.answers import AnswerCheck, Answers
 from gossamer.protocols.delivery.recovery.asks import Asks
-from gossamer.protocols.delivery.recovery.catch_up import ASKED_MAX, CatchUp
+from gossamer.protocols.delivery.recovery.catch_ups import CatchUps
 from gossamer.protocols.delivery.recovery.messages import (
     Answer,
     Ask,
@@ -51,57 +47,59 @@ from gossamer.protocols.delivery.recovery.messages import (
     GapDue,
     Have,
     HaveDue,
-    Late,
     Past,
     RecoveryParameters,
     Tail,
 )
-from gossamer.protocols.delivery.recovery.stream import (
-    Followed,
-    Gaps,
-    Load,
-    Stream,
-    previous_on,
-)
+from gossamer.protocols.delivery.recovery.ordering import Ordering
+from gossamer.protocols.delivery.recovery.stream import HeldTopic, previous_on
 from gossamer.protocols.delivery.recovery.tails import Tails
-
-# Later than any message.
-NEVER_US = 2**62
+from gossamer.protocols.delivery.seen import FETCHED
+from gossamer.protocols.delivery.state import DeliveryState
 
 
 class Recovery:
-    """The part above a dissemination that states `Arrived`; it alone delivers."""
+    """The part above a dissemination that states `Arrived`. Only this part delivers messages to the application."""
 
     __slots__ = (
         "_answers",
-        "_asks",
-        "_gaps",
-        "_held",
-        "_history",
-        "_load",
+        "_application",
+        "_catch_ups",
+        "_check",
+        "_intake",
+        "_interests",
         "_node",
+        "_ordering",
+        "_own_messages",
         "_parameters",
+        "_seen",
         "_tails",
         "_topics",
+        "_validation",
     )
 
     MESSAGES: ClassVar[tuple[type[Message], ...]] = (Have, Ask, Answer, AskHistory, Past)
     TIMERS: ClassVar[tuple[type[Timer], ...]] = (GapDue, HaveDue, CatchUpDue)
 
-    def __init__(self, parameters: RecoveryParameters, overlay: Overlay, held: Held, node: NodeId) -> None:
+    def __init__(self, parameters: RecoveryParameters, overlay: Overlay, delivery: DeliveryState, node: NodeId) -> None:
         self._parameters = parameters
-        self._held = held
-        assert held.history is not None
-        self._history, self._node = held.history, node
-        self._topics: dict[TopicId, Followed] = {}
+        self._node = node
+        self._interests, self._seen, self._validation = delivery.interests, delivery.seen, delivery.validation
+        self._intake, self._application, self._own_messages = (
+            delivery.intake,
+            delivery.application,
+            delivery.own_messages,
+        )
+        self._topics: dict[TopicId, HeldTopic] = {}
         self._tails = Tails(overlay, parameters.have_every_us, parameters.have_rounds)
-        self._answers = Answers(overlay, held, self._history, parameters.answer_bytes)
-        self._asks = Asks(overlay, node, self._topics)
-        self._load = Load(parameters.waiting_bytes)
-        self._gaps = Gaps(parameters.gaps)
+        self._answers = Answers(overlay, delivery.interests, delivery.require_history(), parameters.answer_bytes)
+        self._check = AnswerCheck(delivery.interests, delivery.intake)
+        asks = Asks(overlay, node, self._topics)
+        self._ordering = Ordering(parameters, delivery, self._topics, self._tails, asks)
+        self._catch_ups = CatchUps(parameters, delivery, self._topics, asks, self._check, node)
 
     def handle(self, event: Event, now_us: int, out: list[Action]) -> Sequence[Fact]:
-        """The part contract (`interface.Part`)."""
+        """The part contract (`contract.parts.Part`)."""
         match event:
             case Publish():
                 self._on_publish((event.topic, *event.also), event.published_us or now_us, now_us, out)
@@ -112,17 +110,20 @@ class Recovery:
             case TimerFired(timer=HaveDue()):
                 self._tails.on_due(self._topics, now_us, out)
             case TimerFired(timer=GapDue()):
-                self._on_gap_due(event.timer, now_us, out)
+                self._ordering.on_gap_due(event.timer, now_us, out)
             case TimerFired():
-                self._on_catch_up_due(event.timer.topic, now_us, out)
+                if self._catch_ups.on_due(event.timer.topic, now_us, out):
+                    self._end_catch_up(event.timer.topic, now_us, out)
             case Subscribe():
                 self._on_subscribe(event, now_us, out)
             case Unsubscribe():
-                self._on_unsubscribe(event.topic)
+                held = self._topics.pop(event.topic, None)
+                if held is not None:
+                    self._forget_streams(held)
         return NOTHING
 
     def learn(self, fact: Fact, now_us: int, out: list[Action]) -> Sequence[Fact]:
-        """A message came, or neighbours came and went. The commonest fact first."""
+        """A message arrived, or a neighbour came or went. The most frequent fact comes first."""
         if type(fact) is Arrived:
             self._on_arrived(fact, now_us, out)
         elif type(fact) is ArrivedBurst:
@@ -144,364 +145,116 @@ class Recovery:
             case Ask():
                 self._answers.on_ask(sender, message, now_us, out)
             case Past():
-                self._on_past(sender, message, now_us, out)
+                if self._catch_ups.on_past(sender, message, out):
+                    self._end_catch_up(message.topic, now_us, out)
             case AskHistory():
                 self._answers.on_ask_history(sender, message, now_us, out)
 
-    # Topics.
+    # The application's requests.
 
     def _on_subscribe(self, event: Subscribe, now_us: int, out: list[Action]) -> None:
-        followed = self._topics.get(event.topic)
-        if followed is None:
-            followed = self._topics[event.topic] = Followed(now_us)
-        elif followed.catch_up is not None or followed.follows or not event.role & FOLLOWS:
-            followed.follows = bool(event.role & FOLLOWS)
+        held = self._topics.get(event.topic)
+        follows = bool(event.role & FOLLOWS)
+        if held is None:
+            held = self._topics[event.topic] = HeldTopic(now_us)
+        elif held.catch_up is not None or held.follows or not follows:
+            held.follows = follows
             return
-        followed.follows = bool(event.role & FOLLOWS)
-        if followed.follows and (event.last > 0 or event.last_us > 0):
-            self._begin_catch_up(event, followed, now_us, out)
+        held.follows = follows
+        if follows and (event.last > 0 or event.last_us > 0):
+            self._forget_streams(held)
+            if self._catch_ups.begin(event, now_us, out):
+                self._end_catch_up(event.topic, now_us, out)
 
-    def _on_unsubscribe(self, topic: TopicId) -> None:
-        followed = self._topics.pop(topic, None)
-        if followed is not None:
-            for stream in followed.streams.values():
-                self._forget(stream)
-
-    def _forget(self, stream: Stream) -> None:
-        stream.untold = 0
-        self._gaps.close(stream)
-        for fact in stream.waiting.values():
-            self._load.remove(fact)
-        stream.waiting = {}
-        stream.order = []
+    def _forget_streams(self, held: HeldTopic) -> None:
+        for stream in held.streams.values():
+            self._ordering.forget(stream)
+        held.streams = {}
 
     def _on_publish(self, topics: tuple[TopicId, ...], published_us: int, now_us: int, out: list[Action]) -> None:
         for topic in topics:
-            followed = self._topics.get(topic)
-            if followed is not None:
-                stream = followed.streams.get(self._node)
+            held = self._topics.get(topic)
+            if held is not None:
+                stream = held.streams.get(self._node)
                 if stream is None:
-                    stream = self._new_stream(followed, topic, self._node, self._node, now_us, out)
-                stream.delivered = self._held.published.get(topic, 0)
-                self._tails.has(stream, stream.delivered, published_us, now_us, out)
+                    stream = self._ordering.new_stream(held, topic, self._node, self._node, now_us, out)
+                stream.delivered = self._own_messages.last_on.get(topic, 0)
+                self._tails.set_last(stream, stream.delivered, published_us, now_us, out)
 
-    # Order.
+    # Messages from the dissemination.
 
     def _on_arrived(self, fact: Arrived, now_us: int, out: list[Action]) -> None:
         data = fact.data
-        followed = self._topics.get(data.topic)
-        if followed is not None and not data.also and followed.catch_up is None:
-            stream = followed.streams.get(data.publisher)
+        held = self._topics.get(data.topic)
+        if held is not None and not data.also and held.catch_up is None:
+            stream = held.streams.get(data.publisher)
             if stream is not None and not stream.order and data.previous <= stream.delivered < data.sequence:
-                # The common case: it is the next one.
+                # The common case: this is the next message.
                 stream.delivered = data.sequence
                 if fact.wanted:
-                    self._tails.has(stream, data.sequence, data.published_us, now_us, out)
-                    self._held.deliver(data, out)
+                    self._tails.set_last(stream, data.sequence, data.published_us, now_us, out)
+                    self._application.deliver(data, out)
                 return
-        self._put_in_order(fact, now_us, out)
-
-    def _on_arrived_burst(self, fact: ArrivedBurst, now_us: int, out: list[Action]) -> None:
-        burst = fact.burst
-        followed = self._topics.get(burst.topic)
-        stream = None if followed is None or followed.catch_up else followed.streams.get(burst.publisher)
-        if stream is not None and not stream.order and burst.previous <= stream.delivered < burst.sequence:
-            # The common case: they are the next ones.
-            stream.delivered = burst.sequence + burst.count - 1
-            self._tails.has(stream, stream.delivered, burst.items[-1][0], now_us, out)
-            self._held.deliver_all(burst, out)
-        else:
-            for data in burst.messages:
-                self._on_arrived(Arrived(data, fact.sender), now_us, out)
-
-    def _put_in_order(self, fact: Arrived, now_us: int, out: list[Action]) -> None:
-        data = fact.data
-        topics = self._held.topics_of(data)
+        topics = self._interests.topics_of(data)
         for topic in topics:
             catch_up = self._topics[topic].catch_up
             if catch_up is not None:
                 if not catch_up.add(fact) or catch_up.complete:
                     self._end_catch_up(topic, now_us, out)
                 return
-        found = [self._stream_of(fact, topic, now_us, out) for topic in topics]
-        streams = [stream for stream in found if stream.delivered < data.sequence]
-        if not streams:
-            out.append(Observe(Late(data.topic, data.publisher, data.sequence)))
-            return
-        for stream in streams:
-            stream.wait(fact)
-            self._load.add(fact)
-        for stream in streams:
-            if fact.wanted and data.sequence > stream.last:
-                self._tails.has(stream, data.sequence, data.published_us, now_us, out)
-            self._advance(stream, now_us, out)
-            self._look_for_gap(stream, fact.sender, now_us, out)
-        for stream in streams:
-            while len(stream.order) > self._parameters.waiting or (stream.order and self._load.too_much(fact.sender)):
-                self._give_up(stream, now_us, out)
+        self._ordering.put(fact, topics, now_us, out)
 
-    def _stream_of(self, fact: Arrived, topic: TopicId, now_us: int, out: list[Action]) -> Stream:
-        """The stream that a message belongs to on a topic; a publisher heard of for the first time begins here."""
-        data, followed = fact.data, self._topics[topic]
-        stream = followed.streams.get(data.publisher)
-        if stream is None:
-            stream = self._new_stream(followed, topic, data.publisher, fact.sender, now_us, out)
-        if stream.delivered == 0 and not stream.order:
-            # Unless something since this node subscribed came before it, and not here. Then it is a gap.
-            previous = previous_on(data, topic)
-            if (
-                data.published_us < followed.since_us
-                or followed.floors.get(data.publisher) == previous
-                or self._held.knows(data.publisher, previous)
-            ):
-                stream.delivered = previous
-        return stream
+    def _on_arrived_burst(self, fact: ArrivedBurst, now_us: int, out: list[Action]) -> None:
+        burst = fact.burst
+        held = self._topics.get(burst.topic)
+        stream = None if held is None or held.catch_up else held.streams.get(burst.publisher)
+        if stream is not None and not stream.order and burst.previous <= stream.delivered < burst.sequence:
+            # The common case: these are the next messages.
+            stream.delivered = burst.sequence + burst.count - 1
+            self._tails.set_last(stream, stream.delivered, burst.items[-1][0], now_us, out)
+            self._application.deliver_burst(burst, out)
+        else:
+            for data in burst.messages:
+                self._on_arrived(Arrived(data, fact.sender), now_us, out)
 
-    def _new_stream(
-        self, followed: Followed, topic: TopicId, publisher: NodeId, origin: NodeId, now_us: int, out: list[Action]
-    ) -> Stream:
-        streams = followed.streams
-        if len(streams) >= self._parameters.publishers:
-            # Who brings many publishers crowds out its own.
-            same = (stream for stream in streams.values() if stream.origin == origin)
-            oldest = next(same, None) or next(iter(streams.values()))
-            while oldest.order:
-                self._give_up(oldest, now_us, out)
-            self._forget(oldest)
-            streams.pop(oldest.publisher, None)
-        return streams.setdefault(publisher, Stream(topic, publisher, origin))
+    def _end_catch_up(self, topic: TopicId, now_us: int, out: list[Action]) -> None:
+        """Deliver what a catch-up gathered. Each publisher's stream begins with its first message here."""
+        held = self._topics[topic]
+        catch_up, held.catch_up = held.catch_up, None
+        for fact in () if catch_up is None else catch_up.in_order():
+            publisher = fact.data.publisher
+            if publisher not in held.streams:
+                stream = self._ordering.new_stream(held, topic, publisher, fact.sender, now_us, out)
+                stream.delivered = previous_on(fact.data, topic)
+            self._on_arrived(fact, now_us, out)
 
-    def _streams_of(self, data: Data) -> list[Stream]:
-        found = [self._topics[topic].streams.get(data.publisher) for topic in self._held.topics_of(data)]
-        return [stream for stream in found if stream is not None]
-
-    def _advance(self, stream: Stream, now_us: int, out: list[Action]) -> None:
-        """Deliver what waits as far as it goes; a message of several topics must be next in each."""
-        todo = [stream]
-        while todo:
-            stream = todo[-1]
-            fact = stream.first()
-            if fact is None:
-                todo.pop()
-                continue
-            data = fact.data
-            streams = [stream] if not data.also else self._streams_of(data)
-            if stream.delivered >= previous_on(data, stream.topic) and any(
-                one.delivered >= data.sequence for one in streams
-            ):
-                # Another of its topics is further: to deliver it would break the order there.
-                stream.take()
-                self._load.remove(fact)
-                stream.delivered = max(stream.delivered, data.sequence)
-                out.append(Observe(Late(stream.topic, data.publisher, data.sequence)))
-                continue
-            if any(
-                one.delivered < previous_on(data, one.topic) or (one.order and one.order[0] < data.sequence)
-                for one in streams
-            ):
-                todo.pop()
-                continue
-            for one in streams:
-                one.delivered = data.sequence
-                if one.order and one.order[0] == data.sequence:
-                    one.take()
-                    self._load.remove(fact)
-                if one is not stream:
-                    todo.append(one)
-                if one.gap_us is not None:
-                    one.gap_us = now_us
-            if data.also:
-                for topic in self._held.topics_of(data):
-                    self._topics[topic].begin(topic, fact, self._parameters.publishers)
-            if fact.wanted:
-                self._held.deliver(data, out)
-
-    # Gaps.
-
-    def _look_for_gap(self, stream: Stream, suspect: NodeId, now_us: int, out: list[Action]) -> None:
-        """Begin to wait for what is missing, or end it."""
-        if not stream.lacks():
-            self._gaps.close(stream)
-        elif stream.gap_us is None:
-            if not self._gaps.room(suspect):
-                stream.told = 0
-                while stream.order and not stream.open:
-                    self._give_up(stream, now_us, out)
-            else:
-                self._open_gap(stream, suspect, now_us, out)
-        elif stream.by_word and stream.order:
-            # A neighbour's word has been borne out by a message.
-            stream.by_word, stream.gap_us = False, now_us
-            self._time_gap(stream, now_us + self._parameters.gap_after_us, out)
-        elif not stream.asked and len(stream.order) > self._parameters.waiting // 8:
-            # At this rate there is no time to wait.
-            self._asks.ask_next(stream, out)
-
-    def _open_gap(self, stream: Stream, suspect: NodeId, now_us: int, out: list[Action]) -> None:
-        self._gaps.open(stream, suspect, now_us)
-        after_us = self._parameters.gap_after_us if stream.order else self._parameters.tail_after_us
-        self._time_gap(stream, now_us + after_us, out)
-
-    def _time_gap(self, stream: Stream, at_us: int, out: list[Action]) -> None:
-        sooner = at_us < stream.due_us
-        stream.due_us = at_us
-        if sooner or not stream.timed:
-            stream.timed = True
-            out.append(SetTimer(at_us, GapDue(stream.topic, stream.publisher)))
-
-    def _on_gap_due(self, timer: GapDue, now_us: int, out: list[Action]) -> None:
-        followed = self._topics.get(timer.topic)
-        stream = None if followed is None else followed.streams.get(timer.publisher)
-        if stream is None:
-            return
-        stream.timed = False
-        self._advance(stream, now_us, out)
-        if not stream.lacks():
-            self._gaps.close(stream)
-        if stream.gap_us is not None and now_us >= stream.due_us:
-            stream.due_us = now_us + self._parameters.ask_again_us
-            is_behind = not stream.order and stream.delivered > stream.gap_at
-            if is_behind:
-                # What is missing is on its way, unless a neighbour's word is not borne out for too long.
-                stream.gap_us, stream.gap_at = max(stream.told_us, stream.gap_us), stream.delivered
-                stream.due_us = now_us + self._parameters.tail_after_us
-            if now_us - stream.gap_us >= self._parameters.give_up_us:
-                self._give_up(stream, now_us, out)
-            elif not is_behind:
-                self._asks.ask_next(stream, out)
-        if stream.open:
-            self._time_gap(stream, stream.due_us, out)
-
-    def _give_up(self, stream: Stream, now_us: int, out: list[Action]) -> None:
-        """Say what is lost, and go on with what waits."""
-        fact = stream.first()
-        if fact is None:
-            # Only a neighbour's word; it may be wrong, or be too long ago.
-            stream.told = 0
-            self._gaps.close(stream)
-            return
-        streams = self._streams_of(fact.data)
-        lower = next((one for one in streams if one.order and one.order[0] < fact.data.sequence), None)
-        if lower is not None:
-            self._give_up(lower, now_us, out)
-            return
-        for one in streams:
-            previous = previous_on(fact.data, one.topic)
-            if one.delivered < previous:
-                out.append(Observe(Lost(one.topic, one.publisher, one.delivered, fact.data.sequence)))
-                one.delivered = previous
-        self._advance(stream, now_us, out)
-        for one in streams:
-            self._gaps.close(one)
-            if one.order:
-                self._open_gap(one, one.suspect, now_us, out)
+    # Answers and claims of neighbours.
 
     def _on_answer(self, sender: NodeId, message: Answer, now_us: int, out: list[Action]) -> None:
-        followed = self._topics.get(message.topic)
-        stream = None if followed is None else followed.streams.get(message.publisher)
+        stream = self._ordering.stream(message.topic, message.publisher)
         if stream is None or stream.gap_us is None or sender not in stream.asked:
-            # Another was faster, or nobody asked.
+            # Another neighbour answered sooner, or this one was never asked.
             return
         before = stream.delivered
         for data in message.messages:
-            if not belongs(self._held, sender, message.topic, data, out, message.publisher):
+            if not self._check.accepts(sender, message.topic, data, out, message.publisher):
                 return
-            if data.sequence > stream.delivered and self._held.add(data.publisher, data.sequence, ASKED_FOR):
-                if not self._held.judges(sender, data, False, out):
-                    self._on_arrived(Arrived(self._held.take_in(data, out), sender), now_us, out)
-        first = stream.first()
-        if message.floor and stream.delivered == 0 and first is not None:
-            # All before it was published before this node subscribed; the message itself bears the neighbour out.
-            if previous_on(first.data, message.topic) == message.floor:
-                stream.delivered = message.floor
-                self._advance(stream, now_us, out)
-        self._look_for_gap(stream, sender, now_us, out)
-        if stream.gap_us is not None and stream.delivered > before:
-            # More of it comes: nobody else is asked meanwhile.
-            stream.gap_us = now_us
-            stream.due_us = now_us + self._parameters.ask_again_us
-            if message.more:
-                self._asks.ask(stream, sender, out)
-
-    # What neighbours say.
+            is_new = data.sequence > stream.delivered and self._seen.add(data.publisher, data.sequence, FETCHED)
+            if is_new and not self._validation.ask(sender, data, False, out):
+                for arrived in self._intake.accept(data, sender, out)[1]:
+                    self._on_arrived(arrived, now_us, out)
+        self._ordering.set_floor(stream, message.floor, now_us, out)
+        self._ordering.after_answer(stream, sender, before, message.more, now_us, out)
 
     def _on_tail(self, sender: NodeId, tail: Tail, now_us: int, out: list[Action]) -> None:
-        followed = self._topics.get(tail.topic)
-        if followed is None or followed.catch_up is not None or tail.publisher == self._node:
+        held = self._topics.get(tail.topic)
+        if held is None or held.catch_up is not None or tail.publisher == self._node:
             return
-        stream = followed.streams.get(tail.publisher)
+        stream = held.streams.get(tail.publisher)
         if stream is None:
-            if tail.published_us < followed.since_us:
-                if len(followed.floors) < self._parameters.publishers:
-                    followed.floors[tail.publisher] = tail.sequence
+            if tail.published_us < held.since_us:
+                if len(held.floors) < self._parameters.publishers:
+                    held.floors[tail.publisher] = tail.sequence
                 return
-            stream = self._new_stream(followed, tail.topic, tail.publisher, sender, now_us, out)
-        if tail.sequence > max(stream.delivered, stream.last, stream.told):
-            stream.told, stream.told_us = tail.sequence, now_us
-            self._look_for_gap(stream, sender, now_us, out)
-
-    # The past.
-
-    def _begin_catch_up(self, event: Subscribe, followed: Followed, now_us: int, out: list[Action]) -> None:
-        since_us = max(now_us - event.last_us, 0) if event.last_us > 0 else NEVER_US
-        wait_us = self._parameters.catch_up_wait_us
-        catch_up = followed.catch_up = CatchUp(max(event.last, 0), since_us, now_us + wait_us)
-        # A topic that was only published on has a past here already, of which nothing was delivered.
-        for stream in followed.streams.values():
-            self._forget(stream)
-        followed.streams = {}
-        for data in self._history.latest(event.topic, catch_up.count, since_us):
-            if data.publisher != self._node:
-                catch_up.add(Arrived(data, self._node), past=True)
-        self._on_catch_up_due(event.topic, now_us, out)
-
-    def _on_catch_up_due(self, topic: TopicId, now_us: int, out: list[Action]) -> None:
-        followed = self._topics.get(topic)
-        catch_up = None if followed is None else followed.catch_up
-        if catch_up is None:
-            return
-        if catch_up.hold_until_us is not None:
-            if now_us >= catch_up.hold_until_us:
-                self._end_catch_up(topic, now_us, out)
-            return
-        nodes = self._asks.in_turn(topic, self._node)[:ASKED_MAX]
-        if nodes:
-            catch_up.asked = dict.fromkeys(nodes, False)
-            catch_up.hold_until_us = now_us + self._parameters.catch_up_hold_us
-            out.append(Send(tuple(nodes), AskHistory(topic, catch_up.count, catch_up.since_us)))
-            out.append(SetTimer(catch_up.hold_until_us, CatchUpDue(topic)))
-        elif now_us >= catch_up.look_until_us:
-            self._end_catch_up(topic, now_us, out)
-        else:
-            out.append(SetTimer(now_us + self._parameters.ask_again_us, CatchUpDue(topic)))
-
-    def _on_past(self, sender: NodeId, message: Past, now_us: int, out: list[Action]) -> None:
-        followed = self._topics.get(message.topic)
-        catch_up = None if followed is None else followed.catch_up
-        if catch_up is None or catch_up.asked.get(sender, True):
-            return
-        room = True
-        for data in message.messages:
-            if not belongs(self._held, sender, message.topic, data, out):
-                catch_up.asked[sender] = True
-                break
-            if data.publisher != self._node and self._held.add(data.publisher, data.sequence, ASKED_FOR):
-                if self._held.judges(sender, data, False, out):
-                    catch_up.judged[data.publisher, data.sequence] = None
-                else:
-                    room = catch_up.add(Arrived(self._held.take_in(data, out), sender), past=True)
-        if not message.more:
-            catch_up.asked[sender] = True
-        if catch_up.complete or not room:
-            self._end_catch_up(message.topic, now_us, out)
-
-    def _end_catch_up(self, topic: TopicId, now_us: int, out: list[Action]) -> None:
-        followed = self._topics[topic]
-        catch_up, followed.catch_up = followed.catch_up, None
-        for fact in () if catch_up is None else catch_up.in_order():
-            publisher = fact.data.publisher
-            if publisher not in followed.streams:
-                # Each publisher's order begins with the first message that is told.
-                stream = self._new_stream(followed, topic, publisher, fact.sender, now_us, out)
-                stream.delivered = previous_on(fact.data, topic)
-            self._on_arrived(fact, now_us, out)
+            stream = self._ordering.new_stream(held, tail.topic, tail.publisher, sender, now_us, out)
+        self._ordering.claim(stream, sender, tail.sequence, now_us, out)

@@ -16,53 +16,61 @@ from gossamer.protocols.contract.messages import (
 )
 from gossamer.protocols.delivery.history import BYTES_MAX, PER_TOPIC
 
-# Chosen: what one frame may hold. Payloads are cut by bytes as well, so that a frame stays far below any wire's limit; one
-# message always fits.
+# Chosen: how much one frame may hold. Messages are limited by their bytes too, so that a frame stays far below the limit of
+# every wire; one message always fits.
 TAILS_MAX = 1_024
 ANSWER_MAX = 256
 ANSWER_BYTES_MAX = 256 * 1024
 
 
 class RecoveryParameters(Struct, frozen=True, kw_only=True):
-    """How long gaps are waited for, and how much is kept."""
+    """How long recovery waits for missing messages, and how much it keeps."""
 
     history: Annotated[
-        int, Meta(ge=1, le=1_000_000, description="Chosen: 8,192. Messages of a topic kept for those who ask")
+        int, Meta(ge=1, le=1_000_000, description="Chosen: 8,192. Messages of a topic kept for neighbours that ask")
     ] = PER_TOPIC
     history_bytes: Annotated[
-        int, Meta(ge=1, description="Chosen: 4 MiB. Messages of all topics kept for those who ask, in bytes")
+        int, Meta(ge=1, description="Chosen: 4 MiB. Bytes of all messages kept for neighbours that ask")
     ] = BYTES_MAX
     gap_after_us: Annotated[
         int,
         Meta(
             ge=0,
-            description="Chosen: 100 ms. How long a gap may be messages that overtook each other, before it is asked for",
+            description="Chosen: 100 ms. How long to wait for a missing message before asking: messages overtake each other",
         ),
     ] = 100 * MILLISECOND_US
     tail_after_us: Annotated[
         int,
         Meta(
             ge=0,
-            description="Chosen: 1 s. The same where only a neighbour's word says so; a tree mends itself in less",
+            description="Chosen: 1 s. The same if only a neighbour's claim shows the gap; a tree mends itself in less",
         ),
     ] = SECOND_US
     ask_again_us: Annotated[
         int,
-        Meta(ge=1, description="Chosen: 300 ms, a round trip of a slow network. Before the next neighbour is asked"),
+        Meta(
+            ge=1,
+            description="Chosen: 300 ms, a round trip of a slow network. The time before the next neighbour is asked",
+        ),
     ] = 300 * MILLISECOND_US
     give_up_us: Annotated[
         int,
-        Meta(ge=1, description="Chosen: 4 s, twelve asks. After this a gap is reported, and what waits is delivered"),
+        Meta(
+            ge=1, description="Chosen: 4 s, twelve requests. The time after which missing messages are reported as lost"
+        ),
     ] = 4 * SECOND_US
     have_every_us: Annotated[
-        int, Meta(ge=1, description="Chosen: 1 s. How often neighbours are told the last messages that are new here")
+        int,
+        Meta(
+            ge=1, description="Chosen: 1 s. How often neighbours are told the last messages of publishers with new ones"
+        ),
     ] = SECOND_US
     have_rounds: Annotated[
         int,
         Meta(
             ge=1,
             le=1_000,
-            description="Chosen: 6. They are told twice, and again after so many rounds: a link may break seconds before it shows",
+            description="Chosen: 6. Rounds in which they are told: the first two and the last, as a link may break unnoticed",
         ),
     ] = 6
     waiting: Annotated[
@@ -70,32 +78,43 @@ class RecoveryParameters(Struct, frozen=True, kw_only=True):
     ] = 8_192
     waiting_bytes: Annotated[
         int,
-        Meta(ge=1, description="Chosen: 8 MiB. All messages that wait behind gaps; one neighbour's may be a quarter"),
+        Meta(
+            ge=1,
+            description="Chosen: 8 MiB. All messages that wait behind gaps; those of one neighbour may use a quarter",
+        ),
     ] = 8 * 2**20
     publishers: Annotated[
-        int, Meta(ge=1, description="Chosen: 1,024. Publishers of a topic whose order is kept; the oldest go first")
+        int,
+        Meta(
+            ge=1, description="Chosen: 1,024. Publishers of a topic whose order is kept; the oldest are evicted first"
+        ),
     ] = 1_024
     gaps: Annotated[
         int,
         Meta(
             ge=1,
-            description="Chosen: 1,024. Gaps waited for because of one neighbour; further ones are given up at once",
+            description="Chosen: 1,024. Open gaps that one neighbour revealed; further ones are given up at once",
         ),
     ] = 1_024
     answer_bytes: Annotated[
-        int, Meta(ge=1, description="Chosen: 4 MiB. What one neighbour is answered in a second; it may ask again later")
+        int,
+        Meta(
+            ge=1,
+            description="Chosen: 4 MiB. Bytes sent to one neighbour that asks, in a second; it may ask again later",
+        ),
     ] = 4 * 2**20
     catch_up_wait_us: Annotated[
         int,
-        Meta(ge=1, description="Chosen: 30 s. How long a late subscriber looks for a neighbour to ask for the past"),
+        Meta(ge=1, description="Chosen: 30 s. How long a late subscriber looks for a neighbour to ask for the history"),
     ] = 30 * SECOND_US
     catch_up_hold_us: Annotated[
-        int, Meta(ge=1, description="Chosen: 2 s. How long it then holds what is new back, for the past to come first")
+        int,
+        Meta(ge=1, description="Chosen: 2 s. How long it then waits for the history before it delivers new messages"),
     ] = 2 * SECOND_US
 
 
 class Tail(Value, frozen=True, array_like=True, gc=False):
-    """The last message of a publisher on a topic that somebody has."""
+    """The last message of a publisher on a topic that the sender has."""
 
     topic: TopicId
     publisher: NodeId
@@ -104,13 +123,13 @@ class Tail(Value, frozen=True, array_like=True, gc=False):
 
 
 class Have(Message, frozen=True, array_like=True, gc=False, tag="recovery_have"):
-    """These are the last messages that I have, on topics that we share."""
+    """The last message of each of these publishers that the sender has, on topics that both nodes hold."""
 
     tails: Annotated[tuple[Tail, ...], Meta(max_length=TAILS_MAX)]
 
 
 class Ask(Message, frozen=True, array_like=True, gc=False, tag="recovery_ask"):
-    """Send me what you have of this publisher with after < sequence < before, published since then."""
+    """A request for a publisher's messages with after < sequence < before, published at or after `since_us`."""
 
     topic: TopicId
     publisher: NodeId
@@ -120,7 +139,10 @@ class Ask(Message, frozen=True, array_like=True, gc=False, tag="recovery_ask"):
 
 
 class Answer(Message, frozen=True, array_like=True, gc=False, tag="recovery_answer"):
-    """Here they are, in order. `floor` is the last one from before the time that was asked for; `more`: ask for the rest."""
+    """The requested messages, in order.
+
+    `floor`: the last message published before the requested time. `more`: the receiver must ask again for the rest.
+    """
 
     topic: TopicId
     publisher: NodeId
@@ -130,7 +152,7 @@ class Answer(Message, frozen=True, array_like=True, gc=False, tag="recovery_answ
 
 
 class AskHistory(Message, frozen=True, array_like=True, gc=False, tag="recovery_ask_history"):
-    """Send me the last so many messages of a topic, and those published since."""
+    """A request for the last `count` messages of a topic, and all that were published at or after `since_us`."""
 
     topic: TopicId
     count: int
@@ -138,7 +160,7 @@ class AskHistory(Message, frozen=True, array_like=True, gc=False, tag="recovery_
 
 
 class Past(Message, frozen=True, array_like=True, gc=False, tag="recovery_past"):
-    """Some of the history that was asked for; `more` of it follows at once."""
+    """A part of the requested history; `more`: the next part follows at once."""
 
     topic: TopicId
     messages: Annotated[tuple[Data, ...], Meta(max_length=ANSWER_MAX)]
@@ -146,24 +168,24 @@ class Past(Message, frozen=True, array_like=True, gc=False, tag="recovery_past")
 
 
 class GapDue(Timer, frozen=True, array_like=True, gc=False, tag="recovery_gap"):
-    """Something is to be done about a gap."""
+    """Look at the gap of a stream: ask the next neighbour, or give up."""
 
     topic: TopicId
     publisher: NodeId
 
 
 class HaveDue(Timer, frozen=True, array_like=True, gc=False, tag="recovery_have_due"):
-    """Neighbours are to be told what is new."""
+    """Tell neighbours the last messages of publishers with new ones."""
 
 
 class CatchUpDue(Timer, frozen=True, array_like=True, gc=False, tag="recovery_catch_up"):
-    """Look for somebody to ask for the past, or wait for it no longer."""
+    """Look for neighbours to ask for the history, or stop waiting for it."""
 
     topic: TopicId
 
 
 class Late(Fact, frozen=True, array_like=True, gc=False, tag="late"):
-    """A message came after later ones of its publisher had been delivered; it was dropped."""
+    """A message arrived after later ones of its publisher had been delivered; it was dropped."""
 
     topic: TopicId
     publisher: NodeId

@@ -1,7 +1,7 @@
-"""Telling neighbours of the last messages that are new here, three times each, and nothing once all is quiet.
+"""Telling neighbours the last message of each publisher (`Have`), so that a lost last message is noticed.
 
-Twice at once, as words get lost; and once more when some rounds have passed, as a link may be broken for a while before
-it shows.
+Each new last message is told three times: in two rounds at once, because a frame may be lost, and again some rounds later,
+because a link may be broken for a while before this is noticed. Nothing is sent while no message is new.
 """
 
 from collections.abc import Mapping
@@ -15,83 +15,93 @@ from gossamer.protocols.delivery.recovery.messages import (
     HaveDue,
     Tail,
 )
-from gossamer.protocols.delivery.recovery.stream import Followed, Stream
+from gossamer.protocols.delivery.recovery.stream import HeldTopic, Stream
 
 
 class Tails:
-    """Which streams have changed and which neighbours are new, and for how many rounds they are still to be told."""
+    """The streams that changed and the neighbours that are new, and in how many more rounds to tell of them."""
 
-    __slots__ = ("_changed", "_every_us", "_newcomers", "_overlay", "_rounds", "_timed")
+    __slots__ = ("_changed", "_every_us", "_new_neighbours", "_overlay", "_rounds", "_timer_is_set")
 
     def __init__(self, overlay: Overlay, every_us: int, rounds: int) -> None:
         self._overlay = overlay
         self._every_us = every_us
         self._rounds = rounds
         self._changed: list[Stream] = []
-        self._newcomers: dict[NodeId, int] = {}
-        self._timed = False
+        self._new_neighbours: dict[NodeId, int] = {}
+        self._timer_is_set = False
 
-    def has(self, stream: Stream, sequence: int, published_us: int, now_us: int, out: list[Action]) -> None:
-        """This node has a later message than before."""
+    def set_last(self, stream: Stream, sequence: int, published_us: int, now_us: int, out: list[Action]) -> None:
+        """This node has a later message of a stream than before: tell the neighbours."""
         stream.last = sequence
         stream.last_us = published_us
-        if not stream.untold:
+        if not stream.rounds_left:
             self._changed.append(stream)
-            self._time(now_us, out)
-        stream.untold = self._rounds
+            self._set_timer(now_us, out)
+        stream.rounds_left = self._rounds
 
     def welcome(self, node: NodeId, now_us: int, out: list[Action]) -> None:
-        """A neighbour is new: it is told everything."""
-        self._newcomers[node] = self._rounds
-        self._time(now_us, out)
+        """Tell a new neighbour the last messages of all streams that it shares."""
+        self._new_neighbours[node] = self._rounds
+        self._set_timer(now_us, out)
 
     def forget(self, node: NodeId) -> None:
-        """A neighbour is gone."""
-        self._newcomers.pop(node, None)
+        """Forget a neighbour that is gone."""
+        self._new_neighbours.pop(node, None)
 
-    def on_due(self, topics: Mapping[TopicId, Followed], now_us: int, out: list[Action]) -> None:
-        """Tell each neighbour what is new on the topics that it shares, in few frames."""
-        self._timed = False
+    def on_due(self, topics: Mapping[TopicId, HeldTopic], now_us: int, out: list[Action]) -> None:
+        """Send each neighbour what is new on the topics that it shares, in few frames."""
+        self._timer_is_set = False
         tails: dict[NodeId, list[Tail]] = {}
-        if self._newcomers:
-            for topic, followed in topics.items():
-                if followed.streams:
-                    known = self._overlay.neighbours_on(topic)
-                    nodes = [node for node in known if self._tells(self._newcomers.get(node, 0))]
-                    for stream in followed.streams.values():
-                        _add(stream, nodes, tails)
-        neighbours: dict[TopicId, list[NodeId]] = {}
-        changed = [stream for stream in self._changed if stream.untold]
+        if self._new_neighbours:
+            self._add_all_streams(topics, tails)
+        changed = [stream for stream in self._changed if stream.rounds_left]
+        self._add_changed_streams(changed, tails)
+        self._changed = [stream for stream in changed if stream.rounds_left]
+        self._new_neighbours = {node: left - 1 for node, left in self._new_neighbours.items() if left > 1}
+        for node, wanted in tails.items():
+            for place in range(0, len(wanted), TAILS_MAX):
+                out.append(Send((node,), Have(tuple(wanted[place : place + TAILS_MAX]))))
+        if self._changed or self._new_neighbours:
+            self._set_timer(now_us, out)
+
+    def _add_all_streams(self, topics: Mapping[TopicId, HeldTopic], tails: dict[NodeId, list[Tail]]) -> None:
+        for topic, held in topics.items():
+            if held.streams:
+                neighbours = self._overlay.neighbours_on(topic)
+                receivers = [node for node in neighbours if self._is_new(node)]
+                for stream in held.streams.values():
+                    _add(stream, receivers, tails)
+
+    def _add_changed_streams(self, changed: list[Stream], tails: dict[NodeId, list[Tail]]) -> None:
+        receivers: dict[TopicId, list[NodeId]] = {}
         for stream in changed:
             topic = stream.topic
-            if self._tells(stream.untold):
-                if topic not in neighbours:
-                    known = self._overlay.neighbours_on(topic)
-                    neighbours[topic] = [node for node in known if not self._tells(self._newcomers.get(node, 0))]
-                _add(stream, neighbours[topic], tails)
-            stream.untold -= 1
-        self._changed = [stream for stream in changed if stream.untold]
-        self._newcomers = {node: left - 1 for node, left in self._newcomers.items() if left > 1}
-        for node, mine in tails.items():
-            for place in range(0, len(mine), TAILS_MAX):
-                out.append(Send((node,), Have(tuple(mine[place : place + TAILS_MAX]))))
-        if self._changed or self._newcomers:
-            self._time(now_us, out)
+            if self._tells_in_round(stream.rounds_left):
+                if topic not in receivers:
+                    neighbours = self._overlay.neighbours_on(topic)
+                    receivers[topic] = [node for node in neighbours if not self._is_new(node)]
+                _add(stream, receivers[topic], tails)
+            stream.rounds_left -= 1
 
-    def _tells(self, left: int) -> bool:
-        """Whether it is told in a round, by how many are left: in the first two and in the last."""
-        return left == 1 or left > max(self._rounds - 2, 0)
+    def _is_new(self, node: NodeId) -> bool:
+        """Whether a neighbour is told all streams in this round, because it is new."""
+        return self._tells_in_round(self._new_neighbours.get(node, 0))
 
-    def _time(self, now_us: int, out: list[Action]) -> None:
-        if not self._timed:
-            self._timed = True
+    def _tells_in_round(self, rounds_left: int) -> bool:
+        """Whether something is told in the round with so many left: in the first two and in the last."""
+        return rounds_left == 1 or rounds_left > max(self._rounds - 2, 0)
+
+    def _set_timer(self, now_us: int, out: list[Action]) -> None:
+        if not self._timer_is_set:
+            self._timer_is_set = True
             out.append(SetTimer(now_us + self._every_us, HaveDue()))
 
 
-def _add(stream: Stream, nodes: list[NodeId], tails: dict[NodeId, list[Tail]]) -> None:
+def _add(stream: Stream, receivers: list[NodeId], tails: dict[NodeId, list[Tail]]) -> None:
     if stream.last:
         tail = Tail(stream.topic, stream.publisher, stream.last, stream.last_us)
-        for node in nodes:
-            # It knows its own.
+        for node in receivers:
+            # A publisher knows its own last message.
             if node != stream.publisher:
                 tails.setdefault(node, []).append(tail)

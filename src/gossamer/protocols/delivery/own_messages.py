@@ -1,0 +1,101 @@
+"""The node's own messages: each gets the next sequence number and names the message before it on its topic."""
+
+from typing import TypeVar
+
+from gossamer.model.values.errors import MachineMisuse
+from gossamer.model.values.ids import NodeId, TopicId
+from gossamer.protocols.contract.events import Publish, PublishBurst
+from gossamer.protocols.contract.messages import Burst, Data
+from gossamer.protocols.delivery.history import History
+from gossamer.protocols.delivery.interests import OwnInterests
+from gossamer.protocols.delivery.seen import SeenMessages
+
+AnyData = TypeVar("AnyData", bound=Data)
+AnyBurst = TypeVar("AnyBurst", bound=Burst)
+
+
+class OwnMessages:
+    """Makes the messages that the application publishes, remembers them as seen and keeps them in the history."""
+
+    __slots__ = ("_discloses", "_node", "_roles", "_seen", "_sequence", "history", "last_on")
+
+    def __init__(
+        self, node: NodeId, interests: OwnInterests, seen: SeenMessages, history: History | None, discloses: bool
+    ) -> None:
+        self._node = node
+        self._roles = interests.roles
+        self._seen = seen
+        self._discloses = discloses
+        self._sequence = 0
+        self.history = history
+        # The sequence number of the node's last message on each topic.
+        self.last_on: dict[TopicId, int] = {}
+
+    def publish(self, event: Publish, kind: type[AnyData], now_us: int) -> AnyData | None:
+        """Make the message to publish; None if the node holds none of its topics."""
+        topic, also = event.topic, event.also
+        if also:
+            held = self._held_topics(event)
+            if not held:
+                return None
+            topic, also = held[0], held[1:]
+        elif topic not in self._roles:
+            return None
+        # `contract.events.Publish` states how messages are numbered.
+        sequence = event.sequence or (self._sequence or now_us) + 1
+        if sequence <= self._sequence:
+            raise _not_increasing(sequence, self._sequence)
+        self._sequence = sequence
+        self._seen.add(self._node, sequence)
+        last_on = self.last_on
+        data = kind(
+            topic,
+            self._node,
+            sequence,
+            0,
+            event.published_us or now_us,
+            event.payload,
+            last_on.get(topic, 0),
+            tuple([(one, last_on.get(one, 0)) for one in also]) if also else (),
+        )
+        last_on[topic] = sequence
+        if self.history is not None:
+            self.history.put(topic, (data,))
+        for one in also:
+            last_on[one] = sequence
+            if self.history is not None:
+                self.history.put(one, (data,))
+        return data
+
+    def publish_burst(self, event: PublishBurst, kind: type[AnyBurst], now_us: int) -> AnyBurst | None:
+        """Make a burst of the messages to publish, with consecutive numbers; None if the node does not hold the topic."""
+        # Measured: a burst of one takes 4.5 us through the whole node, and a single message 2.5 us; so `publish` stays.
+        topic, count = event.topic, len(event.items)
+        if topic not in self._roles:
+            return None
+        first = event.sequence or (self._sequence or now_us) + 1
+        if first <= self._sequence:
+            raise _not_increasing(first, self._sequence)
+        self._sequence = first + count - 1
+        if not self._seen.add_all(self._node, first, count, 0):
+            # Another node has published messages under this node's id; some numbers are already remembered.
+            for number in range(first, first + count):
+                self._seen.add(self._node, number)
+        burst = kind(topic, self._node, first, 0, event.items, self.last_on.get(topic, 0))
+        self.last_on[topic] = self._sequence
+        if self.history is not None:
+            self.history.put(topic, burst.messages)
+        return burst
+
+    def _held_topics(self, event: Publish) -> tuple[TopicId, ...]:
+        if not self._discloses:
+            raise MachineMisuse(
+                "this system does not disclose which topics a node holds: publish a message on one topic at a time"
+            )
+        return tuple([one for one in dict.fromkeys((event.topic, *event.also)) if one in self._roles])
+
+
+def _not_increasing(sequence: int, last: int) -> MachineMisuse:
+    return MachineMisuse(
+        f"sequence numbers must increase: the driver gave number {sequence} after number {last} was published"
+    )

@@ -1,0 +1,51 @@
+"""The delivery state of one node, which its dissemination and its recovery share."""
+
+from gossamer.model.values.ids import NodeId
+from gossamer.protocols.contract.events import Subscribe, Unsubscribe
+from gossamer.protocols.delivery.application import Application
+from gossamer.protocols.delivery.history import History
+from gossamer.protocols.delivery.intake import Intake
+from gossamer.protocols.delivery.interests import OwnInterests
+from gossamer.protocols.delivery.own_messages import OwnMessages
+from gossamer.protocols.delivery.seen import SEEN_MAX, SeenMessages
+from gossamer.protocols.delivery.validation import ValidationQueue
+
+
+class DeliveryState:
+    """Puts the parts of this room together. A dissemination and recovery take the parts that they need.
+
+    `history`: where messages are kept for neighbours that ask; None if nothing asks. `recovers`: recovery stands above the
+    dissemination. `discloses`: the system tells neighbours which topics a node holds.
+    """
+
+    __slots__ = ("application", "history", "intake", "interests", "own_messages", "seen", "validation")
+
+    def __init__(
+        self,
+        node: NodeId,
+        seen_max: int = SEEN_MAX,
+        history: History | None = None,
+        recovers: bool = False,
+        discloses: bool = True,
+    ) -> None:
+        self.interests = OwnInterests()
+        self.seen = SeenMessages(seen_max)
+        self.history = history
+        self.validation = ValidationQueue(self.interests)
+        self.application = Application(self.interests)
+        self.own_messages = OwnMessages(node, self.interests, self.seen, history, discloses)
+        self.intake = Intake(self.interests, self.seen, self.validation, self.application, history, recovers, discloses)
+
+    def require_history(self) -> History:
+        """The history; a new one if there was none. A dissemination that answers requests for messages calls this."""
+        if self.history is None:
+            self.history = self.own_messages.history = self.intake.history = History()
+        return self.history
+
+    def set_interest(self, event: Subscribe | Unsubscribe) -> None:
+        """Hold a topic, or hold it no longer and forget everything that was kept of it."""
+        self.interests.change(event)
+        if isinstance(event, Unsubscribe):
+            self.own_messages.last_on.pop(event.topic, None)
+            if self.history is not None:
+                self.history.drop(event.topic)

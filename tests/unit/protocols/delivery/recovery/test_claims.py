@@ -1,0 +1,69 @@
+"""What neighbours claim to have (`Have`): when a node asks for it, and when it forgets the claim."""
+
+from gossamer.protocols.delivery.recovery.messages import Answer, Ask, Have, Tail
+from tests.unit.protocols.delivery.recovery.one_node import ANN, MS, SECOND, TOPIC, Node, asks, data
+
+
+def test_a_claimed_message_is_requested_unless_it_arrives():
+    node = Node()
+    node.get(data(1))
+    node.get(Have((Tail(TOPIC, ANN, 3, 20 * SECOND),)), sender=4)
+    assert not asks(node.wait(900 * MS)), "a tree may mend itself"
+    assert asks(node.wait(150 * MS)) == [(4, Ask(TOPIC, ANN, 1, 4))]
+    node.get(Answer(TOPIC, ANN, (data(2, 1), data(3, 2))), sender=4)
+    assert [sequence for _, sequence in node.delivered] == [1, 2, 3]
+    node.get(Have((Tail(TOPIC, ANN, 4, 20 * SECOND),)), sender=4)
+    node.get(data(4, 3))
+    assert not asks(node.wait(10 * SECOND))
+
+
+def test_a_claim_that_a_message_confirms_is_requested_sooner():
+    node = Node()
+    node.get(data(1))
+    node.get(Have((Tail(TOPIC, ANN, 3, 20 * SECOND),)), sender=4)
+    node.get(data(3, 2), sender=3)
+    assert asks(node.wait(150 * MS)) == [(4, Ask(TOPIC, ANN, 1, 3))]
+
+
+def test_a_gap_that_a_message_confirms_is_given_its_full_time():
+    """The time that the node waited because of the claim alone does not count."""
+    node = Node()
+    node.get(data(1))
+    node.get(Have((Tail(TOPIC, ANN, 50, 0),)), sender=3)
+    for number in range(2, 38):
+        node.get(data(number, number - 1))
+        node.wait(100 * MS)
+    node.get(data(40, 39))
+    assert asks(node.wait(150 * MS)) != []
+    assert node.facts == []
+
+
+def test_a_node_that_is_behind_asks_for_nothing_while_messages_arrive():
+    """The claims show that more was published; the messages that arrive show that it is under way."""
+    node = Node()
+    node.get(data(1))
+    for second in range(5):
+        node.get(Have((Tail(TOPIC, ANN, 100 * second + 100, 0),)), sender=3)
+        node.get(data(second + 2, second + 1))
+        assert asks(node.wait(SECOND)) == []
+    assert asks(node.wait(3 * SECOND)) != [], "it asks once no message arrives"
+
+
+def test_a_false_claim_is_forgotten_while_messages_arrive():
+    node = Node()
+    node.get(data(1))
+    node.get(Have((Tail(TOPIC, ANN, 2**61, 0),)), sender=3)
+    for number in range(2, 80):
+        node.get(data(number, number - 1))
+        assert asks(node.wait(100 * MS)) == []
+    assert node.delivered[-1] == (ANN, 79)
+    assert node.recovery._topics[TOPIC].streams[ANN].claimed == 0
+
+
+def test_a_new_subscriber_asks_for_nothing_published_before():
+    node = Node()
+    node.get(Have((Tail(TOPIC, ANN, 3, 9 * SECOND),)))
+    assert not asks(node.wait(10 * SECOND))
+    # The message after it makes no gap either.
+    node.get(data(4, 3))
+    assert node.delivered == [(ANN, 4)]

@@ -1,0 +1,37 @@
+"""Telling neighbours the last message of each publisher."""
+
+from gossamer.model.values.ids import Role
+from gossamer.protocols.contract.actions import Send
+from gossamer.protocols.contract.events import Publish, Subscribe
+from gossamer.protocols.contract.facts import NeighbourUp
+from gossamer.protocols.delivery.recovery.messages import Have, HaveDue, Tail
+from tests.unit.protocols.delivery.recovery.one_node import ANN, ME, OTHER, SECOND, TOPIC, Node, data
+
+
+def test_neighbours_are_told_the_last_message_three_times_and_then_no_more():
+    node = Node((Subscribe(TOPIC, Role.BOTH), Subscribe(OTHER, Role.BOTH)))
+    node.get(data(1))
+    node.get(data(2, 1))
+    node.give(Publish(OTHER, b"y"))
+    told = [a for a in node.wait(30 * SECOND) if type(a) is Send]
+    mine = Tail(OTHER, ME, 10 * SECOND + 1, 10 * SECOND)
+    heard = Tail(TOPIC, ANN, 2, 20 * SECOND)
+    by_node = {}
+    for send in told:
+        by_node.setdefault(send.to, []).append(send.message)
+    assert by_node == {
+        (2,): [Have((heard,))] * 3,
+        (3,): [Have((heard,))] * 3,
+        (4,): [Have((heard, mine))] * 3,
+        (5,): [Have((mine,))] * 3,
+    }
+
+
+def test_a_new_neighbour_is_told_the_last_messages_on_all_shared_topics():
+    node = Node()
+    node.get(data(1))
+    node.wait(30 * SECOND)
+    node.recovery.learn(NeighbourUp(3), node.now_us, node.actions)
+    node.timers.append((node.now_us + SECOND, 0, HaveDue()))
+    sends = [a for a in node.wait(30 * SECOND) if type(a) is Send]
+    assert {send.to for send in sends} == {(3,)}

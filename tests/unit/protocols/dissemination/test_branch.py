@@ -1,0 +1,86 @@
+"""Which neighbour supplies a node with a topic, and which links are pruned."""
+
+from gossamer.protocols.contract.actions import Send
+from gossamer.protocols.contract.events import MessageReceived, Publish
+from gossamer.protocols.contract.facts import NeighbourDown
+from gossamer.protocols.delivery.seen import FETCHED
+from gossamer.protocols.dissemination.branch import FORMED_AFTER_US
+from gossamer.protocols.dissemination.tree_messages import Graft, Prune, TreeData
+from tests.unit.protocols.dissemination.one_tree import TOPIC, data, give, make
+
+
+def test_a_redundant_copy_prunes_its_link_but_not_if_the_message_has_several_topics():
+    tree = make()
+    give(tree, MessageReceived(2, data(1)))
+    assert give(tree, MessageReceived(3, data(1))) == [Send((3,), Prune(TOPIC))]
+    assert give(tree, MessageReceived(3, data(1))) == [], "it was pruned already"
+    several = TreeData(TOPIC, 9, 2, 0, 0, b"x", 1, ((8, 0),))
+    give(tree, MessageReceived(2, several))
+    assert give(tree, MessageReceived(4, several)) == []
+
+
+def test_first_copies_over_two_links_leave_one_supplier():
+    """Messages were under way over the second link before its node received `Prune`."""
+    tree = make()
+    give(tree, MessageReceived(2, data(1)))
+    assert give(tree, MessageReceived(3, data(1))) == [Send((3,), Prune(TOPIC))]
+    give(tree, MessageReceived(3, data(2)))
+    assert [a for a in give(tree, MessageReceived(2, data(2))) if isinstance(a, Send)] == []
+    assert tree._branches[TOPIC].supplier == 2
+
+
+def test_a_nearer_neighbour_becomes_the_supplier_and_is_grafted_if_it_was_pruned():
+    tree = make()
+    far = TreeData(TOPIC, 9, 1, 5, 0, b"x")
+    give(tree, MessageReceived(2, far))
+    assert give(tree, MessageReceived(3, far)) == [Send((3,), Prune(TOPIC))]
+    near = TreeData(TOPIC, 9, 2, 1, 0, b"x", 1)
+    assert Send((3,), Graft(TOPIC, ())) in give(tree, MessageReceived(3, near))
+    assert tree._branches[TOPIC].supplier == 3
+
+
+def test_copies_of_other_publishers_prune_nothing_until_there_are_too_many():
+    tree = make()
+    give(tree, MessageReceived(2, data(1, publisher=5)))
+    for number in range(100):
+        give(tree, MessageReceived(2, data(number + 1)), 10)
+        assert give(tree, MessageReceived(3, data(number + 1)), 10) == []
+    for number in range(100, 170):
+        give(tree, MessageReceived(2, data(number + 1)), FORMED_AFTER_US + 11)
+        give(tree, MessageReceived(3, data(number + 1)), FORMED_AFTER_US + 11)
+    assert tree._branches[TOPIC].reference == 9, "the reference is silent, and this is no tree"
+
+
+def test_a_node_that_loses_its_supplier_grafts_all_neighbours_that_it_pruned():
+    tree = make()
+    give(tree, MessageReceived(2, data(1)))
+    give(tree, MessageReceived(3, data(1)))
+    give(tree, MessageReceived(4, data(1)))
+    out = []
+    tree.learn(NeighbourDown(2), 0, out)
+    assert out == [Send((3,), Graft(TOPIC, ())), Send((4,), Graft(TOPIC, ()))]
+
+
+def test_a_supplier_that_pruned_this_node_still_gets_messages_from_elsewhere():
+    tree = make()
+    give(tree, MessageReceived(2, data(1)))
+    give(tree, MessageReceived(2, Prune(TOPIC)))
+    (send,) = give(tree, Publish(TOPIC, b"y"))
+    assert send.to == (2, 3, 4)
+
+
+def test_a_fetched_message_says_nothing_about_the_tree():
+    tree = make()
+    give(tree, MessageReceived(2, data(1)))
+    tree._seen.add(9, 2, FETCHED)
+    give(tree, MessageReceived(2, data(2)))
+    assert tree._branches[TOPIC].lose(2) == ()
+
+
+def test_nodes_that_are_no_neighbours_make_the_branch_keep_nothing():
+    tree = make()
+    for stranger in range(100, 200):
+        give(tree, MessageReceived(stranger, Prune(TOPIC)))
+        give(tree, MessageReceived(stranger, data(1)))
+    assert not tree._branches[TOPIC].lazy
+    assert not tree._branches[TOPIC]._pruned_us

@@ -1,0 +1,36 @@
+"""The table of systems and their parameters."""
+
+import pytest
+
+from gossamer.model.values.errors import InputError
+from gossamer.protocols.contract.system import read_parameters
+from gossamer.systems import check_dissemination, find_system
+
+
+def test_an_unknown_system_is_refused_with_those_there_are():
+    with pytest.raises(InputError, match=r"no system 'cylon'; there are: cyclon, .*; did you mean cyclon"):
+        find_system("cylon")
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"view": 3}, "no parameter 'view'; it has: view_size.*did you mean view_size"),
+        ({"view_size": "many"}, "view_size is 'many'"),
+        ({"view_size": "0"}, "view_size is '0'.*>= 1"),
+        ({"view_size": "4"}, "shuffle_length must be at most view_size"),
+    ],
+)
+def test_a_wrong_parameter_is_refused_in_one_sentence(settings, sentence):
+    with pytest.raises(InputError, match=sentence):
+        read_parameters(find_system("cyclon"), settings)
+
+
+def test_parameters_are_read_from_text_and_the_rest_are_defaults():
+    parameters = read_parameters(find_system("cyclon"), {"view_size": "30"})
+    assert (parameters.view_size, parameters.shuffle_length) == (30, 8)
+
+
+def test_a_dissemination_that_has_not_landed_is_refused():
+    with pytest.raises(InputError, match="carries no dissemination 'flood'"):
+        check_dissemination(find_system("cyclon"), "flood")
