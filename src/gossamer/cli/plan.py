@@ -73,7 +73,7 @@ def plan(
     from gossamer.model.tables.schemas import write_table
     from gossamer.model.tables.workload import INTERESTS, OVERLAY, read_overlay, read_workload, write_overlay
     from gossamer.planners.plan import Wanted, make_plan
-    from gossamer.simulator.execute import degree_columns, topic_columns
+    from gossamer.simulator.columns import degree_columns, topic_columns
     from gossamer.simulator.measure import measure_topics, summarise
 
     wanted = Wanted(objective.value, rho, redundancy, degree_budget, diameter, improve, parts)

@@ -65,7 +65,7 @@ def measure_by_files(
 
     from gossamer.model.tables.schemas import write_table
     from gossamer.model.tables.workload import read_overlay, read_workload
-    from gossamer.simulator.execute import degree_columns, topic_columns
+    from gossamer.simulator.columns import degree_columns, topic_columns
     from gossamer.simulator.measure import TopicMeasures, summarise
 
     found = read_workload(workload)
