@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -12,6 +13,7 @@ import pyarrow.parquet as pq
 
 from gossamer.analysis.charts import bars, grouped_bars, shares_above
 from gossamer.analysis.profile import LABELS
+from gossamer.model.tables.measures import FIGURES
 from gossamer.systems import all_systems
 
 Row = Mapping[str, Any]
@@ -46,6 +48,8 @@ class Standing:
     parted_after_failure: float
     topics_after_failure: float
     seconds: float
+    # Figures of registered measures, by label.
+    figures: Mapping[str, float]
 
     @property
     def is_central(self) -> bool:
@@ -54,8 +58,8 @@ class Standing:
         return known is not None and known.is_central
 
 
-def standings(rows: Sequence[Row]) -> list[Standing]:
-    """One line for each system that was built."""
+def standings(rows: Sequence[Row], labels: Mapping[str, str] = MappingProxyType({})) -> list[Standing]:
+    """One entry for each system that was built; `labels` names further figures of the rows and their labels."""
     groups: dict[str, list[Row]] = {}
     for row in rows:
         if row["kind"] == "build":
@@ -74,6 +78,11 @@ def standings(rows: Sequence[Row]) -> list[Standing]:
             mean(float(row["partitioned_topics_after_failure"]) for row in group),
             mean(float(row["topics_after_failure"]) for row in group),
             mean(float(row["run_seconds"]) for row in group),
+            {
+                labels[name]: mean(float(row[name]) for row in group)
+                for name in labels
+                if all(row.get(name) is not None for row in group)
+            },
         )
         for label, group in groups.items()
     ]
@@ -133,7 +142,8 @@ def write_report(study: Path, path: Path) -> None:
         for folder in sorted(study.iterdir())
         if (folder / "manifest.json").is_file()
     }
-    found = standings(rows)
+    named = study / "results" / FIGURES
+    found = standings(rows, msgspec.json.decode(named.read_bytes()) if named.exists() else {})
     body = [
         "<h1>Which overlay for this workload?</h1>",
         f'<p class="quiet">Gossamer {html.escape(str(stages["results"]["gossamer"]))}, study in one file; the tables are '
@@ -141,6 +151,7 @@ def write_report(study: Path, path: Path) -> None:
         '<div class="advice">' + "".join(f"<p>{sentence}</p>" for sentence in advice(found)) + "</div>",
         _workload_section(study, rows, stages),
         _built_section(found),
+        measures_section(found),
         _churn_section(rows),
         _failure_section(found, rows, float(stages["failure"]["inputs"]["share"])),
         _raw_section(study, stages, failures),
@@ -221,6 +232,24 @@ def _built_section(found: Sequence[Standing]) -> str:
         + '<p class="quiet">Pale bars: some topics are in parts, so fewer links and shorter ways are no merit.</p>'
         + _table(columns, rows)
     )
+
+
+def measures_section(found: Sequence[Standing]) -> str:
+    """The figures of registered measures that the report has no text of its own for."""
+    labels = list(dict.fromkeys(label for each in found for label in each.figures))
+    if not labels:
+        return ""
+    ordered = sorted(found, key=lambda each: each.average_degree)
+    pictures = ""
+    for label in labels:
+        shown = [each for each in ordered if label in each.figures]
+        pictures += bars([each.label for each in shown], [each.figures[label] for each in shown], label)
+    table = [[each.label, *(_figure(each, label) for label in labels)] for each in ordered]
+    return "<h2>Further measures</h2><p>Means over seeds.</p>" + pictures + _table(["system", *labels], table)
+
+
+def _figure(standing: Standing, label: str) -> str:
+    return f"{standing.figures[label]:.4g}" if label in standing.figures else ""
 
 
 def _failure_section(found: Sequence[Standing], rows: Sequence[Row], share: float) -> str:

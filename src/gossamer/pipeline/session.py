@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import gossamer
+from gossamer.model.tables.measures import measure_modules
 from gossamer.model.values.errors import InputError
 from gossamer.pipeline.java import find_java_home
 from gossamer.systems import all_systems, module_of
@@ -121,7 +122,8 @@ def _ship_package(session: "SparkSession", folder: Path) -> None:
 
     The libraries that they need (numpy, numba, pyarrow) are installed on the workers.
     """
-    for name in ("gossamer", *sorted({module_of(system) for system in all_systems()} - {""})):
+    others = {module_of(system) for system in all_systems()} | set(measure_modules())
+    for name in ("gossamer", *sorted(others - {""})):
         # A system may be a module below its package: the whole package goes.
         root = Path(str(import_module(name.partition(".")[0]).__file__)).parent
         archive = folder / f"{root.name}.zip"

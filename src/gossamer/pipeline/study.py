@@ -19,6 +19,7 @@ from msgspec import Meta
 
 import gossamer
 from gossamer.model.tables.folders import output_folder, write_json, write_manifest
+from gossamer.model.tables.measures import FIGURES, figure_labels, measure_modules
 from gossamer.model.tables.schemas import write_table
 from gossamer.model.values.errors import InputError
 from gossamer.model.values.run import Run
@@ -162,7 +163,7 @@ class Stages:
     def run(self, name: str, inputs: dict[str, Any], work: Callable[[Path], dict[str, Any]]) -> Path:
         """The stage's folder, made anew if it must be."""
         key = hashlib.sha256(
-            msgspec.json.encode([name, inputs, code_hash("pipeline")], order="deterministic")
+            msgspec.json.encode([name, inputs, code_hash("pipeline", modules=measure_modules())], order="deterministic")
         ).hexdigest()
         path = self.folder / name
         before = _manifest(path)
@@ -357,6 +358,7 @@ def _results(spark: "SparkSession", study: Study, stages: Stages, progress: Prog
         names = dict.fromkeys(name for row in rows for name in row)
         columns = {name: [row.get(name) for row in rows] for name in names}
         pq.write_table(pa.table(columns), folder / "results.parquet")
+        write_json(folder / FIGURES, figure_labels())
         write_table("failures", folder / "failures.parquet", _failure_columns(swept.failures))
         return {"results": len(rows), "failures": len(swept.failures)}
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from gossamer.model.tables.measures import load_measures, measure_modules
 from gossamer.model.values.run import Run
 from gossamer.pipeline.session import on_worker
 from gossamer.simulator.pool import keep_result, kept_result, resolved, run_key, run_metrics
@@ -82,7 +83,7 @@ def sweep(
 
 def _job(spark: "SparkSession", text: bytes, limit_seconds: float) -> tuple[dict[str, Any] | None, str]:
     """One run as one task; Spark tries it again elsewhere if its worker is lost."""
-    execute_row = on_worker(__name__, "execute_row", text, limit_seconds)
+    execute_row = on_worker(__name__, "execute_row", text, limit_seconds, measure_modules())
     try:
         # All of the one row is taken: a worker whose rows are left behind is not used again, and another costs a second.
         table = spark.range(0, 1, 1, 1).mapInArrow(execute_row, "metrics binary, reason string").toArrow()
@@ -99,16 +100,19 @@ def _sentence(error: Exception) -> str:
     return (raised or lines)[0].removeprefix("RuntimeError: ")[:300]
 
 
-def execute_row(text: bytes, limit_seconds: float, batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
+def execute_row(
+    text: bytes, limit_seconds: float, measures: Sequence[str], batches: "Iterator[pa.RecordBatch]"
+) -> "Iterator[pa.RecordBatch]":
     """In a worker: a row with what the run gave."""
     import pyarrow as pa
 
     for _ in batches:
-        metrics, reason = isolated(partial(_carry_out, text), limit_seconds)
+        metrics, reason = isolated(partial(_carry_out, text, measures), limit_seconds)
         yield pa.RecordBatch.from_pydict({"metrics": [metrics], "reason": [reason]})
 
 
-def _carry_out(text: bytes) -> bytes:
+def _carry_out(text: bytes, measures: Sequence[str]) -> bytes:
+    load_measures(measures)
     began = time.monotonic()
     metrics = run_metrics(msgspec.json.decode(text, type=Run))
     return msgspec.json.encode({**metrics, "run_seconds": round(time.monotonic() - began, 3)})

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay, TopicViews
+from gossamer.model.tables.measures import NODES, node_columns
 from gossamer.model.tables.workload import Workload
 from gossamer.simulator.links import LinkBook
 from gossamer.simulator.measure import TopicMeasures
@@ -17,24 +18,21 @@ from gossamer.simulator.view_measures import measure_views, view_degree_columns,
 Tables = dict[str, Mapping[str, Any]]
 
 
-def topic_columns(workload: Workload, topics: TopicMeasures) -> dict[str, Any]:
-    """The columns of `topics.parquet`; where `diameter_most` is larger, the true diameter lies between the two."""
-    return {
-        "topic": workload.topic_ids,
-        "subscribers": topics.subscribers,
-        "components": topics.components,
-        "links": topics.links,
-        "diameter": topics.diameter,
-        "diameter_most": topics.diameter_most,
-        "clustering": topics.clustering,
+def measured_tables(
+    overlay: Overlay, workload: Workload, topics: TopicMeasures, present: NDArray[np.bool_] | None = None
+) -> Tables:
+    """The tables of an overlay's measures, over the nodes that are present.
+
+    These are `topics`, `degrees` and, where a measure of nodes is registered, `nodes`.
+    """
+    kept = np.ones(overlay.node_count, np.bool_) if present is None else present
+    degrees, nodes = np.unique(overlay.degrees[kept], return_counts=True)
+    tables: Tables = {
+        "topics": {"topic": workload.topic_ids, **topics.columns},
+        "degrees": {"degree": degrees, "nodes": nodes},
     }
-
-
-def degree_columns(overlay: Overlay, present: NDArray[np.bool_] | None = None) -> dict[str, Any]:
-    """The columns of `degrees.parquet`: the degrees of the nodes that are present."""
-    counted = overlay.degrees if present is None else overlay.degrees[present]
-    degrees, nodes = np.unique(counted, return_counts=True)
-    return {"degree": degrees, "nodes": nodes}
+    by_node = {name: values[kept] for name, values in node_columns(overlay, workload.interest).items()}
+    return tables | {NODES: {"node": workload.node_ids[kept], **by_node}} if by_node else tables
 
 
 def link_columns(links: LinkBook, workload: Workload) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from gossamer.model.values.run import FRIENDS, GridLaw, Run
 from gossamer.protocols.contract.system import System, load, read_parameters
 from gossamer.simulator.build import build_by_cycles, build_by_events
 from gossamer.simulator.churn_study import churn_by_cycles
-from gossamer.simulator.columns import Tables, degree_columns, topic_columns
+from gossamer.simulator.columns import Tables, measured_tables
 from gossamer.simulator.engine import Watcher
 from gossamer.simulator.measure import (
     Progress,
@@ -165,7 +165,7 @@ def _measured(run: Run, settings: _Settings, outcome: _Outcome, exact: bool, pro
         **outcome.facts,
         **_further_metrics(run, overlay, interest),
     }
-    measured = {"topics": topic_columns(outcome.workload, topics), "degrees": degree_columns(overlay, present)}
+    measured = measured_tables(overlay, outcome.workload, topics, present)
     return Result(outcome.workload, overlay, metrics, {**outcome.tables, **measured})
 
 

@@ -1,7 +1,6 @@
 """Measures of an overlay over a workload, put together from the kernels."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 from statistics import NormalDist
 from typing import Any
@@ -9,10 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+# Registers the measures of this package.
+import gossamer.simulator.topic_measures  # noqa: F401
 from gossamer.kernels import measures as kernel
 from gossamer.kernels.sampling import units
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay
+from gossamer.model.tables.measures import TopicRange, node_columns, node_figures, topic_figures, topic_measures
 from gossamer.model.values.draw import Purpose
 
 # (what is being done, how much is done, of how much)
@@ -23,36 +25,39 @@ def silent(what: str, done: int, total: int) -> None:
     """Progress that nobody watches."""
 
 
-@dataclass(frozen=True)
 class TopicMeasures:
-    """One row a topic. Where diameters are bounds, the true one lies between `diameter` and `diameter_most`."""
+    """The registered measures of every topic, one array for each column: `topics.components`, `topics.diameter` ..."""
 
-    subscribers: NDArray[np.int64]
-    components: NDArray[np.int64]
-    links: NDArray[np.int64]
-    diameter: NDArray[np.int64]
-    diameter_most: NDArray[np.int64]
-    clustering: NDArray[np.float64]
+    def __init__(self, columns: Mapping[str, NDArray[Any]]) -> None:
+        self.columns = columns
+
+    def __getattr__(self, column: str) -> NDArray[Any]:
+        try:
+            return self.columns[column]
+        except KeyError:
+            raise AttributeError(f"there is no measure {column}; there are: {', '.join(self.columns)}") from None
 
 
 def measure_topics(
     overlay: Overlay, interest: Interest, exact: bool = True, progress: Progress = silent
 ) -> TopicMeasures:
-    """Components, links, diameter and clustering of every topic overlay."""
+    """All registered measures of every topic. Without `exact`, diameters are bounds: `diameter` and `diameter_most`."""
+    exact_nodes = overlay.node_count if exact else -1
     arrays = (interest.topic_starts, interest.topic_nodes, overlay.starts, overlay.neighbours)
-    columns: list[tuple[NDArray[Any], ...]] = []
+    found: list[dict[str, NDArray[Any]]] = []
     for first, last in _ranges(interest.topic_starts, interest.topic_count):
         progress("measuring topics", first, interest.topic_count)
-        columns.append(
-            (
-                *kernel.topic_components(*arrays, first, last),
-                *kernel.topic_diameters(*arrays, first, last, exact),
-                kernel.topic_clustering(*arrays, first, last),
-            )
-        )
+        found.append(measure_range(TopicRange(*arrays, first, last, exact_nodes)))
     progress("measuring topics", interest.topic_count, interest.topic_count)
-    components, links, lower, upper, clustering = (np.concatenate(column) for column in zip(*columns, strict=True))
-    return TopicMeasures(interest.popularity, components, links, lower, upper, clustering)
+    return TopicMeasures({name: np.concatenate([columns[name] for columns in found]) for name in found[0]})
+
+
+def measure_range(topics: TopicRange, costly: bool = True) -> dict[str, NDArray[Any]]:
+    """All registered measures of a range of topics, by column; without `costly`, only the cheap ones."""
+    columns: dict[str, NDArray[Any]] = {}
+    for each in topic_measures(costly):
+        columns |= zip(each.columns, each.function(topics), strict=True)
+    return columns
 
 
 def summarise(
@@ -62,28 +67,26 @@ def summarise(
     present: NDArray[np.bool_] | None = None,
     lengths: bool = True,
 ) -> dict[str, Any]:
-    """The figures that `gossamer check` prints and `metrics.json` holds; of those present, where some are away.
+    """The figures that `gossamer check` prints and `metrics.json` has, over the nodes that are present.
 
-    Without `lengths` neither diameters nor clustering.
+    Without `lengths`, diameters and clustering are left out.
     """
     degrees = overlay.degrees if present is None else overlay.degrees[present]
-    exact = bool((topics.diameter == topics.diameter_most).all())
-    summary: dict[str, Any] = {
+    nodes = {
+        name: column if present is None else column[present] for name, column in node_columns(overlay, interest).items()
+    }
+    return {
         "nodes": len(degrees),
         "links": overlay.link_count,
         "average_degree": float(degrees.mean()) if len(degrees) else 0.0,
         "max_degree": int(degrees.max(initial=0)),
         "topics": interest.topic_count,
         "subscriptions": interest.subscription_count,
-        "partitioned_topics": int((topics.components > 1).sum()),
-        "components": int(topics.components.sum()),
-        **({"max_topic_diameter": int(topics.diameter.max()), "max_topic_diameter_is_exact": exact} if lengths else {}),
+        **topic_figures(topics.columns, lengths),
         "links_per_subscription": links_per_subscription(overlay, interest),
         **({"clustering": overlay_clustering(overlay, present)} if lengths else {}),
+        **node_figures(nodes),
     }
-    if lengths and not exact:
-        summary["max_topic_diameter_at_most"] = int(topics.diameter_most.max())
-    return summary
 
 
 def after_failure(overlay: Overlay, interest: Interest, share: float, seed: int) -> dict[str, int]:

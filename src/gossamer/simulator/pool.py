@@ -18,6 +18,7 @@ import msgspec
 import numpy as np
 
 import gossamer
+from gossamer.model.tables.measures import load_measures, measure_modules
 from gossamer.model.values.run import Run
 from gossamer.simulator.execute import execute
 from gossamer.systems import find_system, module_of
@@ -37,7 +38,12 @@ def execute_all(runs: Sequence[Run], kept: Path, jobs: int, progress: Progress) 
     # Long runs first, so that none is left alone at the end.
     todo.sort(key=_size, reverse=True)
     # Spawned, not forked: numba and pyarrow have threads.
-    with ProcessPoolExecutor(min(jobs, len(todo)), mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(
+        min(jobs, len(todo)),
+        mp_context=get_context("spawn"),
+        initializer=load_measures,
+        initargs=(measure_modules(),),
+    ) as pool:
         waiting = {pool.submit(run_metrics, run): run for run in todo}
         try:
             for finished in as_completed(waiting):
@@ -80,22 +86,27 @@ def _size(run: Run) -> int:
 
 
 @cache
-def code_hash(*more: str, module: str = "") -> str:
-    """The source of every room that a result depends on, of further rooms, and of a module of other people's."""
+def code_hash(*more: str, modules: tuple[str, ...] = ()) -> str:
+    """A hash of the source of every room that a result depends on, of further rooms, and of modules of other packages."""
     root = Path(str(gossamer.__file__)).parent
     rooms = ("kernels", "model", "planners", "protocols", "simulator", "systems", "workloads", *more)
-    folders = [root / room for room in rooms]
-    if module:
-        folders.append(Path(str(import_module(module).__file__)).parent)
+    places = [root / room for room in rooms] + [_source(module) for module in modules]
     digest = hashlib.sha256()
-    for folder in folders:
-        for path in sorted(folder.rglob("*.py")):
+    for place in places:
+        for path in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
             digest.update(path.read_bytes())
     return digest.hexdigest()
 
 
+def _source(module: str) -> Path:
+    """The folder of a module's package, or the file of a module without a package."""
+    path = Path(str(import_module(module).__file__))
+    return path.parent if "." in module or path.name == "__init__.py" else path
+
+
 def _name(run: Run) -> str:
-    code = code_hash(module=resolved(run).module)
+    module = resolved(run).module
+    code = code_hash(modules=((module,) if module else ()) + measure_modules())
     return hashlib.sha256(run_key(run) + code.encode()).hexdigest()[:32] + ".json"
 
 
