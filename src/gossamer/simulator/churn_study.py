@@ -1,6 +1,6 @@
-"""SpiderCast's dynamic setting (3.8): nodes come and go all the time, each time with a new interest.
+"""SpiderCast's dynamic setting (3.8): nodes leave and join all the time, each time with a new interest.
 
-Carried out by kernels, a cycle a maintenance period, with snapshots as the paper takes them.
+Kernels run it, one cycle for each maintenance period, with snapshots at the times that the paper names.
 """
 
 from collections import Counter
@@ -28,22 +28,22 @@ from gossamer.workloads.laws import duration_law
 # [t - 2, t] seconds" (3.8).
 SNAPSHOT_US = 200 * SECOND_US
 YOUNG_US = 2 * SECOND_US
-# Chosen: what is sent while the first population settles belongs to no join or leave.
+# Chosen: messages that are sent while the first nodes settle are not counted for joins and leaves.
 SETTLED_US = 20 * SECOND_US
-# A seed of its own for every interest that one node has in turn.
+# Each new interest of a node has its own seed.
 INTEREST_SEEDS = 1_000_003
 
 
 @dataclass
 class Snapshots:
-    """What was seen at each snapshot."""
+    """The measures of each snapshot."""
 
     at_us: list[int] = field(default_factory=list)
     parted: list[int] = field(default_factory=list)
     degrees: list[float] = field(default_factory=list)
 
     def take(self, at_us: int, overlay: Overlay, interest: Interest, counted: NDArray[np.bool_]) -> None:
-        """Measure the overlay among those that are counted."""
+        """Measure the overlay between the nodes that are counted."""
         u, v = overlay.links()
         both = counted[u] & counted[v]
         among = Overlay.from_links(u[both], v[both], overlay.node_count)
@@ -56,7 +56,7 @@ class Snapshots:
 def churn_by_cycles(
     run: Run, system: System, parameters: Any, progress: Progress
 ) -> tuple[Overlay, dict[str, Any], Interest, NDArray[np.bool_]]:
-    """The last overlay, what the snapshots showed, the last interests, and who is up."""
+    """Returns the last overlay, the facts of the snapshots, the last interests, and which nodes are present."""
     law, until_us = run.workload, run.until_us
     if not isinstance(law, WorkloadLaw) or system.population is None or run.churn is None or until_us is None:
         raise InputError("churn in the cycle engine needs a kernel, a workload made by a law, and a churn law")

@@ -1,4 +1,4 @@
-"""Measures of an overlay over a workload, put together from the kernels."""
+"""Measures of an overlay for a workload: the registered measures of topics and nodes, and figures of the whole overlay."""
 
 from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
@@ -90,7 +90,7 @@ def summarise(
 
 
 def after_failure(overlay: Overlay, interest: Interest, share: float, seed: int) -> dict[str, int]:
-    """Topics with two or more left, and those in parts, when a share of the nodes, drawn at random, is gone at once."""
+    """Topics with two or more subscribers left, and disconnected ones, after a random share of the nodes has failed."""
     left = units(np.uint64(seed), np.uint64(Purpose.FAILED), np.uint64(0), interest.node_count) >= share
     topics = interest.among(left)
     arrays = (topics.topic_starts, topics.topic_nodes, overlay.starts, overlay.neighbours)
@@ -102,7 +102,7 @@ def after_failure(overlay: Overlay, interest: Interest, share: float, seed: int)
 
 
 def describe_interest(interest: Interest) -> dict[str, Any]:
-    """Sizes and popularity of a workload: what `gossamer workload show` prints first."""
+    """Sizes and popularity of a workload, which `gossamer workload show` prints first."""
     popularity = np.sort(interest.popularity)[::-1]
     top = max(1, round(len(popularity) / 10))
     return {
@@ -120,7 +120,7 @@ def describe_interest(interest: Interest) -> dict[str, Any]:
 
 
 def overlay_clustering(overlay: Overlay, present: NDArray[np.bool_] | None = None) -> float:
-    """The mean clustering coefficient of the whole overlay's nodes, or of those present."""
+    """The mean clustering coefficient of all nodes of the overlay, or of those that are present."""
     values = np.zeros(overlay.node_count)
     kernel.local_clustering(overlay.starts, overlay.neighbours, values)
     values = values if present is None else values[present]
@@ -128,12 +128,12 @@ def overlay_clustering(overlay: Overlay, present: NDArray[np.bool_] | None = Non
 
 
 def overlay_diameter(overlay: Overlay) -> int:
-    """The largest finite distance over all links, whatever topics they serve."""
+    """The largest finite distance in the whole overlay, over links of any topic."""
     return int(kernel.graph_diameter(overlay.starts, overlay.neighbours, True)[0])
 
 
 def links_per_subscription(overlay: Overlay, interest: Interest) -> float:
-    """The mean over nodes of degree over number of subscriptions (Feverfew, 4.2); nodes without any left out."""
+    """The degree of a node divided by its number of subscriptions, mean over nodes with subscriptions (Feverfew, 4.2)."""
     holding = interest.sizes > 0
     if not holding.any():
         return 0.0
@@ -141,7 +141,7 @@ def links_per_subscription(overlay: Overlay, interest: Interest) -> float:
 
 
 def top_intersection(interest: Interest, depth: int) -> float:
-    """tdi(d), in %: SpiderCast, 3.4. Cost grows with n squared."""
+    """tdi(d) in percent (SpiderCast, 3.4). The cost grows with n squared."""
     arrays = (interest.node_starts, interest.node_topics, interest.topic_starts, interest.topic_nodes)
     return float(kernel.top_intersections(*arrays, depth, 0, interest.node_count).mean())
 
@@ -161,7 +161,7 @@ CONFIDENCES = (0.90, 0.95, 0.98, 0.99)
 
 
 def interest_shape(interest: Interest) -> dict[str, Any]:
-    """Sizes of topics and of interests, largest first, and how alike interests are. Cost and memory: n squared."""
+    """Sizes of topics and interests, largest first, and how similar interests are. Cost and memory: n squared."""
     likest = _highest_correlations(interest)
     return {
         "topic_sizes": np.sort(interest.popularity)[::-1].tolist(),
@@ -172,7 +172,7 @@ def interest_shape(interest: Interest) -> dict[str, Any]:
 
 
 def _highest_correlations(interest: Interest) -> NDArray[np.float64]:
-    """For each node, the highest correlation of its row of zeros and ones with another's; -1 where there is none."""
+    """For each node, the highest correlation of its interest with another node's, as rows of zeros and ones; or -1."""
     highest = np.full(interest.node_count, -1.0)
     varied = np.flatnonzero((interest.sizes > 0) & (interest.sizes < interest.topic_count))
     if len(varied) > 1:
@@ -180,13 +180,13 @@ def _highest_correlations(interest: Interest) -> NDArray[np.float64]:
         rows[interest.owners, interest.node_topics] = 1.0
         correlations = np.atleast_2d(np.corrcoef(rows[varied]))
         np.fill_diagonal(correlations, -1.0)
-        # Equal rows may come out a rounding below 1.
+        # Rounding may give equal rows a correlation slightly below 1.
         highest[varied] = correlations.max(axis=1) + 1e-9
     return highest
 
 
 def _ranges(topic_starts: NDArray[np.int64], topic_count: int) -> Iterator[tuple[int, int]]:
-    """Topics in up to 50 runs of about as many subscriptions each: few calls, yet progress moves."""
+    """Up to 50 ranges of topics with about equally many subscriptions: few calls, and regular progress reports."""
     wanted = np.linspace(0, topic_starts[-1], 51)[1:-1]
     cuts = np.unique(np.concatenate(([0], np.searchsorted(topic_starts, wanted), [topic_count])))
     return ((int(a), int(b)) for a, b in pairwise(cuts))

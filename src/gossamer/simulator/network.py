@@ -179,7 +179,7 @@ def read_matrix_us(path: Path) -> NDArray[np.int64]:
 
 
 def _matrix_from_table(path: Path) -> NDArray[np.int64]:
-    """Where a row is missing because it could not be read, the way back stands for the way there."""
+    """Read the matrix of an ingested folder. Where a round trip is missing, that of the opposite direction is used."""
     table = read_table("latency", path)
     matrices = table.column("matrix").to_numpy()
     chosen = matrices == matrices.min(initial=0)

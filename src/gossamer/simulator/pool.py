@@ -1,7 +1,7 @@
-"""Many runs on this machine: a process for each core, results kept as they finish.
+"""Carries out many runs on this machine, with one process for each core, and stores each result when its run ends.
 
-A result is kept under a name made from the run and from the code that computes it, so that a list of runs that
-was stopped goes on where it was, and a change of code computes everything anew.
+The name of a stored result is a hash of the run and of the code. A list of runs that was interrupted continues where it
+stopped, and after a change of the code every run is computed again.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ Progress = Callable[[str, int, int], None]
 
 
 def execute_all(runs: Sequence[Run], kept: Path, jobs: int, progress: Progress) -> dict[bytes, dict[str, Any]]:
-    """The metrics of every run, by `run_key`; equal runs are carried out once."""
+    """The metrics of every run, by `run_key`. Equal runs are computed once."""
     wanted = {run_key(run): resolved(run) for run in runs}
     done = {key: found for key, run in wanted.items() if (found := kept_result(kept, run)) is not None}
     todo = [run for key, run in wanted.items() if key not in done]
@@ -35,9 +35,9 @@ def execute_all(runs: Sequence[Run], kept: Path, jobs: int, progress: Progress) 
     if not todo:
         return done
     kept.mkdir(parents=True, exist_ok=True)
-    # Long runs first, so that none is left alone at the end.
+    # Long runs first, so that no core waits for a long run at the end.
     todo.sort(key=_size, reverse=True)
-    # Spawned, not forked: numba and pyarrow have threads.
+    # Spawn instead of fork, because numba and pyarrow start threads.
     with ProcessPoolExecutor(
         min(jobs, len(todo)),
         mp_context=get_context("spawn"),
@@ -58,19 +58,19 @@ def execute_all(runs: Sequence[Run], kept: Path, jobs: int, progress: Progress) 
 
 
 def run_key(run: Run) -> bytes:
-    """What makes two runs the same."""
+    """The key of a run; equal runs have equal keys."""
     return msgspec.json.encode(resolved(run))
 
 
 def resolved(run: Run) -> Run:
-    """The run with the module that brings its system, where that is not one of ours: workers import it by that name."""
+    """The run with the module of its system filled in, where the system is another package's: workers import it by name."""
     find_system(run.system, run.module)
     module = module_of(run.system) or module_of(run.dissemination or "")
     return msgspec.structs.replace(run, module=module) if module else run
 
 
 def run_metrics(run: Run) -> dict[str, Any]:
-    """What is kept of a run: its figures and its degrees."""
+    """The part of a run's result that is stored: its metrics and degrees."""
     result = execute(run)
     kept = {
         table: {name: np.asarray(column).tolist() for name, column in result.tables[table].items()}
@@ -111,7 +111,7 @@ def _name(run: Run) -> str:
 
 
 def kept_result(kept: Path, run: Run) -> dict[str, Any] | None:
-    """What a run gave, if this code has done it before."""
+    """The stored result of a run, if this code has computed it before."""
     try:
         content = msgspec.json.decode((kept / _name(run)).read_bytes(), type=dict[str, Any])
     except (OSError, ValueError):
@@ -120,7 +120,7 @@ def kept_result(kept: Path, run: Run) -> dict[str, Any] | None:
 
 
 def keep_result(kept: Path, run: Run, metrics: dict[str, Any]) -> None:
-    """Keep what a run gave."""
+    """Store the result of a run."""
     making = kept / f".{_name(run)}.{os.getpid()}"
     making.write_bytes(msgspec.json.encode(metrics))
     making.replace(kept / _name(run))
