@@ -22,7 +22,7 @@ MAX_BAD = 0.25
 
 
 @dataclass(frozen=True)
-class Counts:
+class LineCounts:
     """What became of the lines."""
 
     lines: int
@@ -43,7 +43,7 @@ class Counts:
 class Ingested:
     """The counts of an ingest, and how many names it met."""
 
-    counts: Counts
+    counts: LineCounts
     names: dict[str, int]
 
 
@@ -178,7 +178,7 @@ def _with_id(rows: "DataFrame", ids: "DataFrame", column: str) -> "DataFrame":
 
 def _finish(
     rows: "DataFrame", key: tuple[str, ...], kept: tuple[str, ...], path: Path, lines: _Lines, loop: str
-) -> Counts:
+) -> LineCounts:
     """Leave out self-loops, merge what stands twice (the smallest of what else is kept), write, and count."""
     from pyspark.sql import Observation
     from pyspark.sql import functions as f
@@ -193,6 +193,6 @@ def _finish(
     rows.observe(after, f.count(f.lit(1)).alias("rows")).write.parquet(spark_path(path))
     rmtree(path.parent / "lines.aside", ignore_errors=True)
     good, loops_found, out = int(before.get["rows"]), int(before.get["loops"]), int(after.get["rows"])
-    counts = Counts(lines.lines, lines.comments, lines.quarantined, loops_found, good - loops_found - out, out)
+    counts = LineCounts(lines.lines, lines.comments, lines.quarantined, loops_found, good - loops_found - out, out)
     counts.check()
     return counts

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gossamer.model.values.errors import InputError
-from gossamer.pipeline.ingest import MAX_BAD, Counts, Ingested
+from gossamer.pipeline.ingest import MAX_BAD, Ingested, LineCounts
 from gossamer.pipeline.lines import BLANKS_OR_COMMAS, TEXT_KEPT, read_lines
 from gossamer.pipeline.session import spark_path
 from gossamer.simulator.network import ROUND_TRIP_MS_MAX
@@ -24,7 +24,7 @@ def ingest_latency(spark: "SparkSession", files: list[Path], folder: Path, max_b
     # Lines are as many as nodes, and each as long: few rows, so they are kept for the passes that follow.
     lines = _judge(read_lines(spark, files)).localCheckpoint()
     by_file = {row["file"]: row for row in _by_file(lines).toLocalIterator()}
-    counts = Counts(
+    counts = LineCounts(
         lines=sum(row["lines"] for row in by_file.values()),
         comments=sum(row["comments"] for row in by_file.values()),
         quarantined=sum(row["bad"] for row in by_file.values()),

@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
-Links = tuple[Any, Any]
+_LinkArrays = tuple[Any, Any]
 
 
 def parts_on_spark(
     spark: "SparkSession", partitions: int | None = None
-) -> Callable[[Callable[[Part], Links], Sequence[Part]], Iterator[Links]]:
+) -> Callable[[Callable[[Part], _LinkArrays], Sequence[Part]], Iterator[_LinkArrays]]:
     """What `divide.plan_in_parts` takes as `run`; by default each part is a task of its own."""
 
-    def run(_: Callable[[Part], Links], parts: Sequence[Part]) -> Iterator[Links]:
+    def run(_: Callable[[Part], _LinkArrays], parts: Sequence[Part]) -> Iterator[_LinkArrays]:
         import numpy as np
         import pyarrow as pa
 

@@ -24,10 +24,10 @@ RESTARTS_MAX = 50
 
 
 # From a frontier (node) to those next to it (node), in any number and order.
-Reach = Callable[["DataFrame"], "DataFrame"]
+_NextNodes = Callable[["DataFrame"], "DataFrame"]
 
 
-def along_edges(edges: "DataFrame") -> Reach:
+def along_edges(edges: "DataFrame") -> _NextNodes:
     """From either end of an edge to the other."""
     from pyspark.sql import functions as f
 
@@ -37,7 +37,7 @@ def along_edges(edges: "DataFrame") -> Reach:
     )
 
 
-def through_groups(interests: "DataFrame") -> Reach:
+def through_groups(interests: "DataFrame") -> _NextNodes:
     """From a user to all who are in one of its groups."""
     from pyspark.sql import functions as f
 
@@ -49,7 +49,7 @@ def through_groups(interests: "DataFrame") -> Reach:
 
 
 def sample_nodes(
-    spark: "SparkSession", reach: Reach, node_count: int, wanted: int, seeds: int, seed: int
+    spark: "SparkSession", reach: _NextNodes, node_count: int, wanted: int, seeds: int, seed: int
 ) -> "DataFrame":
     """(node): the first `wanted` nodes that a search reaches; fewer only where the graph has fewer."""
     from pyspark.sql import functions as f

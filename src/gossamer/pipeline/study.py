@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 Progress = Callable[[str, int, int], None]
-Count = Annotated[int, Meta(ge=1)]
+_Count = Annotated[int, Meta(ge=1)]
 
 
 class Candidate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -79,21 +79,21 @@ class Study(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     seed: int = 1
     # A list of friendships, or none: one is made, flaws and all.
     edges: str | None = None
-    users: Count = 200_000
+    users: _Count = 200_000
     mean_degree: Annotated[float, Meta(gt=0)] = 20.0
     # Machine events, or none: a trace is made.
     events: str | None = None
-    machines: Count = 12_500
+    machines: _Count = 12_500
     max_bad: Annotated[float, Meta(ge=0, le=1)] = 0.25
     # The sample that the systems are tried on.
-    nodes: Count = 2_000
-    sample_seeds: Count = 3
+    nodes: _Count = 2_000
+    sample_seeds: _Count = 3
     seeds: tuple[int, ...] = (1, 2, 3)
     systems: tuple[Candidate, ...] = msgspec.field(default_factory=lambda: _candidates(lambda system: system.study))
     # Under churn, with messages: a smaller network, in virtual time.
-    churn_nodes: Count = 300
+    churn_nodes: _Count = 300
     churn_minutes: Annotated[float, Meta(gt=0, le=1440)] = 10.0
-    churn_events: Count = 50
+    churn_events: _Count = 50
     churn_systems: tuple[Candidate, ...] = msgspec.field(
         default_factory=lambda: _candidates(lambda system: system.churn_study)
     )

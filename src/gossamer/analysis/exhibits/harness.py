@@ -39,7 +39,7 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Value:
+class SeriesValue:
     """A series at one x, over its seeds, beside what was published."""
 
     series: str
@@ -59,7 +59,7 @@ class Claim:
     """Something the paper says of the curves as a whole; `holds` sees all values of the exhibit."""
 
     text: str
-    holds: Callable[[Sequence[Value]], bool]
+    holds: Callable[[Sequence[SeriesValue]], bool]
 
 
 @dataclass(frozen=True)
@@ -87,12 +87,12 @@ class Exhibit:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class JudgedExhibit:
     """An exhibit with its values and verdicts."""
 
     exhibit: Exhibit
     quick: bool
-    values: tuple[Value, ...]
+    values: tuple[SeriesValue, ...]
     claims: tuple[tuple[str, str], ...] = field(default_factory=tuple)
 
     @property
@@ -166,7 +166,7 @@ def measured_at(exhibit: Exhibit, point: Point, metrics: Metrics) -> float:
     return (point.measure or exhibit.measure)(metrics)
 
 
-def judge(exhibit: Exhibit, quick: bool, measured: Sequence[tuple[Point, float]]) -> Outcome:
+def judge(exhibit: Exhibit, quick: bool, measured: Sequence[tuple[Point, float]]) -> JudgedExhibit:
     """Gather seeds, set them beside what was published, and judge."""
     published = published_values(exhibit)
     groups: dict[tuple[str, float], list[float]] = {}
@@ -181,7 +181,7 @@ def judge(exhibit: Exhibit, quick: bool, measured: Sequence[tuple[Point, float]]
         known = published.get((series, x))
         deviation, verdict = compare(known, middle, exhibit.tolerance) if known is not None else (None, None)
         values.append(
-            Value(
+            SeriesValue(
                 series,
                 x,
                 len(samples),
@@ -195,7 +195,7 @@ def judge(exhibit: Exhibit, quick: bool, measured: Sequence[tuple[Point, float]]
             )
         )
     claims = tuple((claim.text, HOLDS if claim.holds(values) else FAILS) for claim in exhibit.claims)
-    return Outcome(exhibit, quick, tuple(values), claims)
+    return JudgedExhibit(exhibit, quick, tuple(values), claims)
 
 
 def _half_width(samples: Sequence[float]) -> float:
@@ -205,17 +205,17 @@ def _half_width(samples: Sequence[float]) -> float:
     return _STUDENT.get(len(samples) - 1, 1.96) * stdev(samples) / sqrt(len(samples))
 
 
-def curve(values: Sequence[Value], series: str) -> list[Value]:
+def curve(values: Sequence[SeriesValue], series: str) -> list[SeriesValue]:
     """One series, by x."""
     return sorted((value for value in values if value.series == series), key=lambda value: value.x)
 
 
-def as_expected(values: Sequence[Value], tolerance: float) -> bool:
+def as_expected(values: Sequence[SeriesValue], tolerance: float) -> bool:
     """Whether every value of which theory says something lies within this share of it."""
     return all(abs(value.measured / value.expected - 1) <= tolerance for value in values if value.expected is not None)
 
 
-def falls(values: Sequence[Value], series: str) -> bool:
+def falls(values: Sequence[SeriesValue], series: str) -> bool:
     """Whether a series goes down from its first x to its last, step by step within the noise."""
     points = curve(values, series)
     steps_down = all(later.measured <= earlier.high for earlier, later in pairwise(points))

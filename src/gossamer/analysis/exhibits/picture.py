@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
-from gossamer.analysis.exhibits.harness import Outcome, Value, curve, published_source
+from gossamer.analysis.exhibits.harness import JudgedExhibit, SeriesValue, curve, published_source
 
 # Without it every SVG of the same picture differs.
 mpl.rcParams["svg.hashsalt"] = "gossamer"
@@ -38,7 +38,7 @@ PRESSED_MIN = 3
 SEEDS_MIN = 3
 
 
-def draw(outcome: Outcome, folder: Path) -> list[Path]:
+def draw(outcome: JudgedExhibit, folder: Path) -> list[Path]:
     """Write the picture as SVG and PNG; returns the files."""
     exhibit = outcome.exhibit
     figure = Figure(figsize=(8.6, 4.8), layout="constrained")
@@ -94,7 +94,7 @@ def _add_legend(axes: Axes, published: bool, theory: bool) -> None:
     )
 
 
-def _footer(outcome: Outcome) -> str:
+def _footer(outcome: JudgedExhibit) -> str:
     """What is drawn, what a quick picture leaves out, and where the paper shows it."""
     seeds = max(value.seeds for value in outcome.values)
     mean = "one run" if seeds == 1 else f"mean of {seeds} runs"
@@ -105,19 +105,19 @@ def _footer(outcome: Outcome) -> str:
     return left_out + "; ".join(parts)
 
 
-def _interval(value: Value) -> tuple[float, float]:
+def _interval(value: SeriesValue) -> tuple[float, float]:
     """From where to where a bar is drawn."""
     return (value.low, value.high) if value.seeds >= SEEDS_MIN else (value.measured, value.measured)
 
 
-def _seen(values: Sequence[Value]) -> list[float]:
+def _seen(values: Sequence[SeriesValue]) -> list[float]:
     """What is drawn as a point or as theory's line, lowest first."""
     known = [value.published for value in values if value.published is not None]
     expected = [value.expected for value in values if value.expected is not None]
     return sorted([value.measured for value in values] + known + expected)
 
 
-def _parts(curves: list[list[Value]]) -> list[list[list[Value]]]:
+def _parts(curves: list[list[SeriesValue]]) -> list[list[list[SeriesValue]]]:
     """The curves of each panel, top first: two where those on one side of a wide gap would be pressed together."""
     by_height = sorted(curves, key=lambda values: _seen(values)[0])
     lowest, highest = _seen(by_height[0])[0], max(_seen(values)[-1] for values in curves)
@@ -149,13 +149,13 @@ def _show_break(top: Axes, bottom: Axes) -> None:
         )
 
 
-def _apart(values: Sequence[Value], number: int, count: int) -> float:
+def _apart(values: Sequence[SeriesValue], number: int, count: int) -> float:
     """How far beside its place a curve is drawn: only where there is one place, at which all would lie."""
     places = {value.x for value in values}
     return (number - (count - 1) / 2) * 0.02 * max(places) if len(places) == 1 else 0.0
 
 
-def _draw_series(axes: Axes, values: list[Value], apart: float, number: int, name: str) -> None:
+def _draw_series(axes: Axes, values: list[SeriesValue], apart: float, number: int, name: str) -> None:
     colour = COLOURS[number % len(COLOURS)]
     theory = [(value.x + apart, value.expected) for value in values if value.expected is not None]
     if theory:
@@ -183,7 +183,7 @@ def _draw_series(axes: Axes, values: list[Value], apart: float, number: int, nam
         axes.plot(*zip(*known, strict=True), "x", color=colour, markersize=8, markeredgewidth=1.8)
 
 
-def _set_x(axes: Axes, values: Sequence[Value]) -> None:
+def _set_x(axes: Axes, values: Sequence[SeriesValue]) -> None:
     """A tick at each place that was measured, where there is room for them."""
     places = sorted({value.x for value in values})
     if len(places) <= TICKS_MAX:
@@ -193,7 +193,7 @@ def _set_x(axes: Axes, values: Sequence[Value]) -> None:
     axes.xaxis.set_major_formatter(FuncFormatter(_number))
 
 
-def _set_y(axes: Axes, values: Sequence[Value], logarithmic: bool) -> None:
+def _set_y(axes: Axes, values: Sequence[SeriesValue], logarithmic: bool) -> None:
     """Room for every point and bar; nothing lies below zero, and a flat curve looks flat."""
     if logarithmic:
         axes.set_yscale("log")

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from math import log
 
-from gossamer.analysis.exhibits.harness import Claim, Exhibit, Metrics, Point, Value, as_expected, curve
+from gossamer.analysis.exhibits.harness import Claim, Exhibit, Metrics, Point, SeriesValue, as_expected, curve
 from gossamer.model.arrays.degrees import read_scale_free
 from gossamer.model.values.run import Run, WorkloadLaw
 from gossamer.systems.gossip.exhibits.settings import (
@@ -45,12 +45,12 @@ def _points(degree: str, nodes: int, varies: str, tenths: Sequence[int], quick: 
     return found
 
 
-def _grows(values: Sequence[Value]) -> bool:
+def _grows(values: Sequence[SeriesValue]) -> bool:
     """Step by step, within the noise."""
     return all(later.high > earlier.measured for earlier, later in pairwise(curve(values, ALL)))
 
 
-def _at(values: Sequence[Value], series: str, x: float) -> float:
+def _at(values: Sequence[SeriesValue], series: str, x: float) -> float:
     return next((value.measured for value in values if (value.series, value.x) == (series, x)), 0.0)
 
 
@@ -116,7 +116,7 @@ def _degree_points(quick: bool) -> list[Point]:
     return found
 
 
-def _is_linear(values: Sequence[Value]) -> bool:
+def _is_linear(values: Sequence[SeriesValue]) -> bool:
     """The slope of each curve, both axes logarithmic, by least squares: -b within a tenth."""
     for b in SHOWN_B:
         points = [(log(value.x), log(value.measured)) for value in curve(values, f"a 6, b {b}")]

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from math import isfinite
 
-from gossamer.analysis.exhibits.harness import Claim, Exhibit, Point, Value, curve
+from gossamer.analysis.exhibits.harness import Claim, Exhibit, Point, SeriesValue, curve
 from gossamer.systems.gossip.exhibits.settings import (
     SEEDS,
     constant,
@@ -52,7 +52,7 @@ def _model_points(degree: str, hundredths: tuple[int, ...], quick: bool) -> list
     return found
 
 
-def _jumps(values: Sequence[Value], degree: str) -> bool:
+def _jumps(values: Sequence[SeriesValue], degree: str) -> bool:
     """Where theory says so: few receivers below the threshold, and from 1.5 times its link probability on many."""
     for gamma in GAMMAS:
         at = subscriber_threshold(law(degree), gamma) or 0.0
@@ -65,13 +65,13 @@ def _jumps(values: Sequence[Value], degree: str) -> bool:
     return True
 
 
-def _comes_earlier(values: Sequence[Value]) -> bool:
+def _comes_earlier(values: Sequence[SeriesValue]) -> bool:
     """The more gossip, the smaller the last sigma at which equation 17 is finite."""
     last = [points[-1].x for gamma in GAMMAS if (points := curve(values, f"the paper's sigma <r>, gamma {gamma:g}"))]
     return last == sorted(last, reverse=True)
 
 
-def _mended(values: Sequence[Value], degree: str) -> bool:
+def _mended(values: Sequence[SeriesValue], degree: str) -> bool:
     """Up to half of the threshold, our count of subscribers is nearer to the simulation on the whole."""
     for gamma in GAMMAS:
         ours = {value.x: value for value in curve(values, f"subscribers, gamma {gamma:g}")}
@@ -117,7 +117,7 @@ def _below_points(quick: bool) -> list[Point]:
     return found
 
 
-def _near_the_model(values: Sequence[Value], most: float) -> bool:
+def _near_the_model(values: Sequence[SeriesValue], most: float) -> bool:
     """Within 5% of equation 17 wherever Gamma is at most this share of its threshold."""
     for value in values:
         gamma = float(value.series.rpartition(" ")[2])
@@ -127,7 +127,7 @@ def _near_the_model(values: Sequence[Value], most: float) -> bool:
     return True
 
 
-def _largest(values: Sequence[Value]) -> list[Value]:
+def _largest(values: Sequence[SeriesValue]) -> list[SeriesValue]:
     return [value for value in values if value.series.startswith(f"{BELOW_NODES[-1]:,} nodes")]
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from itertools import pairwise
 
-from gossamer.analysis.exhibits.harness import Claim, Exhibit, Metrics, Point, Value, as_expected, curve
+from gossamer.analysis.exhibits.harness import Claim, Exhibit, Metrics, Point, SeriesValue, as_expected, curve
 from gossamer.model.values.run import Run, WorkloadLaw
 from gossamer.model.values.time import SECOND_US
 from gossamer.systems.gossip.exhibits.settings import (
@@ -38,13 +38,13 @@ def _ttl_points(quick: bool) -> list[Point]:
     return found
 
 
-def _never_shrinks(values: Sequence[Value]) -> bool:
+def _never_shrinks(values: Sequence[SeriesValue]) -> bool:
     return all(
         later.measured >= earlier.measured for name in TTL_NETWORKS for earlier, later in pairwise(curve(values, name))
     )
 
 
-def _is_enough(values: Sequence[Value]) -> bool:
+def _is_enough(values: Sequence[SeriesValue]) -> bool:
     """At the largest time to live that was measured, what an endless one reaches."""
     last = [curve(values, name)[-1] for name in TTL_NETWORKS]
     return all(value.expected and abs(value.measured / value.expected - 1) < 0.03 for value in last)
@@ -96,7 +96,7 @@ def _lost_share(metrics: Metrics) -> float:
     return float(metrics["overflowed_messages"]) / max(float(metrics["data_messages"]), 1.0)
 
 
-def _larger_is_better(values: Sequence[Value]) -> bool:
+def _larger_is_better(values: Sequence[SeriesValue]) -> bool:
     curves = [curve(values, f"buffer of {buffer}") for buffer in BUFFERS]
     return all(
         larger.measured <= smaller.measured

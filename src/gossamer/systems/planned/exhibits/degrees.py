@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
-from gossamer.analysis.exhibits.harness import Claim, Exhibit, Metrics, Point, Value, curve
+from gossamer.analysis.exhibits.harness import Claim, Exhibit, Metrics, Point, SeriesValue, curve
 from gossamer.model.values.run import Run, WorkloadLaw
 
 # OMen's synthetic workload (READING, section 5).
@@ -44,11 +44,11 @@ def _friends(quick: bool) -> list[Point]:
     return _points({"": EGO}, (1,), RHOS[::4] if quick else RHOS)
 
 
-def _names(values: Sequence[Value]) -> list[str]:
+def _names(values: Sequence[SeriesValue]) -> list[str]:
     return sorted({value.series.removesuffix("LowODA") for value in values if value.series.endswith("LowODA")})
 
 
-def _between(values: Sequence[Value], lower: str, upper: str) -> bool:
+def _between(values: Sequence[SeriesValue], lower: str, upper: str) -> bool:
     """At every rho above 1, where LowODA is GM with its ties broken by degree: lower <= LowODA <= upper."""
     for name in _names(values):
         rows = (curve(values, f"{name}{system}") for system in (lower, "LowODA", upper))
@@ -58,7 +58,7 @@ def _between(values: Sequence[Value], lower: str, upper: str) -> bool:
     return True
 
 
-def _moves(values: Sequence[Value], sign: int) -> bool:
+def _moves(values: Sequence[SeriesValue], sign: int) -> bool:
     """LowODA from the first rho to the last: up (1) or down (-1)."""
     for name in _names(values):
         found = curve(values, f"{name}LowODA")
@@ -67,7 +67,7 @@ def _moves(values: Sequence[Value], sign: int) -> bool:
     return True
 
 
-def _flattens(values: Sequence[Value]) -> bool:
+def _flattens(values: Sequence[SeriesValue]) -> bool:
     """From rho = 3 on the maximum degree no longer changes by more than one link."""
     for name in _names(values):
         found = [value.measured for value in curve(values, f"{name}LowODA") if value.x >= 3]

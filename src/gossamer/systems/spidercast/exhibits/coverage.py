@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from gossamer.analysis.exhibits.harness import Claim, Exhibit, Point, Value, curve, falls
+from gossamer.analysis.exhibits.harness import Claim, Exhibit, Point, SeriesValue, curve, falls
 from gossamer.model.values.run import Run
 from gossamer.systems.spidercast.exhibits.settings import (
     PAPER,
@@ -35,7 +35,7 @@ def _fig6a_points(quick: bool) -> list[Point]:
     return points(quick, sizes(quick), series)
 
 
-def _largest(values: Sequence[Value], series: str) -> float:
+def _largest(values: Sequence[SeriesValue], series: str) -> float:
     return max(value.measured for value in curve(values, series))
 
 
@@ -75,7 +75,7 @@ def _fig6b_points(quick: bool) -> list[Point]:
     return points(quick, sizes(quick), {"(3,0)": _skewed(3, 0), "(3,1)": _skewed(3, 1)})
 
 
-def _between(values: Sequence[Value], series: str, low: float, high: float) -> bool:
+def _between(values: Sequence[SeriesValue], series: str, low: float, high: float) -> bool:
     return all(low <= value.measured <= high for value in curve(values, series))
 
 
@@ -108,7 +108,7 @@ def _by_popularity(quick: bool, tdi: bool = False) -> list[Point]:
     return points(quick, sizes(quick), series, tdi_depth=20 if tdi else 0)
 
 
-def _ordered(values: Sequence[Value]) -> bool:
+def _ordered(values: Sequence[SeriesValue]) -> bool:
     """At every number of nodes: NYSE lowest, Uniform highest."""
     at = {(value.series, value.x): value.measured for value in values}
     places = {value.x for value in values}
@@ -118,7 +118,7 @@ def _ordered(values: Sequence[Value]) -> bool:
     )
 
 
-def _reverse_order(values: Sequence[Value]) -> bool:
+def _reverse_order(values: Sequence[SeriesValue]) -> bool:
     """At every number of nodes tdi is highest for NYSE and lowest for Uniform."""
     at = {(value.series, value.x): value.measured for value in values}
     places = {value.x for value in values}

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from gossamer.analysis.exhibits.harness import Claim, Exhibit, Point, Value, curve
+from gossamer.analysis.exhibits.harness import Claim, Exhibit, Point, SeriesValue, curve
 from gossamer.model.values.run import Run
 from gossamer.model.values.time import MILLISECOND_US, SECOND_US
 from gossamer.systems.spidercast.exhibits.settings import (
@@ -37,7 +37,7 @@ def _points(quick: bool) -> list[Point]:
     return found
 
 
-def _is_flat(values: Sequence[Value]) -> bool:
+def _is_flat(values: Sequence[SeriesValue]) -> bool:
     """Whatever the life time, the degree is the same within 5%."""
     return all(
         max(point.measured for point in curve(values, name))

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from gossamer.analysis.exhibits.harness import Claim, Exhibit, Point, Value, curve
+from gossamer.analysis.exhibits.harness import Claim, Exhibit, Point, SeriesValue, curve
 from gossamer.systems.spidercast.exhibits.settings import (
     QUICK_SIZES,
     SMALLER,
@@ -38,16 +38,16 @@ def _fig12_points(quick: bool) -> list[Point]:
     )
 
 
-def _rivals_have_more(values: Sequence[Value]) -> bool:
+def _rivals_have_more(values: Sequence[SeriesValue]) -> bool:
     return all(value.measured > 100 for value in values if value.series != SPIDERCAST)
 
 
-def _rivals_grow(values: Sequence[Value]) -> bool:
+def _rivals_grow(values: Sequence[SeriesValue]) -> bool:
     names = {value.series for value in values} - {SPIDERCAST}
     return all(curve(values, name)[-1].measured > curve(values, name)[0].measured for name in names)
 
 
-def _random_links_make_it_worse(values: Sequence[Value]) -> bool:
+def _random_links_make_it_worse(values: Sequence[SeriesValue]) -> bool:
     at = {(value.series, value.x): value.measured for value in values}
     places = {value.x for value in values}
     return all(
@@ -56,14 +56,14 @@ def _random_links_make_it_worse(values: Sequence[Value]) -> bool:
     )
 
 
-def _ring_costs_more(values: Sequence[Value]) -> bool:
+def _ring_costs_more(values: Sequence[SeriesValue]) -> bool:
     """Between 51% and 82% higher, give or take two points at either end."""
     at = {(value.series, value.x): value.measured for value in values}
     shares = [at["ring per topic", x] / at[SPIDERCAST, x] - 1 for x in {value.x for value in values}]
     return all(0.49 <= share <= 0.84 for share in shares)
 
 
-def _ring_is_flat(values: Sequence[Value]) -> bool:
+def _ring_is_flat(values: Sequence[SeriesValue]) -> bool:
     measured = [value.measured for value in curve(values, "ring per topic")]
     return max(measured) <= 1.05 * min(measured)
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
-from gossamer.analysis.exhibits.harness import Claim, Exhibit, Point, Value, curve, falls
+from gossamer.analysis.exhibits.harness import Claim, Exhibit, Point, SeriesValue, curve, falls
 from gossamer.systems.spidercast.exhibits.settings import (
     SMALLER,
     Setting,
@@ -27,19 +27,19 @@ def _by_nodes(quick: bool, tdi_depth: int = 0) -> list[Point]:
     return points(quick, sizes(quick), series, tdi_depth=tdi_depth)
 
 
-def _rises(values: Sequence[Value], series: str) -> bool:
+def _rises(values: Sequence[SeriesValue], series: str) -> bool:
     found = curve(values, series)
     return found[-1].measured > found[0].measured
 
 
-def _slows_down(values: Sequence[Value]) -> bool:
+def _slows_down(values: Sequence[SeriesValue]) -> bool:
     """A curve that rises less and less: the paper calls it logarithmic and publishes no numbers."""
     found = sorted(values, key=lambda value: value.x)
     slopes = [(b.measured - a.measured) / (b.x - a.x) for a, b in pairwise(found)]
     return all(slope > 0 for slope in slopes) and all(later < earlier for earlier, later in pairwise(slopes))
 
 
-def _at_most_doubles(values: Sequence[Value]) -> bool:
+def _at_most_doubles(values: Sequence[SeriesValue]) -> bool:
     found = sorted(values, key=lambda value: value.x)
     return found[-1].measured <= 2 * found[0].measured
 
@@ -72,18 +72,18 @@ def _by_subscriptions(quick: bool, tdi: bool = False) -> list[Point]:
     return found
 
 
-def _rises_then_falls(values: Sequence[Value]) -> bool:
+def _rises_then_falls(values: Sequence[SeriesValue]) -> bool:
     """From 10 to 20 subscriptions up, from 20 to 40 down, for every number of nodes."""
     at = {(value.series, value.x): value.measured for value in values}
     return all(at[name, 10] < at[name, 20] > at[name, 40] for name in {value.series for value in values})
 
 
-def _falls_then_rises(values: Sequence[Value]) -> bool:
+def _falls_then_rises(values: Sequence[SeriesValue]) -> bool:
     at = {(value.series, value.x): value.measured for value in values}
     return all(at[name, 10] > at[name, 20] < at[name, 40] for name in {value.series for value in values})
 
 
-def _same_average(values: Sequence[Value]) -> bool:
+def _same_average(values: Sequence[SeriesValue]) -> bool:
     averages = [value.measured for value in values]
     return max(averages) <= 1.05 * min(averages)
 
@@ -112,7 +112,7 @@ def _by_view(quick: bool) -> list[Point]:
     return found
 
 
-def _barely_moves(values: Sequence[Value]) -> bool:
+def _barely_moves(values: Sequence[SeriesValue]) -> bool:
     """Between the smallest and the largest view the degree differs by less than a fifth."""
     return all(
         max(point.measured for point in curve(values, name))
@@ -121,7 +121,7 @@ def _barely_moves(values: Sequence[Value]) -> bool:
     )
 
 
-def _all_connected(values: Sequence[Value]) -> bool:
+def _all_connected(values: Sequence[SeriesValue]) -> bool:
     return all(value.measured == 0 for value in values)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from functools import partial
 
-from gossamer.analysis.exhibits.harness import Claim, Exhibit, Metrics, Point, Value, curve
+from gossamer.analysis.exhibits.harness import Claim, Exhibit, Metrics, Point, SeriesValue, curve
 from gossamer.systems.stan.exhibits.settings import CYCLES, run_on, seeds
 
 DEGREES = (0, 5, 10, 15, 20, 30, 40, 50, 60, 80, 100, 125, 150, 200, 250, 300, 400, 500)
@@ -57,17 +57,17 @@ def _table3_points(quick: bool) -> list[Point]:
     ]
 
 
-def _gap(values: Sequence[Value], one: str, other: str, degrees: Sequence[float]) -> float:
+def _gap(values: Sequence[SeriesValue], one: str, other: str, degrees: Sequence[float]) -> float:
     """How far apart two curves are at most, in percent of nodes."""
     there = {value.x: value.measured for value in curve(values, other)}
     return max(abs(value.measured - there[value.x]) for value in curve(values, one) if value.x in degrees)
 
 
-def _in_and_out_alike(values: Sequence[Value]) -> bool:
+def _in_and_out_alike(values: Sequence[SeriesValue]) -> bool:
     return all(_gap(values, f"in, {name}", f"out, {name}", DEGREES) <= 10 for name in MOMENTS.values())
 
 
-def _highest_vanish(values: Sequence[Value]) -> bool:
+def _highest_vanish(values: Sequence[SeriesValue]) -> bool:
     """Of the nodes above a degree that a tenth of them exceeded, nine tenths are gone."""
     for direction in ("in", "out"):
         before = {value.x: value.measured for value in curve(values, f"{direction}, before")}
@@ -78,27 +78,27 @@ def _highest_vanish(values: Sequence[Value]) -> bool:
     return True
 
 
-def _low_stay(values: Sequence[Value]) -> bool:
+def _low_stay(values: Sequence[SeriesValue]) -> bool:
     """Up to ten peers the curves differ by at most a tenth of the nodes."""
     return all(
         _gap(values, f"{direction}, after", f"{direction}, before", (0, 5, 10)) <= 10 for direction in ("in", "out")
     )
 
 
-def _rise(values: Sequence[Value], name: str) -> float:
+def _rise(values: Sequence[SeriesValue], name: str) -> float:
     before, after = (value.measured for value in curve(values, name))
     return after - before
 
 
-def _clustering_falls(values: Sequence[Value]) -> bool:
+def _clustering_falls(values: Sequence[SeriesValue]) -> bool:
     return all(_rise(values, name) < 0 for name in READINGS if name.startswith("clustering"))
 
 
-def _farthest_gets_further(values: Sequence[Value]) -> bool:
+def _farthest_gets_further(values: Sequence[SeriesValue]) -> bool:
     return _rise(values, "mean eccentricity along views") > 0
 
 
-def _diameter_rises(values: Sequence[Value]) -> bool:
+def _diameter_rises(values: Sequence[SeriesValue]) -> bool:
     return any(0.5 <= _rise(values, name) <= 1.5 for name in READINGS if name.startswith("diameter"))
 
 

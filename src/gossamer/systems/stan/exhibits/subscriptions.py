@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from gossamer.analysis.exhibits.harness import Claim, Exhibit, Metrics, Point, Value, curve
+from gossamer.analysis.exhibits.harness import Claim, Exhibit, Metrics, Point, SeriesValue, curve
 from gossamer.model.values.run import Run
 from gossamer.systems.stan.exhibits.settings import run_on, seeds
 
@@ -48,16 +48,16 @@ def _table1_points(quick: bool) -> list[Point]:
     ]
 
 
-def _at(values: Sequence[Value], x: float) -> float:
+def _at(values: Sequence[SeriesValue], x: float) -> float:
     return next(value.measured for value in curve(values, PLANE) if value.x == x)
 
 
-def _few_are_popular(values: Sequence[Value]) -> bool:
+def _few_are_popular(values: Sequence[SeriesValue]) -> bool:
     """The fifth most popular topic has twice the subscribers of the one in the middle."""
     return _at(values, 5) >= 2 * _at(values, 50)
 
 
-def _most_follow_few(values: Sequence[Value]) -> bool:
+def _most_follow_few(values: Sequence[SeriesValue]) -> bool:
     """The node in the middle follows a fifth of what the tenth most active does."""
     return _at(values, 500) <= _at(values, 10) / 5
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
 
-from gossamer.analysis.exhibits.harness import Claim, Exhibit, Metrics, Point, Value, curve
+from gossamer.analysis.exhibits.harness import Claim, Exhibit, Metrics, Point, SeriesValue, curve
 from gossamer.systems.stan.exhibits.settings import (
     CYCLES,
     fits,
@@ -61,7 +61,7 @@ def _fig2_points(quick: bool) -> list[Point]:
     return found
 
 
-def _at(values: Sequence[Value]) -> dict[tuple[str, int, float], float]:
+def _at(values: Sequence[SeriesValue]) -> dict[tuple[str, int, float], float]:
     """(what, topics, nodes) -> measured."""
     found = {}
     for value in values:
@@ -70,7 +70,7 @@ def _at(values: Sequence[Value]) -> dict[tuple[str, int, float], float]:
     return found
 
 
-def _ratios(values: Sequence[Value]) -> dict[tuple[int, float], float]:
+def _ratios(values: Sequence[SeriesValue]) -> dict[tuple[int, float], float]:
     at = _at(values)
     return {
         (topics, nodes): at[LAST, topics, nodes] / at[FIRST, topics, nodes]
@@ -79,11 +79,11 @@ def _ratios(values: Sequence[Value]) -> dict[tuple[int, float], float]:
     }
 
 
-def _halves(values: Sequence[Value]) -> bool:
+def _halves(values: Sequence[SeriesValue]) -> bool:
     return all(0.30 <= ratio <= 0.55 for ratio in _ratios(values).values())
 
 
-def _share_falls_with_topics(values: Sequence[Value]) -> bool:
+def _share_falls_with_topics(values: Sequence[SeriesValue]) -> bool:
     ratios = _ratios(values)
     topics = sorted({topic for topic, _ in ratios})
     return all(
@@ -93,7 +93,7 @@ def _share_falls_with_topics(values: Sequence[Value]) -> bool:
     )
 
 
-def _converges(values: Sequence[Value]) -> bool:
+def _converges(values: Sequence[SeriesValue]) -> bool:
     """Nine tenths of the way by cycle 10."""
     for name in {value.series for value in values if value.series.startswith("Unique")}:
         sizes = {value.x: value.measured for value in curve(values, name)}
@@ -102,7 +102,7 @@ def _converges(values: Sequence[Value]) -> bool:
     return True
 
 
-def _total_is_kept(values: Sequence[Value]) -> bool:
+def _total_is_kept(values: Sequence[SeriesValue]) -> bool:
     totals = [value for value in values if value.series.startswith("Total")]
     return all(
         len({round(value.measured, 9) for value in curve(totals, name)}) == 1 for name in {v.series for v in totals}
