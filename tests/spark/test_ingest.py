@@ -136,7 +136,7 @@ def test_a_file_of_another_kind_is_refused_and_so_is_one_cut_off(spark, tmp_path
         ingest_machine_events(spark, [tmp_path / "e.txt"], tmp_path / "out")
     (tmp_path / "cut.gz").write_bytes(gzip.compress(b"1 2\n" * 100_000)[:-20])
     (tmp_path / "more").mkdir()
-    with pytest.raises(InputError, match="cut off or not gzip"):
+    with pytest.raises(InputError, match="cut off or not a gzip file"):
         ingest_edges(spark, [tmp_path / "cut.gz"], tmp_path / "more", directed=False)
 
 
