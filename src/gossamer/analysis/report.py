@@ -98,41 +98,46 @@ def advice(found: Sequence[Standing]) -> list[str]:
     """
     alone = [each for each in found if not each.is_central]
     planned = [each for each in found if each.is_central and each.disconnected == 0]
-    sentences = []
+    fewest = min(planned, key=lambda each: each.average_degree) if planned else None
     if alone:
         whole = [each for each in alone if each.disconnected == 0]
         best = min(whole or alone, key=lambda each: (each.disconnected, each.average_degree, each.label))
-        if whole:
-            sentences.append(
-                f"Use <b>{html.escape(best.label)}</b>: it connects every topic in every run without a central planner, with "
-                f"{best.average_degree:.1f} links per node on average (at most {best.max_degree:.0f})."
-            )
-        else:
-            sentences.append(
-                f"No system without a central planner connects every topic here. <b>{html.escape(best.label)}</b> comes "
-                f"closest: {best.disconnected:.0f} of {best.topics:.0f} topics are disconnected."
-            )
-        others = [each for each in whole if each is not best]
-        if others:
-            second = min(others, key=lambda each: (each.average_degree, each.label))
-            sentences.append(
-                f"The second best is {html.escape(second.label)} with {second.average_degree:.1f} links per node."
-            )
-        lost = [each for each in alone if each.disconnected > 0 and each is not best]
-        if lost and whole:
-            names = ", ".join(f"{html.escape(each.label)} ({each.disconnected:.0f})" for each in lost)
-            sentences.append(f"Not recommended, because some topics are disconnected: {names}.")
-        if planned:
-            fewest = min(planned, key=lambda each: each.average_degree)
-            ratio = best.average_degree / fewest.average_degree
-            sentences.append(
-                f"A central plan ({html.escape(fewest.label)}) needs {fewest.average_degree:.1f} links per node; the "
-                f"recommended system has {ratio:.1f} times as many. The plan must be computed again when interests change."
-            )
-    elif planned:
-        fewest = min(planned, key=lambda each: each.average_degree)
-        sentences.append(f"The study has only central plans; {html.escape(fewest.label)} has the fewest links.")
-    return sentences or ["No overlay was built, so there is no recommendation; the failures are listed below."]
+        sentences = _choice(best, [each for each in alone if each is not best])
+        return sentences + (_comparison(best, fewest) if fewest is not None else [])
+    if fewest is not None:
+        return [f"The study has only central plans; {html.escape(fewest.label)} has the fewest links."]
+    return ["No overlay was built, so there is no recommendation; the failures are listed below."]
+
+
+def _choice(best: Standing, others: Sequence[Standing]) -> list[str]:
+    """The sentences about the best system without a central planner, and about the others."""
+    if best.disconnected > 0:
+        return [
+            f"No system without a central planner connects every topic here. <b>{html.escape(best.label)}</b> comes "
+            f"closest: {best.disconnected:.0f} of {best.topics:.0f} topics are disconnected."
+        ]
+    sentences = [
+        f"Use <b>{html.escape(best.label)}</b>: it connects every topic in every run without a central planner, with "
+        f"{best.average_degree:.1f} links per node on average (at most {best.max_degree:.0f})."
+    ]
+    if whole := [each for each in others if each.disconnected == 0]:
+        second = min(whole, key=lambda each: (each.average_degree, each.label))
+        sentences.append(
+            f"The second best is {html.escape(second.label)} with {second.average_degree:.1f} links per node."
+        )
+    if lost := [each for each in others if each.disconnected > 0]:
+        names = ", ".join(f"{html.escape(each.label)} ({each.disconnected:.0f})" for each in lost)
+        sentences.append(f"Not recommended, because some topics are disconnected: {names}.")
+    return sentences
+
+
+def _comparison(best: Standing, fewest: Standing) -> list[str]:
+    """The sentence about the central plan with the fewest links."""
+    ratio = best.average_degree / fewest.average_degree
+    return [
+        f"A central plan ({html.escape(fewest.label)}) needs {fewest.average_degree:.1f} links per node; "
+        f"{html.escape(best.label)} has {ratio:.1f} times as many. The plan must be computed again when interests change."
+    ]
 
 
 def write_report(study: Path, path: Path) -> None:
