@@ -1,13 +1,13 @@
-"""Which workload did the StAN paper run on? Fit its plane to Table 2.
+"""Fits the workload of the StAN paper to its Table 2.
 
-    python -m studies.stan_fit            # some minutes; writes the fits that the exhibits read
+    python -m studies.stan_fit            # takes some minutes; writes the fits that the exhibits read
 
-The paper names the law (nodes and ids of topics on a plane, two power laws, views logarithmic in the topic) and none of
-its numbers. One set of six numbers is sought for all nine cells: the one with the smallest sum of squared relative
-deviations from the 18 values of Total and Unique Initial. Unique Final is never read: it is what the exhibits then
-measure. Five numbers are searched for; the sixth, view_factor, then follows, as Total is in proportion to it. Ten
-searches with seeds of their own, each a random sample and then Nelder and Mead's simplex from its best point, so that the
-ten fits show how much of the six numbers Table 2 leaves open.
+The paper names the law of its workload (nodes and ids of topics on a plane, two power laws, views logarithmic in the size
+of the topic) but none of its six parameters. This study searches for the six parameters, the same for all nine cells,
+with the smallest sum of squared relative deviations from the 18 values of Total and Unique Initial. It never reads Unique
+Final, which the exhibits measure afterwards. The search covers five parameters; the sixth, view_factor, follows from them,
+because Total is proportional to it. Ten searches with different seeds each take a random sample and then run the simplex
+method of Nelder and Mead from its best point. The ten fits show how far Table 2 determines the parameters.
 """
 
 import argparse
@@ -28,9 +28,9 @@ from gossamer.systems.stan.first_views import first_view
 from gossamer.workloads.interests import make_grid_interests
 
 FOLDER = Path(str(gossamer.__file__)).parent / "systems" / "stan"
-# Chosen: seeds of the workloads that a set of numbers is judged by, far from those of the exhibits.
+# Chosen: the seeds of the workloads on which parameters are evaluated; the exhibits use other seeds.
 FIRST_SEED = 1_000
-# The numbers that are sought: lowest, highest, and whether the logarithm is sampled evenly.
+# The parameters of the search: lowest value, highest value, and whether to sample on a logarithmic scale.
 RANGES = {
     "ids_most": (2.0, 300.0, True),
     "ids_exponent": (0.5, 3.5, False),
@@ -39,7 +39,7 @@ RANGES = {
     "area_exponent": (1.05, 4.0, False),
 }
 FACTORS = (0.5, 3.0)
-# The tests' and searches' own draws lie outside the range of Purpose.
+# The draws of tests and searches use purposes outside the range of `Purpose`.
 PURPOSE = 2_000_000
 
 Floats = NDArray[np.float64]
@@ -47,7 +47,7 @@ Floats = NDArray[np.float64]
 
 @cache
 def published() -> dict[tuple[int, int], tuple[float, float]]:
-    """(nodes, topics) -> (Total, Unique Initial) of Table 2; nothing else of it is read."""
+    """Total and Unique Initial of Table 2 by (nodes, topics). Nothing else of the table is read."""
     table = tomllib.loads((FOLDER / "published.toml").read_text(encoding="utf-8"))["table2"]
     found = {}
     for topics in (100, 200, 300):
@@ -58,7 +58,7 @@ def published() -> dict[tuple[int, int], tuple[float, float]]:
 
 
 def numbers_at(place: Floats) -> dict[str, Any]:
-    """The five numbers at a point of the unit cube; outside of it, at its side."""
+    """The five parameters at a point of the unit cube; a point outside is moved to the nearest side."""
     numbers: dict[str, Any] = {}
     for share, (name, (low, high, even_logarithm)) in zip(np.clip(place, 0, 1), RANGES.items(), strict=True):
         numbers[name] = float(low * (high / low) ** share if even_logarithm else low + share * (high - low))
@@ -68,7 +68,7 @@ def numbers_at(place: Floats) -> dict[str, Any]:
 
 
 def interests(numbers: dict[str, Any], seed: int) -> dict[tuple[int, int], Interest]:
-    """A workload for every cell, each with a seed of its own, so that one odd workload does not decide."""
+    """A workload for every cell, each with a different seed, so that one unusual workload does not decide the fit."""
     return {
         (nodes, topics): make_grid_interests(GridLaw(nodes=nodes, topics=topics, **numbers), seed + 100 * place)
         for place, (nodes, topics) in enumerate(published())
@@ -76,7 +76,7 @@ def interests(numbers: dict[str, Any], seed: int) -> dict[tuple[int, int], Inter
 
 
 def best_factor(cells: dict[tuple[int, int], Interest]) -> tuple[float, float]:
-    """The view_factor under which expected Totals deviate least from those published, and by how much they still do."""
+    """The view_factor with the smallest deviation of expected from published Totals, and that deviation."""
     one = []
     for cell, interest in cells.items():
         sizes = interest.popularity[interest.popularity > 1]
@@ -84,13 +84,13 @@ def best_factor(cells: dict[tuple[int, int], Interest]) -> tuple[float, float]:
     totals = np.array(one)
     if not totals.any():
         return 1.0, 10.0
-    # Least squares of factor * totals against one; topics so small that everybody is in every view are left aside.
+    # Least squares of factor * totals against 1. This ignores that in very small topics every view contains all nodes.
     factor = float(np.clip(totals.sum() / (totals * totals).sum(), *FACTORS))
     return factor, float(np.sqrt(np.mean((factor * totals - 1) ** 2)))
 
 
 def first_views(interest: Interest, factor: float, seed: int) -> tuple[float, float]:
-    """(Total, Unique Initial) of one cell: means over the nodes that follow anything."""
+    """(Total, Unique Initial) of one cell, as means over the nodes that follow at least one topic."""
     nodes = interest.node_count
     linked = np.zeros(nodes * nodes, np.bool_)
     total = 0
@@ -107,7 +107,7 @@ def _holding(interest: Interest) -> int:
 
 
 def deviation(numbers: dict[str, Any], factor: float, seeds: int) -> float:
-    """The root of the mean squared relative deviation from the 18 values, each a mean over so many workloads."""
+    """The root mean squared relative deviation from the 18 values; each measured value is a mean over `seeds` workloads."""
     found: dict[tuple[int, int], list[tuple[float, float]]] = {}
     for seed in range(FIRST_SEED, FIRST_SEED + seeds):
         for cell, interest in interests(numbers, seed).items():
@@ -118,7 +118,7 @@ def deviation(numbers: dict[str, Any], factor: float, seeds: int) -> float:
 
 
 def cost(place: Floats) -> float:
-    """What is made small. Where Totals alone miss by more than a tenth, no views are drawn."""
+    """The value to minimise. If Totals alone deviate by more than a tenth, no views are drawn."""
     numbers = numbers_at(place)
     factor, missed = best_factor(interests(numbers, FIRST_SEED))
     outside = float(np.sum(np.maximum(0, -place) + np.maximum(0, place - 1)))
@@ -126,7 +126,7 @@ def cost(place: Floats) -> float:
 
 
 def search(seed: int, samples: int, steps: int) -> tuple[dict[str, Any], float]:
-    """The best of a random sample, then downhill from there."""
+    """Minimise the cost, starting from the best point of a random sample."""
     places = [
         np.array([unit(draw(seed, sample, PURPOSE, side)) for side in range(len(RANGES))]) for sample in range(samples)
     ]
@@ -138,7 +138,7 @@ def search(seed: int, samples: int, steps: int) -> tuple[dict[str, Any], float]:
 
 
 def _simplex(start: Floats) -> Floats:
-    """The start, and a point beside it along each side, inwards."""
+    """The start, and for each dimension a point next to it, towards the middle of the cube."""
     simplex = np.tile(start, (len(start) + 1, 1))
     for side in range(len(start)):
         simplex[side + 1, side] += 0.15 if start[side] < 0.5 else -0.15
@@ -146,12 +146,12 @@ def _simplex(start: Floats) -> Floats:
 
 
 def main() -> None:
-    """Search, and write the fits, best first."""
+    """Run the searches and write the fits, best first."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=1, help="seed of the first search")
     parser.add_argument("--searches", type=int, default=10)
-    parser.add_argument("--samples", type=int, default=40, help="random points a search")
-    parser.add_argument("--steps", type=int, default=60, help="steps downhill a search")
+    parser.add_argument("--samples", type=int, default=40, help="random points of a search")
+    parser.add_argument("--steps", type=int, default=60, help="steps of the simplex in a search")
     parser.add_argument("--out", type=Path, default=FOLDER / "fits.toml")
     given = parser.parse_args()
     fits = []

@@ -1,6 +1,8 @@
 """Measures on Spark: both ways are what `check` measures in process, and what a few lines of plain Python say."""
 
 import math
+import sys
+from importlib import import_module
 from statistics import quantiles
 
 import networkx as nx
@@ -9,6 +11,7 @@ import pytest
 
 pytest.importorskip("pyspark", reason="the pipeline is part of gossamer[spark]")
 
+from gossamer.model.tables.measures import unregister
 from gossamer.model.tables.schemas import read_table, write_table
 from gossamer.model.tables.workload import write_overlay
 from gossamer.model.values.errors import InputError
@@ -111,6 +114,28 @@ def test_diameters_of_large_topics_are_bounds_that_hold(spark, case, tmp_path, w
     assert found["max_topic_diameter_at_most"] >= exact.max()
     small = interest.popularity <= 20
     assert all(least == most for (least, _, most), is_small in zip(rows, small, strict=True) if is_small)
+
+
+@pytest.mark.parametrize("way", [analyse.SHUFFLE, analyse.FILES])
+def test_a_registered_measure_is_measured_by_workers(spark, case, tmp_path, way):
+    folder, interest, overlay = case
+    sys.modules.pop("tests.extra_measures", None)
+    extra = import_module("tests.extra_measures")
+    try:
+        found = write_analysis(spark, folder / "o", folder / "w", tmp_path, way)
+        measured = measure_topics(overlay, interest)
+        topics = read_table("topics", tmp_path / "topics.parquet").sort_by("topic").to_pydict()
+        expected = summarise(overlay, interest, measured)
+    finally:
+        unregister(extra.TOPIC_COLUMN)
+        unregister(extra.NODE_COLUMN)
+    assert topics[extra.TOPIC_COLUMN] == pytest.approx(measured.links_per_subscriber.tolist())
+    figure = "mean_links_per_subscriber"
+    assert found[figure] == pytest.approx(expected[figure])
+    if way == analyse.FILES:
+        assert found[extra.NODE_COLUMN] == expected[extra.NODE_COLUMN]
+    else:
+        assert found["left_out"] == [extra.NODE_COLUMN], "a measure of nodes needs the whole overlay in memory"
 
 
 def test_without_a_shared_folder_rows_are_shuffled(spark, case, tmp_path, monkeypatch):

@@ -136,7 +136,7 @@ def test_a_file_of_another_kind_is_refused_and_so_is_one_cut_off(spark, tmp_path
         ingest_machine_events(spark, [tmp_path / "e.txt"], tmp_path / "out")
     (tmp_path / "cut.gz").write_bytes(gzip.compress(b"1 2\n" * 100_000)[:-20])
     (tmp_path / "more").mkdir()
-    with pytest.raises(InputError, match="cut off or not gzip"):
+    with pytest.raises(InputError, match="cut off or not a gzip file"):
         ingest_edges(spark, [tmp_path / "cut.gz"], tmp_path / "more", directed=False)
 
 
@@ -183,7 +183,7 @@ def test_a_sample_of_memberships_keeps_all_groups_of_its_users_whatever_the_part
     assert samples[0] == samples[1]
     users = {node for node, _ in samples[0]}
     assert set(samples[0]) == {row for row in whole if row[0] in users}
-    with pytest.raises(InputError, match=r"holds no edges.parquet; `gossamer ingest edges` makes one"):
+    with pytest.raises(InputError, match=r"has no edges.parquet; `gossamer ingest edges` makes one"):
         write_sample(spark, tmp_path / "members", tmp_path / "w0", 5, 1, 1, "friends")
 
 
@@ -216,7 +216,7 @@ def test_matrices_become_round_trips_and_a_bad_row_keeps_its_place(spark, tmp_pa
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("0 1\n1 0\n2 2\n", "m.txt is no square: 3 lines of 2 round trips"),
+        ("0 1\n1 0\n2 2\n", "m.txt is not a square matrix: it has 3 lines of 2 round trips"),
         ("alice bob\nbob carol\n", "2 of 2 lines cannot be read as a row of round trips"),
         ("0 -1\n-1 0\n", "not between 0 and"),
     ],

@@ -129,7 +129,7 @@ def test_a_run_that_takes_too_long_does_not_stop_the_others(spark, tmp_path):
         ("users = 0\n", "users"),
         ("colour = 3\n", "colour"),
         ("users = \n", "is not TOML"),
-        ("nodes = 10\nchurn_nodes = 20\n", "each at most the one before"),
+        ("nodes = 10\nchurn_nodes = 20\n", "must be at most `nodes`"),
         ("seeds = []\n", "at least one seed"),
     ],
 )

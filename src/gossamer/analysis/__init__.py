@@ -1,1 +1,1 @@
-"""Tables to figures, paper exhibits and the report. Here so far: the exhibits."""
+"""Turns tables into figures, exhibits of the papers, and the report of a study."""

@@ -1,4 +1,4 @@
-"""Charts for a page that opens offline: SVG as text, the same for the same numbers."""
+"""Charts for a page that opens offline: SVG as text, equal for equal numbers."""
 
 import io
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,7 +18,7 @@ def _figure(width: float, height: float) -> Iterator[tuple[Any, Any, list[str]]]
     from matplotlib import pyplot as plt
 
     drawn: list[str] = []
-    # Identifiers from a fixed salt, and text as text: small, searchable, and no two runs differ.
+    # A fixed salt makes identifiers repeatable; text that stays text is small and searchable.
     with mpl.rc_context({"svg.hashsalt": "gossamer", "svg.fonttype": "none", "font.size": 9}):
         figure, axes = plt.subplots(figsize=(width, height))
         yield figure, axes, drawn
@@ -32,7 +32,7 @@ def _figure(width: float, height: float) -> Iterator[tuple[Any, Any, list[str]]]
 
 
 def bars(labels: Sequence[str], values: Sequence[float], title: str, pale: Sequence[bool] | None = None) -> str:
-    """A bar a label, its value beside it; some may be pale."""
+    """One bar for each label, with its value beside it. Bars marked in `pale` are pale."""
     with _figure(8, 0.32 * len(labels) + 0.9) as (_, axes, drawn):
         colours = [PALE if is_pale else DARK for is_pale in pale or [False] * len(labels)]
         drawn_bars = axes.barh(range(len(labels)), values, color=colours)
@@ -45,7 +45,7 @@ def bars(labels: Sequence[str], values: Sequence[float], title: str, pale: Seque
 
 
 def grouped_bars(labels: Sequence[str], series: Mapping[str, Sequence[float]], title: str) -> str:
-    """For each label a bar of every series."""
+    """One bar of every series for each label."""
     thick = 0.8 / max(len(series), 1)
     with _figure(8, 0.26 * len(labels) * len(series) + 1.2) as (_, axes, drawn):
         for number, (name, values) in enumerate(series.items()):

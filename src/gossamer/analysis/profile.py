@@ -1,4 +1,4 @@
-"""A profile drawn: the share of nodes or topics with at least so many, original and sample together (OMen, Figure 7)."""
+"""Draws a profile: the complementary distributions of a data set and its sample in one picture (OMen, Figure 7)."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-# (values, share of at least each, exponent and beginning of the tail where one was fitted)
+# (values, for each the share that is at least as large, exponent and first value of the fitted tail if there is one)
 Curve = tuple[NDArray[np.int64], NDArray[np.float64], tuple[float, int] | None]
 
 LABELS = {
@@ -19,7 +19,7 @@ LABELS = {
 
 
 def draw_profile(curves: Mapping[str, Mapping[str, Curve]], paths: Sequence[Path]) -> None:
-    """One panel a spread, one curve a data set, on logarithmic axes; fitted tails dashed."""
+    """Draw one panel for each distribution and one curve for each data set, on logarithmic axes, with dashed fitted tails."""
     import matplotlib as mpl
 
     mpl.use("agg")
@@ -29,7 +29,7 @@ def draw_profile(curves: Mapping[str, Mapping[str, Curve]], paths: Sequence[Path
         figure, panels = plt.subplots(1, len(curves), figsize=(4.8 * len(curves), 3.8), squeeze=False)
         for axes, (name, by_set) in zip(panels[0], curves.items(), strict=True):
             for colour, (label, (values, shares, tail)) in zip(("#1b6d7d", "#d1751f"), by_set.items(), strict=False):
-                # Zero has no logarithm; its share is what is missing from one at the left edge.
+                # A logarithmic axis cannot show zero; its share is the difference between 1 and the first point.
                 seen = values > 0
                 axes.loglog(
                     values[seen], shares[seen], marker=".", markersize=4, linewidth=1, color=colour, label=label

@@ -1,10 +1,11 @@
-"""A study's tables as one HTML file that opens offline: advice first, then the figures behind it, then everything else."""
+"""The report of a study: one HTML file that opens offline, with the advice first and the measurements after it."""
 
 import html
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -12,6 +13,7 @@ import pyarrow.parquet as pq
 
 from gossamer.analysis.charts import bars, grouped_bars, shares_above
 from gossamer.analysis.profile import LABELS
+from gossamer.model.tables.measures import FIGURES
 from gossamer.systems import all_systems
 
 Row = Mapping[str, Any]
@@ -32,7 +34,7 @@ figure { margin: 1rem 0; } svg { max-width: 100%; height: auto; }
 
 @dataclass(frozen=True)
 class Standing:
-    """A system over its seeds."""
+    """The means of a system's builds over its seeds."""
 
     label: str
     system: str
@@ -41,21 +43,23 @@ class Standing:
     max_degree: float
     links_per_subscription: float
     diameter: float
-    parted: float
+    disconnected: float
     topics: float
-    parted_after_failure: float
+    disconnected_after_failure: float
     topics_after_failure: float
     seconds: float
+    # Figures of registered measures, by label.
+    figures: Mapping[str, float]
 
     @property
     def is_central(self) -> bool:
-        """Whether it is planned centrally: somebody must know every interest, and plan again when interests change."""
+        """Whether the system is planned centrally: the planner must know every interest, and plan again when one changes."""
         known = all_systems().get(self.system)
         return known is not None and known.is_central
 
 
-def standings(rows: Sequence[Row]) -> list[Standing]:
-    """One line for each system that was built."""
+def standings(rows: Sequence[Row], labels: Mapping[str, str] = MappingProxyType({})) -> list[Standing]:
+    """One entry for each system that was built; `labels` names further figures of the rows and their labels."""
     groups: dict[str, list[Row]] = {}
     for row in rows:
         if row["kind"] == "build":
@@ -74,58 +78,70 @@ def standings(rows: Sequence[Row]) -> list[Standing]:
             mean(float(row["partitioned_topics_after_failure"]) for row in group),
             mean(float(row["topics_after_failure"]) for row in group),
             mean(float(row["run_seconds"]) for row in group),
+            {
+                labels[name]: mean(float(row[name]) for row in group)
+                for name in labels
+                if all(row.get(name) is not None for row in group)
+            },
         )
         for label, group in groups.items()
     ]
 
 
 def advice(found: Sequence[Standing]) -> list[str]:
-    """Which system, for what reason, at what cost, by this rule:
+    """Recommends a system by this rule:
 
-    1. Of the systems that need no central planner, those that connect every topic in every run; of these the one with
-       the smallest average degree.
-    2. If none does, the one that leaves fewest topics in parts, and that is said first.
-    3. The best central plan that connects every topic is the yardstick: how many links the choice pays for needing none.
+    1. Among the systems without a central planner that connect every topic in every run, take the one with the smallest
+       average degree.
+    2. If there is none, take the system with the fewest disconnected topics, and say so first.
+    3. Compare it with the best central plan that connects every topic, which shows the cost of having no planner.
     """
     alone = [each for each in found if not each.is_central]
-    planned = [each for each in found if each.is_central and each.parted == 0]
-    sentences = []
+    planned = [each for each in found if each.is_central and each.disconnected == 0]
+    fewest = min(planned, key=lambda each: each.average_degree) if planned else None
     if alone:
-        whole = [each for each in alone if each.parted == 0]
-        best = min(whole or alone, key=lambda each: (each.parted, each.average_degree, each.label))
-        if whole:
-            sentences.append(
-                f"Use <b>{html.escape(best.label)}</b>: it connects every topic in every run, with no central planner, at "
-                f"{best.average_degree:.1f} links a node (at most {best.max_degree:.0f})."
-            )
-        else:
-            sentences.append(
-                f"No system without a central planner connects every topic here. <b>{html.escape(best.label)}</b> comes "
-                f"closest: {best.parted:.0f} of {best.topics:.0f} topics are in parts."
-            )
-        others = [each for each in whole if each is not best]
-        if others:
-            second = min(others, key=lambda each: (each.average_degree, each.label))
-            sentences.append(f"Next is {html.escape(second.label)} at {second.average_degree:.1f} links a node.")
-        lost = [each for each in alone if each.parted > 0 and each is not best]
-        if lost and whole:
-            names = ", ".join(f"{html.escape(each.label)} ({each.parted:.0f})" for each in lost)
-            sentences.append(f"Not recommended, because they leave topics in parts: {names}.")
-        if planned:
-            fewest = min(planned, key=lambda each: each.average_degree)
-            ratio = best.average_degree / fewest.average_degree
-            sentences.append(
-                f"A central plan ({html.escape(fewest.label)}) would need {fewest.average_degree:.1f} links a node, "
-                f"{ratio:.1f} times fewer; it must be made again whenever interests change."
-            )
-    elif planned:
-        fewest = min(planned, key=lambda each: each.average_degree)
-        sentences.append(f"Only central plans were tried; {html.escape(fewest.label)} has the fewest links.")
-    return sentences or ["Nothing was built, so there is nothing to recommend; see what failed below."]
+        whole = [each for each in alone if each.disconnected == 0]
+        best = min(whole or alone, key=lambda each: (each.disconnected, each.average_degree, each.label))
+        sentences = _choice(best, [each for each in alone if each is not best])
+        return sentences + (_comparison(best, fewest) if fewest is not None else [])
+    if fewest is not None:
+        return [f"The study has only central plans; {html.escape(fewest.label)} has the fewest links."]
+    return ["No overlay was built, so there is no recommendation; the failures are listed below."]
+
+
+def _choice(best: Standing, others: Sequence[Standing]) -> list[str]:
+    """The sentences about the best system without a central planner, and about the others."""
+    if best.disconnected > 0:
+        return [
+            f"No system without a central planner connects every topic here. <b>{html.escape(best.label)}</b> comes "
+            f"closest: {best.disconnected:.0f} of {best.topics:.0f} topics are disconnected."
+        ]
+    sentences = [
+        f"Use <b>{html.escape(best.label)}</b>: it connects every topic in every run without a central planner, with "
+        f"{best.average_degree:.1f} links per node on average (at most {best.max_degree:.0f})."
+    ]
+    if whole := [each for each in others if each.disconnected == 0]:
+        second = min(whole, key=lambda each: (each.average_degree, each.label))
+        sentences.append(
+            f"The second best is {html.escape(second.label)} with {second.average_degree:.1f} links per node."
+        )
+    if lost := [each for each in others if each.disconnected > 0]:
+        names = ", ".join(f"{html.escape(each.label)} ({each.disconnected:.0f})" for each in lost)
+        sentences.append(f"Not recommended, because some topics are disconnected: {names}.")
+    return sentences
+
+
+def _comparison(best: Standing, fewest: Standing) -> list[str]:
+    """The sentence about the central plan with the fewest links."""
+    ratio = best.average_degree / fewest.average_degree
+    return [
+        f"A central plan ({html.escape(fewest.label)}) needs {fewest.average_degree:.1f} links per node; "
+        f"{html.escape(best.label)} has {ratio:.1f} times as many. The plan must be computed again when interests change."
+    ]
 
 
 def write_report(study: Path, path: Path) -> None:
-    """Read a study's folder and write its report, under another name first."""
+    """Write the report of a study's folder. The file is renamed when it is complete."""
     rows = pq.read_table(study / "results" / "results.parquet").to_pylist()
     failures = pq.read_table(study / "results" / "failures.parquet").to_pylist()
     stages = {
@@ -133,14 +149,16 @@ def write_report(study: Path, path: Path) -> None:
         for folder in sorted(study.iterdir())
         if (folder / "manifest.json").is_file()
     }
-    found = standings(rows)
+    named = study / "results" / FIGURES
+    found = standings(rows, msgspec.json.decode(named.read_bytes()) if named.exists() else {})
     body = [
         "<h1>Which overlay for this workload?</h1>",
-        f'<p class="quiet">Gossamer {html.escape(str(stages["results"]["gossamer"]))}, study in one file; the tables are '
-        "beside it.</p>",
+        f'<p class="quiet">Gossamer {html.escape(str(stages["results"]["gossamer"]))}. The tables of this study are in '
+        "the folders beside this file.</p>",
         '<div class="advice">' + "".join(f"<p>{sentence}</p>" for sentence in advice(found)) + "</div>",
         _workload_section(study, rows, stages),
         _built_section(found),
+        measures_section(found),
         _churn_section(rows),
         _failure_section(found, rows, float(stages["failure"]["inputs"]["share"])),
         _raw_section(study, stages, failures),
@@ -161,7 +179,7 @@ def _workload_section(study: Path, rows: Sequence[Row], stages: Mapping[str, Any
     profile = msgspec.json.decode((study / "profile" / "profile.json").read_bytes())
     facts = [
         ["nodes", f"{sample['nodes']:,}"],
-        ["topics (every user is one)", f"{first.get('topics', 0):,}"],
+        ["topics (one for each user)", f"{first.get('topics', 0):,}"],
         ["subscriptions", f"{sample['interests']:,}"],
         ["friendships in the whole graph", f"{stages['graph']['rows']['rows']:,}"],
     ]
@@ -186,11 +204,11 @@ def _built_section(found: Sequence[Standing]) -> str:
         return ""
     columns = [
         "system",
-        "links a node",
-        "most",
-        "links a subscription",
-        "longest topic (hops)",
-        "topics in parts",
+        "links per node",
+        "maximum degree",
+        "links per subscription",
+        "largest topic diameter (hops)",
+        "disconnected topics",
         "seconds",
     ]
     ordered = sorted(found, key=lambda each: each.average_degree)
@@ -201,49 +219,70 @@ def _built_section(found: Sequence[Standing]) -> str:
             f"{each.max_degree:.0f}",
             f"{each.links_per_subscription:.2f}",
             f"{each.diameter:.0f}",
-            f"{each.parted:.0f} of {each.topics:.0f}",
+            f"{each.disconnected:.0f} of {each.topics:.0f}",
             f"{each.seconds:.2f}",
         ]
         for each in ordered
     ]
     labels = [each.label for each in ordered]
-    pale = [each.parted > 0 for each in ordered]
+    pale = [each.disconnected > 0 for each in ordered]
     pictures = (
-        ([each.average_degree for each in ordered], "average degree (links a node)"),
+        ([each.average_degree for each in ordered], "average degree (links per node)"),
         ([each.max_degree for each in ordered], "maximum degree (links)"),
-        ([each.links_per_subscription for each in ordered], "links for each subscription"),
-        ([each.diameter for each in ordered], "longest topic overlay (hops)"),
-        ([each.seconds for each in ordered], "cost to compute and measure (seconds on one core)"),
+        ([each.links_per_subscription for each in ordered], "links per subscription"),
+        ([each.diameter for each in ordered], "largest topic diameter (hops)"),
+        ([each.seconds for each in ordered], "time to build and measure (seconds on one core)"),
     )
     return (
-        "<h2>Links, length, connection and cost</h2><p>Means over seeds.</p>"
+        "<h2>Links, diameters, connectivity and cost</h2><p>Means over seeds.</p>"
         + "".join(bars(labels, values, title, pale) for values, title in pictures)
-        + '<p class="quiet">Pale bars: some topics are in parts, so fewer links and shorter ways are no merit.</p>'
-        + _table(columns, rows)
+        + '<p class="quiet">Pale bars: some topics are disconnected, which makes link counts and diameters look better '
+        "than they are.</p>" + _table(columns, rows)
     )
+
+
+def measures_section(found: Sequence[Standing]) -> str:
+    """The figures of registered measures that no other section shows."""
+    labels = list(dict.fromkeys(label for each in found for label in each.figures))
+    if not labels:
+        return ""
+    ordered = sorted(found, key=lambda each: each.average_degree)
+    pictures = ""
+    for label in labels:
+        shown = [each for each in ordered if label in each.figures]
+        pictures += bars([each.label for each in shown], [each.figures[label] for each in shown], label)
+    table = [[each.label, *(_figure(each, label) for label in labels)] for each in ordered]
+    return "<h2>Further measures</h2><p>Means over seeds.</p>" + pictures + _table(["system", *labels], table)
+
+
+def _figure(standing: Standing, label: str) -> str:
+    return f"{standing.figures[label]:.4g}" if label in standing.figures else ""
 
 
 def _failure_section(found: Sequence[Standing], rows: Sequence[Row], share: float) -> str:
-    """What breaks when many fail at once: overlays as they stand, and a network that mends itself."""
+    """Disconnected topics when many nodes fail at once: in static overlays, and in simulations that repair them."""
     if not found:
         return ""
-    ordered = sorted(found, key=lambda each: each.parted_after_failure)
-    table = [[each.label, f"{each.parted_after_failure:.0f} of {each.topics_after_failure:.0f}"] for each in ordered]
+    ordered = sorted(found, key=lambda each: each.disconnected_after_failure)
+    table = [
+        [each.label, f"{each.disconnected_after_failure:.0f} of {each.topics_after_failure:.0f}"] for each in ordered
+    ]
     section = (
-        f"<h2>What breaks</h2><p>{share:.0%} of the nodes fail at once. First, the topics that are in parts then, if nobody "
-        "mends anything: what a central plan leaves until it is made again, and what a protocol has to mend.</p>"
+        f"<h2>Failures</h2><p>{share:.0%} of the nodes fail at once. The first chart counts the topics that are "
+        "disconnected before any repair: a central plan stays like this until it is computed again, and a protocol "
+        "has to repair it.</p>"
         + bars(
             [each.label for each in ordered],
-            [100 * each.parted_after_failure / max(each.topics_after_failure, 1) for each in ordered],
-            f"topics in parts after {share:.0%} of the nodes failed, nothing mended (%)",
+            [100 * each.disconnected_after_failure / max(each.topics_after_failure, 1) for each in ordered],
+            f"disconnected topics after {share:.0%} of the nodes failed, before any repair (%)",
         )
-        + _table(["system", "topics in parts"], table)
+        + _table(["system", "disconnected topics"], table)
     )
     groups = _by_label(rows, "failure")
     if groups:
         section += (
-            "<p>Then, protocols that go on by themselves, with messages published before and after.</p>"
-            + _traffic(groups)
+            "<p>The next table shows simulations in which the protocols repair the overlay, with messages published "
+            "before and after the failure.</p>" + _traffic(groups)
         )
     return section
 
@@ -256,19 +295,19 @@ def _churn_section(rows: Sequence[Row]) -> str:
     milliseconds = {
         name: [mean(float(row[column]) for row in groups[label]) / 1000 for label in labels]
         for name, column in (
-            ("half within", "latency_us_p50"),
-            ("95% within", "latency_us_p95"),
-            ("99% within", "latency_us_p99"),
+            ("median", "latency_us_p50"),
+            ("95th percentile", "latency_us_p95"),
+            ("99th percentile", "latency_us_p99"),
         )
     }
     return (
-        "<h2>Under churn, with messages</h2><p>Nodes come and go as the machines of the trace do, in virtual time; every "
-        "message that was delivered is counted against every live subscriber.</p>"
+        "<h2>Messages under churn</h2><p>Nodes join and crash like the machines of the trace, in virtual time. The "
+        "share delivered compares deliveries with the subscribers that were present when a message was published.</p>"
         + grouped_bars(labels, milliseconds, "latency of deliveries (ms, mean over seeds)")
         + bars(
             labels,
             [mean(float(row["data_messages_per_delivery"]) for row in groups[label]) for label in labels],
-            "messages for each delivery",
+            "messages per delivery",
         )
         + _traffic(groups)
     )
@@ -283,7 +322,7 @@ def _by_label(rows: Sequence[Row], kind: str) -> dict[str, list[Row]]:
 
 
 def _traffic(groups: Mapping[str, Sequence[Row]]) -> str:
-    """How much arrived, how late, at what cost; means over seeds, the longest of all."""
+    """Shares delivered, latencies and costs: means over seeds, and the largest latency of all."""
     table = [
         [
             label,
@@ -295,8 +334,8 @@ def _traffic(groups: Mapping[str, Sequence[Row]]) -> str:
         ]
         for label, group in groups.items()
     ]
-    head = ["system", "delivered", "half within", "95% within", "99% within", "longest", "messages a delivery"]
-    return _table([*head, "topics in parts at the end"], table)
+    head = ["system", "delivered", "median", "95th percentile", "99th percentile", "maximum", "messages per delivery"]
+    return _table([*head, "disconnected topics at the end"], table)
 
 
 def _raw_section(study: Path, stages: Mapping[str, Any], failures: Sequence[Mapping[str, Any]]) -> str:
@@ -306,7 +345,7 @@ def _raw_section(study: Path, stages: Mapping[str, Any], failures: Sequence[Mapp
         for name in ("graph", "machines")
         if name in stages
     ]
-    said = _table(["read", *(what.replace("_", "-") for what in names)], counts)
+    counted = _table(["data", *(what.replace("_", "-") for what in names)], counts)
     bad = []
     for name in ("graph", "machines"):
         folder = study / name / "quarantine.parquet"
@@ -315,12 +354,12 @@ def _raw_section(study: Path, stages: Mapping[str, Any], failures: Sequence[Mapp
                 [row["source"], f"{row['line']:,}", row["text"][:60], row["reason"]]
                 for row in pq.read_table(folder).slice(0, 20).to_pylist()
             ]
-    section = "<h2>What was read, and what could not be</h2>" + said
+    section = "<h2>Lines of the raw data</h2>" + counted
     if bad:
-        section += "<p>Some of what is in quarantine:</p>" + _table(["file", "line", "text", "reason"], bad)
-    section += "<h2>What failed</h2>"
+        section += "<p>Examples of lines in quarantine:</p>" + _table(["file", "line", "text", "reason"], bad)
+    section += "<h2>Failed runs</h2>"
     if not failures:
-        return section + "<p>Nothing.</p>"
+        return section + "<p>No run failed.</p>"
     return section + _table(
         ["system", "seed", "reason"],
         [[str(each["system"]), str(each["seed"]), str(each["reason"])] for each in failures],

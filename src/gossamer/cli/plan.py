@@ -77,7 +77,7 @@ def plan(
     from gossamer.model.tables.workload import INTERESTS, OVERLAY, read_overlay, read_workload, write_overlay
     from gossamer.planners.plan import PlanRequest
     from gossamer.planners.plan import plan as make_plan
-    from gossamer.simulator.execute import degree_columns, topic_columns
+    from gossamer.simulator.columns import measured_tables
     from gossamer.simulator.measure import measure_topics, summarise
 
     wanted = PlanRequest(objective.value, rho, redundancy, degree_budget, diameter, improve, parts)
@@ -111,8 +111,7 @@ def plan(
             "overlay": write_overlay(folder, planned.overlay, found.node_ids),
             "peers": write_peers(folder, found.interest, planned.overlay, found.node_ids, found.topic_ids),
         }
-        columns = {"topics": topic_columns(found, topics), "degrees": degree_columns(planned.overlay)}
-        for name, table in columns.items():
+        for name, table in measured_tables(planned.overlay, found, topics).items():
             rows[name] = write_table(name, folder / f"{name}.parquet", table)
         write_json(folder / "metrics.json", metrics)
         files = {"interests": workload / INTERESTS}

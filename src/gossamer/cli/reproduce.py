@@ -14,7 +14,7 @@ from gossamer.model.values.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gossamer.analysis.exhibits.harness import Outcome, Point
+    from gossamer.analysis.exhibits.harness import JudgedExhibit, Point
 
 
 def reproduce(
@@ -101,7 +101,7 @@ def _missing(points: "Sequence[Point]") -> set[str]:
     return {name for name in names if not Path(name).is_file()}
 
 
-def _write(folder: Path, outcome: "Outcome", runs: list[Any], started: float) -> None:
+def _write(folder: Path, outcome: "JudgedExhibit", runs: list[Any], started: float) -> None:
     import csv
     from dataclasses import asdict
 
@@ -123,7 +123,7 @@ def _write(folder: Path, outcome: "Outcome", runs: list[Any], started: float) ->
         write_manifest(making, made)
 
 
-def _describe(outcome: "Outcome") -> dict[str, Any]:
+def _describe(outcome: "JudgedExhibit") -> dict[str, Any]:
     from dataclasses import asdict
 
     exhibit = outcome.exhibit
@@ -140,7 +140,7 @@ def _describe(outcome: "Outcome") -> dict[str, Any]:
     }
 
 
-def _show(outcome: "Outcome", out: Path) -> None:
+def _show(outcome: "JudgedExhibit", out: Path) -> None:
     from gossamer.analysis.exhibits.harness import show_deviation
 
     exhibit = outcome.exhibit

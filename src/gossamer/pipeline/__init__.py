@@ -1,1 +1,1 @@
-"""Spark: ingest, sample, profile, sweep, analyse, stream. Here so far: which Java a session runs on."""
+"""The data pipeline on Spark: ingest raw data, sample, profile, run studies, and analyse overlays and traffic."""

@@ -1,14 +1,26 @@
-"""Measures of an overlay on Spark, for overlays and workloads past one machine: the results of `gossamer check`.
+"""Measures of an overlay on Spark, for overlays that do not fit one machine: the same results as `gossamer check`.
 
-Each link is given the interests of both its ends; what they share is the topics whose overlays it belongs to. The links
-of a topic then meet in one Arrow function, which measures them with the kernels. No shared files are needed, and no
-topic's links need to fit with another's. Cost: one shuffle of links, one of (topic, link) pairs. Where every worker can
-read the driver's files, `files.py` does the same without a shuffle.
+Each link is joined with the interests of both of its ends. The topics that both ends have in common are the topics whose
+overlays contain the link. One Arrow function then gets all links of a topic and calls the registered measures. Workers
+need no shared files, and only the links of one topic must fit in memory. Cost: one shuffle of links, one of (topic, link)
+pairs. Where every worker can read the files of the driver, `files.py` computes the same without a shuffle.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+# Registers the measures of this package.
+import gossamer.simulator.topic_measures  # noqa: F401
+from gossamer.model.tables.measures import (
+    SPARK_TYPES,
+    TopicRange,
+    load_measures,
+    measure_modules,
+    node_measures,
+    topic_figures,
+    topic_measures,
+)
 from gossamer.model.tables.workload import INTERESTS, OVERLAY
 from gossamer.model.values.errors import InputError
 from gossamer.pipeline.files import can_use_files, measure_by_files
@@ -18,77 +30,56 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-# Chosen: diameters of topic overlays of up to so many nodes are exact, of larger ones bounded: the exact one takes a
-# search for each 64 nodes that the bounds cannot dismiss.
+# Chosen: diameters of topics of up to this many subscribers are exact, those of larger topics are bounds. An exact diameter
+# takes one search for each 64 nodes that the bounds cannot exclude.
 EXACT_NODES = 20_000
 
 AUTO, SHUFFLE, FILES = "auto", "shuffle", "files"
 
-_MEASURED = "topic bigint, joined bigint, links bigint, diameter bigint, diameter_most bigint, clustered double"
-
 
 def analyse_topics(interests: "DataFrame", links: "DataFrame", lengths: bool) -> "DataFrame":
-    """topics(topic, subscribers, components, links[, diameter, diameter_most, clustering])."""
+    """The table `topics` with a column for each registered measure; without `lengths`, only the cheap ones."""
     from pyspark.sql import functions as f
 
     held = interests.groupBy("node").agg(f.collect_list("topic").alias("topics"))
     ends = links.join(held.withColumnsRenamed({"node": "u", "topics": "u_topics"}), "u").join(
         held.withColumnsRenamed({"node": "v", "topics": "v_topics"}), "v"
     )
-    shared = ends.select("u", "v", f.explode(f.array_intersect("u_topics", "v_topics")).alias("topic"))
-    measured = shared.groupBy("topic").applyInArrow(
-        on_worker(__name__, "measure_topic", lengths, EXACT_NODES), _MEASURED
+    shared = ends.select(
+        f.explode(f.array_intersect("u_topics", "v_topics")).alias("topic"), "u", "v", f.lit(0).alias("subscribers")
     )
-    subscribers = interests.groupBy("topic").agg(f.count(f.lit(1)).alias("subscribers"))
-    none = f.lit(0)
-    columns = [
-        "topic",
-        "subscribers",
-        (f.col("subscribers") - f.coalesce("joined", none)).alias("components"),
-        f.coalesce("links", none).cast("bigint").alias("links"),
-    ]
-    if lengths:
-        columns += [
-            f.coalesce("diameter", none).cast("bigint").alias("diameter"),
-            f.coalesce("diameter_most", none).cast("bigint").alias("diameter_most"),
-            # Subscribers without a link in the topic have no neighbours that could be linked.
-            (f.coalesce("clustered", f.lit(0.0)) / f.col("subscribers")).alias("clustering"),
-        ]
-    return subscribers.join(measured, "topic", "left").select(*columns)
+    # One more row for each topic has its number of subscribers, some of which may have no link in the topic.
+    nobody = f.lit(None).cast("bigint")
+    counted = interests.groupBy("topic").agg(f.count(f.lit(1)).alias("subscribers"))
+    rows = shared.union(counted.select("topic", nobody.alias("u"), nobody.alias("v"), "subscribers"))
+    types = {name: SPARK_TYPES[kind] for each in topic_measures(lengths) for name, kind in each.columns.items()}
+    schema = ", ".join(["topic bigint", *(f"{name} {kind}" for name, kind in types.items())])
+    call = on_worker(__name__, "measure_topic", lengths, EXACT_NODES, measure_modules())
+    return rows.groupBy("topic").applyInArrow(call, schema)
 
 
-def measure_topic(lengths: bool, exact_nodes: int, table: "pa.Table") -> "pa.Table":
-    """In a worker: all links of one topic."""
+def measure_topic(lengths: bool, exact_nodes: int, modules: Sequence[str], table: "pa.Table") -> "pa.Table":
+    """In a worker: measure one topic by all of its links and its number of subscribers."""
     import numpy as np
     import pyarrow as pa
 
-    from gossamer.kernels.measures import graph_diameter, local_clustering, topic_components
     from gossamer.model.arrays.overlay import Overlay
+    from gossamer.simulator.measure import measure_range
 
-    u, v = (table.column(name).to_numpy() for name in ("u", "v"))
-    nodes, places = np.unique(np.concatenate((u, v)), return_inverse=True)
-    count = len(nodes)
+    load_measures(modules)
+    count = int(table.column("subscribers").to_numpy().max())
+    linked = table.filter(table.column("u").is_valid())
+    u, v = (linked.column(name).to_numpy() for name in ("u", "v"))
+    # Places 0..count-1: first the subscribers that have a link, by id, then those that have none.
+    _, places = np.unique(np.concatenate((u, v)), return_inverse=True)
     overlay = Overlay.from_links(places[: len(u)], places[len(u) :], count)
-    everybody = (np.array([0, count], np.int64), np.arange(count, dtype=np.int32))
-    components, links = topic_components(*everybody, overlay.starts, overlay.neighbours, 0, 1)
-    least = most = 0
-    clustering = np.zeros(count)
-    if lengths:
-        least, most = graph_diameter(overlay.starts, overlay.neighbours, count <= exact_nodes)
-        local_clustering(overlay.starts, overlay.neighbours, clustering)
-    found = {
-        "topic": [table.column("topic")[0].as_py()],
-        "joined": [count - int(components[0])],
-        "links": [int(links[0])],
-        "diameter": [int(least)],
-        "diameter_most": [int(most)],
-        "clustered": [float(clustering.sum())],
-    }
-    return pa.table(found)
+    subscribers = (np.array([0, count], np.int64), np.arange(count, dtype=np.int32))
+    columns = measure_range(TopicRange(*subscribers, overlay.starts, overlay.neighbours, 0, 1, exact_nodes), lengths)
+    return pa.table({"topic": table.column("topic").slice(0, 1), **columns})
 
 
 def analyse_nodes(interests: "DataFrame", links: "DataFrame") -> "DataFrame":
-    """(node, topics, degree), nodes without a link included; strangers to the workload have no `topics`."""
+    """(node, topics, degree) of every node, also without a link; `topics` is null for a node that is not in the workload."""
     from pyspark.sql import functions as f
 
     ends = links.select(f.col("u").alias("node")).union(links.select("v"))
@@ -98,7 +89,7 @@ def analyse_nodes(interests: "DataFrame", links: "DataFrame") -> "DataFrame":
 
 
 def analyse_clustering(nodes: "DataFrame", links: "DataFrame") -> float:
-    """The mean clustering coefficient of the whole overlay: a link closes as many triangles as its ends have in common."""
+    """The mean clustering coefficient of the overlay: a link is part of one triangle for each common neighbour of its ends."""
     from pyspark.sql import functions as f
 
     both = links.union(links.select("v", "u")).toDF("node", "other")
@@ -109,7 +100,7 @@ def analyse_clustering(nodes: "DataFrame", links: "DataFrame") -> float:
     common = ends.select("u", "v", f.size(f.array_intersect("u_near", "v_near")).alias("common"))
     halves = common.select(f.col("u").alias("node"), "common").union(common.select("v", "common"))
     closed = halves.groupBy("node").agg(f.sum("common").alias("closed"))
-    # Each link among its neighbours is met twice, from both of its ends.
+    # Each link among the neighbours of a node is counted twice, once for each end.
     pairs = f.col("degree") * (f.col("degree") - 1)
     local = f.when(pairs > 0, f.coalesce("closed", f.lit(0)) / pairs).otherwise(0.0)
     row = nodes.join(closed, "node", "left").agg(f.avg(local).alias("mean")).first()
@@ -119,9 +110,9 @@ def analyse_clustering(nodes: "DataFrame", links: "DataFrame") -> float:
 def write_analysis(
     spark: "SparkSession", overlay: Path, workload: Path, folder: Path, way: str = AUTO, lengths: bool = True
 ) -> dict[str, Any]:
-    """topics.parquet and degrees.parquet of an overlay over a workload; returns the figures over all of it.
+    """Write topics.parquet and degrees.parquet of an overlay, and return the figures of `gossamer check`.
 
-    Without `lengths` neither diameters nor clustering, which cost most.
+    Without `lengths`, diameters and clustering are left out, which cost most.
     """
     overlay = overlay / OVERLAY if (overlay / OVERLAY).exists() else overlay
     for path in (overlay, workload / INTERESTS):
@@ -137,7 +128,7 @@ def _by_shuffle(spark: "SparkSession", overlay: Path, workload: Path, folder: Pa
 
     interests = spark.read.parquet(spark_path(workload / INTERESTS)).select("node", "topic")
     links = spark.read.parquet(spark_path(overlay)).select("u", "v")
-    # Asked three things below; one row a node.
+    # One row for each node; three queries below read it.
     nodes = analyse_nodes(interests, links).localCheckpoint()
     stranger = nodes.where("topics is null").orderBy("node").first()
     if stranger is not None:
@@ -146,39 +137,27 @@ def _by_shuffle(spark: "SparkSession", overlay: Path, workload: Path, folder: Pa
     analyse_topics(interests, links, lengths).coalesce(1).write.parquet(path)
     by_degree = nodes.groupBy("degree").agg(f.count(f.lit(1)).alias("nodes"))
     by_degree.coalesce(1).write.parquet(spark_path(folder / "degrees.parquet"))
-    topics = spark.read.parquet(path)
-    wanted = [
-        f.count(f.lit(1)).alias("topics"),
-        f.sum("subscribers").alias("subscriptions"),
-        f.sum((f.col("components") > 1).cast("bigint")).alias("partitioned_topics"),
-        f.sum("components").alias("components"),
-    ]
-    if lengths:
-        wanted += [f.max("diameter").alias("least"), f.max("diameter_most").alias("most")]
-        wanted += [f.bool_and(f.col("diameter") == f.col("diameter_most")).alias("exact")]
-    over_topics = topics.agg(*wanted).first()
+    # One row for each topic.
+    topics = spark.read.parquet(path).toArrow()
     over_nodes = nodes.agg(
         f.count(f.lit(1)).alias("nodes"),
         f.sum("degree").alias("ends"),
         f.max("degree").alias("max_degree"),
         f.avg(f.col("degree") / f.col("topics")).alias("links_per_subscription"),
     ).first()
-    assert over_topics is not None
     assert over_nodes is not None
     ends = int(over_nodes["ends"])
-    figures: dict[str, Any] = {
+    columns = {name: topics.column(name).to_numpy() for name in topics.column_names}
+    return {
         "nodes": int(over_nodes["nodes"]),
         "links": ends // 2,
         "average_degree": ends / int(over_nodes["nodes"]),
         "max_degree": int(over_nodes["max_degree"]),
-        **{name: int(over_topics[name]) for name in ("topics", "subscriptions", "partitioned_topics", "components")},
+        "topics": topics.num_rows,
+        "subscriptions": int(columns["subscribers"].sum()),
+        **topic_figures(columns, lengths),
+        "links_per_subscription": float(over_nodes["links_per_subscription"]),
+        **({"clustering": analyse_clustering(nodes, links)} if lengths else {}),
+        # Measures of nodes need the whole overlay in memory, which this way avoids.
+        **({"left_out": [each.column for each in node_measures()]} if node_measures() else {}),
     }
-    if lengths:
-        figures["max_topic_diameter"] = int(over_topics["least"])
-        figures["max_topic_diameter_is_exact"] = bool(over_topics["exact"])
-    figures["links_per_subscription"] = float(over_nodes["links_per_subscription"])
-    if lengths:
-        figures["clustering"] = analyse_clustering(nodes, links)
-        if not figures["max_topic_diameter_is_exact"]:
-            figures["max_topic_diameter_at_most"] = int(over_topics["most"])
-    return figures

@@ -1,7 +1,7 @@
-"""Churn from machine events: who of a sample of machines is there when, on a shorter time scale.
+"""Churn from a trace of machine events: when a sample of machines is present, on a shorter time scale.
 
-The machines with the smallest keyed hashes are taken, so that the sample does not depend on partitioning; the trace is
-squeezed to the length that is asked for. A machine that is added at time zero is there from the start.
+The sample is the machines with the smallest keyed hashes, so that it does not depend on partitioning. The times of the
+trace are scaled to the requested length. A machine that the trace adds at time zero is present from the start.
 """
 
 from pathlib import Path
@@ -18,28 +18,28 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ADD, REMOVE = 0, 1
-# Chosen: nobody comes or goes in the last tenth, so that what is measured at the end has settled.
+# Chosen: no machine joins or crashes in the last tenth of the time, so that the overlay has settled when it is measured.
 QUIET_SHARE = 0.1
 
 
 def churn_from_events(spark: "SparkSession", folder: Path, node_count: int, until_us: int, seed: int) -> Churn:
-    """Joins and crashes of `node_count` machines, numbered from zero; a machine that is removed does not say goodbye."""
+    """Joins and crashes of `node_count` machines, numbered from zero. A machine that the trace removes crashes."""
     from pyspark.sql import functions as f
 
     path = folder / "machine_events.parquet"
     if not path.exists():
-        raise InputError(f"{folder} holds no machine_events.parquet; `gossamer ingest machine-events` makes one")
+        raise InputError(f"{folder} has no machine_events.parquet; `gossamer ingest machine-events` makes one")
     events = spark.read.parquet(spark_path(path)).where(f"event in ({ADD}, {REMOVE})")
     machines = events.select("node").distinct().orderBy(f.xxhash64(f.lit(seed), "node"), "node").limit(node_count)
-    # As many rows as the sample has events; the sample is as large as the network that is simulated.
+    # The driver gets the events of the sample only, which is as large as the simulated network.
     sampled = events.join(f.broadcast(machines), "node", "left_semi").orderBy("at_us", "node").toArrow()
     nodes, at_us, kinds = (sampled.column(name).to_numpy() for name in ("node", "at_us", "event"))
     known = np.unique(nodes)
     if len(known) < node_count:
-        raise InputError(f"the trace has {len(known)} machines, fewer than the {node_count} that are asked for")
+        raise InputError(f"the trace has {len(known)} machines, fewer than the {node_count} nodes of the workload")
     last_us = max(int(at_us.max()), 1)
-    squeezed = at_us * ((1 - QUIET_SHARE) * until_us / (last_us + 1))
-    return _churn(np.searchsorted(known, nodes), squeezed, kinds, node_count)
+    scaled = at_us * ((1 - QUIET_SHARE) * until_us / (last_us + 1))
+    return _churn(np.searchsorted(known, nodes), scaled, kinds, node_count)
 
 
 def _churn(nodes: NDArray[np.int64], at_us: NDArray[np.float64], kinds: NDArray[np.int64], node_count: int) -> Churn:

@@ -1,7 +1,8 @@
-"""Dense ids for names: a name's id is its rank among all names, whatever the partitioning.
+"""Dense ids for names: the id of a name is its rank among all names, so it does not depend on partitioning.
 
-Names are ordered by length and then by their bytes, so that whole numbers without leading zeros keep their order, and 0,
-1, ... n - 1 stay what they are. Ranks are found by a range sort and one count for each partition: no window over all rows.
+Names are ordered by length and then by their bytes. Whole numbers without leading zeros therefore keep their order, and
+the names 0, 1, ... n - 1 keep their numbers. Ranks need one range sort and one count for each partition, and no window
+over all rows.
 """
 
 from typing import TYPE_CHECKING
@@ -9,12 +10,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-# Spark numbers rows by partition (the upper 31 bits) and by place in it (the lower 33).
+# Spark's row numbers have the partition in the upper 31 bits and the place in the partition in the lower 33.
 PLACE_BITS = 33
 
 
 def dense_ids(names: "DataFrame", partitions: int) -> "DataFrame":
-    """(id, name) of each distinct value of column `name`; the answer should be written before it is used twice."""
+    """(id, name) of each distinct value of column `name`. Write the result before using it twice."""
     from pyspark.sql import functions as f
 
     row = f.monotonically_increasing_id()
@@ -28,7 +29,7 @@ def dense_ids(names: "DataFrame", partitions: int) -> "DataFrame":
         .select(
             "name", f.shiftright("row", PLACE_BITS).alias("part"), f.expr(f"row & {2**PLACE_BITS - 1}").alias("place")
         )
-        # Counted and joined below: without this the range sort would be done twice, with other samples.
+        # The rows are counted and joined below. Without a checkpoint Spark would sort twice, with different ranges.
         .localCheckpoint()
     )
     counts = {row["part"]: row["count"] for row in ordered.groupBy("part").count().toLocalIterator()}

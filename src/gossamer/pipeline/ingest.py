@@ -1,7 +1,7 @@
-"""Raw data into tables; every line is accounted for.
+"""Turns raw data into tables and accounts for every line.
 
-lines = comments + quarantined + self-loops + merged + rows, always: the counts are taken where the rows pass, compared, and
-written to the manifest. Names of any kind become dense ids that do not depend on partitioning (`ids.py`).
+lines = comments + quarantined + self-loops + merged + rows. The counts are taken while the rows are processed, compared,
+and written to the manifest. Names become dense ids that do not depend on partitioning (`ids.py`).
 """
 
 from dataclasses import dataclass
@@ -18,13 +18,13 @@ from gossamer.pipeline.session import spark_path
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-# Chosen: a file of another kind is wrong on nearly every line; one that was cut or patched by hand on a few.
+# Chosen: a file of another kind has errors on nearly every line, a file that was cut off or edited by hand on a few.
 MAX_BAD = 0.25
 
 
 @dataclass(frozen=True)
-class Counts:
-    """What became of the lines."""
+class LineCounts:
+    """How many lines were read, and what happened to them."""
 
     lines: int
     comments: int
@@ -34,7 +34,7 @@ class Counts:
     rows: int
 
     def check(self) -> None:
-        """Nothing is dropped in silence."""
+        """Check that no line was lost."""
         accounted = self.comments + self.quarantined + self.self_loops + self.merged + self.rows
         if accounted != self.lines:
             raise CheckFailed(f"{self.lines} lines were read and {accounted} are accounted for")
@@ -42,16 +42,16 @@ class Counts:
 
 @dataclass(frozen=True)
 class Ingested:
-    """The counts of an ingest, and how many names it met."""
+    """The line counts of an ingest, and its numbers of distinct names."""
 
-    counts: Counts
+    counts: LineCounts
     names: dict[str, int]
 
 
 def ingest_edges(
     spark: "SparkSession", files: list[Path], folder: Path, directed: bool, max_bad: float = MAX_BAD
 ) -> Ingested:
-    """edges(source, target[, weight, time]) and names(id, name); undirected edges have source < target."""
+    """Write edges(source, target[, weight, time]) and names(id, name). Undirected edges have source < target."""
     lines, good, kept = _read(spark, files, folder, EDGES, max_bad)
     ids = _ids(spark, good, ("source", "target"), folder / "names.parquet")
     from pyspark.sql import functions as f
@@ -65,7 +65,7 @@ def ingest_edges(
 
 
 def ingest_memberships(spark: "SparkSession", files: list[Path], folder: Path, max_bad: float = MAX_BAD) -> Ingested:
-    """interests(node, topic): users are nodes, groups are topics; names of both beside it."""
+    """Write interests(node, topic), where users are nodes and groups are topics, and the names of both."""
     lines, good, _ = _read(spark, files, folder, MEMBERSHIPS, max_bad)
     users = _ids(spark, good, ("user",), folder / "names.parquet")
     groups = _ids(spark, good, ("group",), folder / "topic_names.parquet")
@@ -76,7 +76,7 @@ def ingest_memberships(spark: "SparkSession", files: list[Path], folder: Path, m
 
 
 def ingest_machine_events(spark: "SparkSession", files: list[Path], folder: Path, max_bad: float = MAX_BAD) -> Ingested:
-    """machine_events(at_us, node, event) with event 0 ADD, 1 REMOVE or 2 UPDATE; names of machines beside it."""
+    """Write machine_events(at_us, node, event), where event is 0 ADD, 1 REMOVE or 2 UPDATE, and the names of machines."""
     lines, good, _ = _read(spark, files, folder, MACHINE_EVENTS, max_bad)
     machines = _ids(spark, good, ("machine",), folder / "names.parquet")
     rows = _with_id(good, machines, "machine").withColumnsRenamed({"machine": "node", "time": "at_us"})
@@ -100,7 +100,10 @@ def _read(
     kind: LineKind,
     max_bad: float,
 ) -> tuple[_Lines, "DataFrame", tuple[str, ...]]:
-    """Judge the lines, write what is bad to quarantine and what is good aside; the optional columns that are in use."""
+    """Check the lines, write bad lines to quarantine and good lines to a temporary table.
+
+    Returns the counts, the good lines, and the optional columns that have values.
+    """
     from pyspark.sql import Observation
     from pyspark.sql import functions as f
 
@@ -118,18 +121,18 @@ def _read(
     aside = folder / "lines.aside"
     good = watched.where("reason = '' and not is_comment").select(*kind.columns, *kind.optional)
     try:
-        # Read once and thrown away: what is quick to write is better than what is small.
+        # The table is read once and deleted, so fast compression matters more than its size.
         good.write.mode("overwrite").option("compression", "lz4").parquet(spark_path(aside))
     except Exception as error:
         if "EOFException" in str(error) or "ZipException" in str(error) or "not in GZIP" in str(error):
             names = ", ".join(file.name for file in files if file.suffix == ".gz")
-            raise InputError(f"one of {names} is cut off or not gzip; get the file again") from None
+            raise InputError(f"one of {names} is cut off or not a gzip file; fetch the file again") from None
         raise
     found = seen.get
     counts = _Lines(int(found["lines"]), int(found["comments"]), int(found["bad"]))
     data_lines = counts.lines - counts.comments
     if data_lines == 0:
-        raise InputError(f"{files[0]} holds nothing but comments")
+        raise InputError(f"{files[0]} has only comments")
     if counts.quarantined > max_bad * data_lines:
         first = rows.where("reason != ''").select("value", "reason").first()
         raise InputError(
@@ -157,7 +160,7 @@ def _write_quarantine(
 
 
 def _ids(spark: "SparkSession", rows: "DataFrame", columns: tuple[str, ...], path: Path) -> "DataFrame":
-    """names(id, name) of everything in these columns, written and read back."""
+    """Write names(id, name) of all values in these columns, and read it back."""
     from pyspark.sql import functions as f
 
     names: DataFrame | None = None
@@ -180,8 +183,8 @@ def _with_id(rows: "DataFrame", ids: "DataFrame", column: str) -> "DataFrame":
 
 def _finish(
     rows: "DataFrame", key: tuple[str, ...], kept: tuple[str, ...], path: Path, lines: _Lines, loop: str
-) -> Counts:
-    """Leave out self-loops, merge what stands twice (the smallest of what else is kept), write, and count."""
+) -> LineCounts:
+    """Drop self-loops, merge rows with equal keys (keeping the smallest weight and time), write the table, and count."""
     from pyspark.sql import Observation
     from pyspark.sql import functions as f
 
@@ -195,6 +198,6 @@ def _finish(
     rows.observe(after, f.count(f.lit(1)).alias("rows")).write.parquet(spark_path(path))
     rmtree(path.parent / "lines.aside", ignore_errors=True)
     good, loops_found, out = int(before.get["rows"]), int(before.get["loops"]), int(after.get["rows"])
-    counts = Counts(lines.lines, lines.comments, lines.quarantined, loops_found, good - loops_found - out, out)
+    counts = LineCounts(lines.lines, lines.comments, lines.quarantined, loops_found, good - loops_found - out, out)
     counts.check()
     return counts

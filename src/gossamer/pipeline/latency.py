@@ -1,14 +1,14 @@
-"""Matrices of round-trip times into a table: one file is one matrix, one line a row of it, in milliseconds.
+"""Turns matrices of round-trip times into a table. A file is one matrix, and a line is one row, in milliseconds.
 
-A line that is wrong keeps its place, so that the other lines and all columns mean what they meant; what it would have
-said is missing from the table.
+A bad line still counts as a row of the matrix, so that the numbers of all other rows stay right. Its values are missing
+from the table.
 """
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gossamer.model.values.errors import InputError
-from gossamer.pipeline.ingest import MAX_BAD, Counts, Ingested
+from gossamer.pipeline.ingest import MAX_BAD, Ingested, LineCounts
 from gossamer.pipeline.lines import BLANKS_OR_COMMAS, TEXT_KEPT, read_lines
 from gossamer.pipeline.session import spark_path
 from gossamer.simulator.network import ROUND_TRIP_MS_MAX
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 def ingest_latency(spark: "SparkSession", files: list[Path], folder: Path, max_bad: float = MAX_BAD) -> Ingested:
-    """latency(matrix, source, target, rtt_us); matrices are numbered by file name."""
+    """Write latency(matrix, source, target, rtt_us). Matrices are numbered in the order of file names."""
     from pyspark.sql import functions as f
 
-    # Lines are as many as nodes, and each as long: few rows, so they are kept for the passes that follow.
+    # There is one line for each node, so the table is small and is kept for the queries below.
     lines = _judge(read_lines(spark, files)).localCheckpoint()
     by_file = {row["file"]: row for row in _by_file(lines).toLocalIterator()}
-    counts = Counts(
+    counts = LineCounts(
         lines=sum(row["lines"] for row in by_file.values()),
         comments=sum(row["comments"] for row in by_file.values()),
         quarantined=sum(row["bad"] for row in by_file.values()),
@@ -44,7 +44,9 @@ def ingest_latency(spark: "SparkSession", files: list[Path], folder: Path, max_b
         )
     for name, row in by_file.items():
         if row["places"] != row["width"]:
-            raise InputError(f"{names[name]} is no square: {row['places']} lines of {row['width']} round trips")
+            raise InputError(
+                f"{names[name]} is not a square matrix: it has {row['places']} lines of {row['width']} round trips"
+            )
     name_of = f.element_at(f.split("file", "/"), -1)
     bad = lines.where("reason != ''").select(
         name_of.alias("source"), "line", f.substring("value", 1, TEXT_KEPT).alias("text"), "reason"
@@ -62,7 +64,7 @@ def ingest_latency(spark: "SparkSession", files: list[Path], folder: Path, max_b
 
 
 def _judge(lines: "DataFrame") -> "DataFrame":
-    """(file, line, place, value, fields, is_comment, reason): `place` is the row of the matrix that a line stands for."""
+    """(file, line, place, value, fields, is_comment, reason), where `place` is the line's row in the matrix."""
     from pyspark.sql import Window
     from pyspark.sql import functions as f
 

@@ -1,7 +1,7 @@
-"""Lines of text files, judged one by one: what is a comment, what is wrong with the rest, and which line it was.
+"""Reads lines of text files and finds comments, errors and line numbers.
 
-Lines are read as text and split by expression: Spark's CSV reader takes one separator and one comment character, skips
-blank lines in silence and gives no line numbers.
+Lines are read as text and split by an expression, because Spark's CSV reader takes one separator and one comment
+character, skips blank lines silently and gives no line numbers.
 """
 
 from dataclasses import dataclass
@@ -15,26 +15,26 @@ from gossamer.pipeline.session import spark_path
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-# Chosen: a longer name is a damaged line.
+# Chosen: a line with a longer name is damaged.
 NAME_BYTES_MAX = 256
-# How much of a bad line is kept.
+# Characters of a bad line that the quarantine keeps.
 TEXT_KEPT = 1_000
 
 
 @dataclass(frozen=True)
 class LineKind:
-    """What a line must look like."""
+    """The format of a line."""
 
-    # What splits a line, and the columns that must be there.
+    # The separator as a regular expression, and the required columns.
     separator: str
     columns: tuple[str, ...]
-    # Further columns that may be there.
+    # Optional columns that may follow.
     optional: tuple[str, ...] = ()
-    # Columns that must be numbers where they are there; whole ones from zero on; and those that may be empty.
+    # Columns of numbers, columns of whole numbers from zero, and columns that may be empty.
     numbers: tuple[str, ...] = ()
     whole: tuple[str, ...] = ()
     may_be_empty: tuple[str, ...] = ()
-    # Columns that must not be above a number.
+    # Upper bounds of columns.
     at_most: tuple[tuple[str, int], ...] = ()
 
 
@@ -71,17 +71,17 @@ def input_files(pattern: str) -> list[Path]:
 
 
 def read_lines(spark: "SparkSession", files: list[Path]) -> "DataFrame":
-    """(file, block, value): every line, its file, and where in the file the block begins that it was read in."""
+    """(file, block, value) of every line, where `block` is the start of the file block that contains the line."""
     return spark.read.text([spark_path(file) for file in files]).selectExpr(
         "_metadata.file_path as file", "_metadata.file_block_start as block", "value"
     )
 
 
 def judge_lines(lines: "DataFrame", kind: LineKind) -> "DataFrame":
-    """The lines with `is_comment`, `reason` (empty: nothing is wrong) and a column for each column of the kind."""
+    """The lines with `is_comment`, `reason` (empty for a good line) and the columns of the kind."""
     from pyspark.sql import functions as f
 
-    # Split once, in a projection of its own: what follows looks at the columns many times.
+    # Split in a separate projection, because the expressions below use the columns many times.
     kept = lines.columns
     lines = lines.withColumn("text", f.trim(f.col("value")))
     lines = lines.withColumn("fields", f.split("text", kind.separator))
@@ -128,10 +128,10 @@ def _typed(column: "Column", name: str, kind: LineKind) -> "Column":
 
 
 def bad_lines(spark: "SparkSession", judged: "DataFrame", files: list[Path], kind: LineKind) -> "DataFrame":
-    """(source, line, text, reason): a second pass, over those files alone that have a bad line.
+    """(source, line, text, reason) of every bad line: a second pass over the files that have one.
 
-    A block is read by one task from its first line to its last, so the numbers that Spark gives to rows rise by one within
-    it, and blocks are put one after another: files may be large, their blocks are few. Compressed files are one block.
+    One task reads a block from its first line to its last, so Spark's row numbers grow by one within a block. The line
+    number adds the lengths of the blocks before it. A large file has few blocks; a compressed file has one.
     """
     from pyspark.sql import Window
     from pyspark.sql import functions as f
@@ -141,8 +141,8 @@ def bad_lines(spark: "SparkSession", judged: "DataFrame", files: list[Path], kin
     chosen = [file for file in files if with_bad is None or _name(spark_path(file)) in with_bad]
     if not chosen:
         return spark.createDataFrame([], "source string, line bigint, text string, reason string")
-    # Numbered after they are judged: Spark does not move a filter below a number, and would otherwise judge each line
-    # several times over inside the filter (five times slower).
+    # Number the lines after checking them. Spark does not move a filter below the numbering; otherwise it would check each
+    # line several times inside the filter, which is five times slower.
     numbered = judge_lines(read_lines(spark, chosen), kind).withColumn("row", f.monotonically_increasing_id())
     blocks = numbered.groupBy("file", "block").agg(f.min("row").alias("first"), f.count(f.lit(1)).alias("count"))
     before = Window.partitionBy("file").orderBy("block").rowsBetween(Window.unboundedPreceding, -1)
@@ -157,5 +157,5 @@ def bad_lines(spark: "SparkSession", judged: "DataFrame", files: list[Path], kin
 
 
 def _name(path: str) -> str:
-    """A file's path without what Spark writes before it (file:/ or file:///)."""
+    """The path of a file without Spark's prefix (file:/ or file:///)."""
     return path.partition(":")[2].lstrip("/")

@@ -1,7 +1,7 @@
-"""A plan's parts as Spark tasks: each part travels to a worker as its arrays, and its links come back.
+"""Plans the parts of a divided workload as Spark tasks: a worker gets the arrays of a part and returns its links.
 
-Which worker plans which part, and how many parts share a partition, changes nothing: a part's plan depends on the part
-alone, and links come back in the order of the parts.
+The plan of a part depends on the part only, and links are returned in the order of the parts. The number of workers and
+partitions therefore does not change the result.
 """
 
 import pickle
@@ -15,19 +15,19 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
-Links = tuple[Any, Any]
+_LinkArrays = tuple[Any, Any]
 
 
 def parts_on_spark(
     spark: "SparkSession", partitions: int | None = None
-) -> Callable[[Callable[[PlanPart], Links], Sequence[PlanPart]], Iterator[Links]]:
-    """What `divide.plan_in_parts` takes as `run`; by default each part is a task of its own."""
+) -> Callable[[Callable[[PlanPart], _LinkArrays], Sequence[PlanPart]], Iterator[_LinkArrays]]:
+    """The function that `divide.plan_in_parts` takes as `run`. By default each part is one task."""
 
-    def run(_: Callable[[PlanPart], Links], parts: Sequence[PlanPart]) -> Iterator[Links]:
+    def run(_: Callable[[PlanPart], _LinkArrays], parts: Sequence[PlanPart]) -> Iterator[_LinkArrays]:
         import numpy as np
         import pyarrow as pa
 
-        # Ours to write and ours to read: nobody else's bytes are unpickled.
+        # Only bytes that this function wrote are unpickled.
         packed = [pickle.dumps(part) for part in parts]
         table = spark.createDataFrame(
             pa.table({"part": list(range(len(parts))), "packed": pa.array(packed, pa.binary())})
@@ -42,7 +42,7 @@ def parts_on_spark(
 
 
 def plan_rows(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
-    """In a worker: the links of each part."""
+    """In a worker: plan each part and return its links."""
     import numpy as np
     import pyarrow as pa
 

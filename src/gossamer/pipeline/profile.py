@@ -1,7 +1,7 @@
-"""What a graph or workload is like: how many, how spread, how alike; the same of a sample of it, to be held beside it.
+"""Profiles a graph or workload: its sizes, its distributions, and how similar interests are.
 
-Counts by value are small tables whatever the data's size (a graph of a billion edges has some ten thousand distinct
-degrees), so they come to the driver; nothing else does.
+Only counts by value come to the driver. These are small tables whatever the size of the data: a graph of a billion edges
+has about ten thousand distinct degrees.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from gossamer.theory.power_law_fit import fit_power_law
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-# Chosen: likeness of interests compares all pairs of nodes; beyond this it is left out, and a sample of it can be asked.
+# Chosen: the similarity of interests compares all pairs of nodes, so it is left out for more nodes. Profile a sample instead.
 PAIRS_NODES_MAX = 20_000
 TDI_DEPTH = 20
 CONFIDENCE = 0.99
@@ -27,18 +27,18 @@ CONFIDENCE = 0.99
 
 @dataclass(frozen=True)
 class Spread:
-    """How often each value occurs, ascending."""
+    """A distribution: values in ascending order, and how often each occurs."""
 
     values: NDArray[np.int64]
     counts: NDArray[np.int64]
 
     def share_above(self) -> NDArray[np.float64]:
-        """The share of at least each value (the complementary distribution)."""
+        """For each value, the share that is at least as large (the complementary distribution)."""
         above: NDArray[np.float64] = np.cumsum(self.counts[::-1])[::-1] / self.counts.sum()
         return above
 
     def figures(self) -> dict[str, Any]:
-        """Mean, median, extremes, and the power law of the tail."""
+        """Mean, median, extremes, and the power law fitted to the tail."""
         total = self.counts.sum()
         middle = int(np.searchsorted(np.cumsum(self.counts), (total + 1) // 2))
         found = {
@@ -53,19 +53,19 @@ class Spread:
 
 @dataclass(frozen=True)
 class Profile:
-    """Sizes, spreads by name, and likeness where it was computed."""
+    """Sizes, distributions by name, and the similarity of interests where it was computed."""
 
     sizes: dict[str, int]
     spreads: dict[str, Spread]
     likeness: dict[str, float]
 
     def figures(self) -> dict[str, Any]:
-        """All of it, for a file or a person."""
+        """All figures of the profile."""
         return {**self.sizes, **self.likeness, **{name: spread.figures() for name, spread in self.spreads.items()}}
 
 
 def profile_folder(spark: "SparkSession", folder: Path) -> Profile:
-    """Of a folder that `gossamer ingest`, `gossamer sample` or `gossamer workload` wrote."""
+    """Profile a folder that `gossamer ingest`, `gossamer sample` or `gossamer workload` wrote."""
     edges, interests = folder / "edges.parquet", folder / "interests.parquet"
     if edges.exists():
         rows = spark.read.parquet(spark_path(edges)).select("source", "target")
@@ -80,7 +80,7 @@ def profile_folder(spark: "SparkSession", folder: Path) -> Profile:
             "subscriptions": rows.count(),
         }
     else:
-        raise InputError(f"{folder} holds neither edges.parquet nor interests.parquet; `gossamer ingest` makes one")
+        raise InputError(f"{folder} has neither edges.parquet nor interests.parquet; `gossamer ingest` makes one")
     return Profile(sizes, spreads, _likeness(folder, sizes["nodes"]) if interests.exists() else {})
 
 
@@ -103,7 +103,7 @@ def _graph(rows: "DataFrame", directed: bool) -> dict[str, Spread]:
     if not directed:
         both = rows.select(f.col("source").alias("node")).union(rows.select("target"))
         return {"friends": _spread(both, "node")}
-    # Those whom nobody follows, or who follow nobody, count with zero.
+    # Users without followers, or who follow no user, count with zero.
     everybody = rows.select(f.col("source").alias("node")).union(rows.select("target")).distinct()
     found = {}
     for name, side in (("followers", "target"), ("followees", "source")):
@@ -130,7 +130,7 @@ def _by_size(sizes: "DataFrame") -> Spread:
 
 
 def _is_directed(folder: Path) -> bool:
-    """What the folder's manifest says; a graph that nobody says anything of is one of friends."""
+    """Whether the manifest of the folder says that edges are directed; without a manifest they are not."""
     try:
         manifest = msgspec.json.decode((folder / "manifest.json").read_bytes())
     except (OSError, msgspec.DecodeError):

@@ -1,9 +1,10 @@
-"""A part of a graph that is still like it: breadth first from a few random nodes, with all edges among the sampled.
+"""Samples a graph by breadth-first search from a few random nodes, with all edges between the sampled nodes.
 
-Of memberships users are sampled: from a user the search goes to all who share a group, and the sampled keep their groups.
+Of memberships, users are sampled: the search goes from a user to all users in the same groups, and sampled users keep all
+of their groups.
 
-The order in which nodes of one hop are taken is a keyed hash of their ids, so the sample is the same whatever the
-partitioning. Cost: one pass over the edges for each hop.
+Within one hop, nodes are taken in the order of a keyed hash of their ids, so the sample does not depend on partitioning.
+Cost: one pass over the edges for each hop.
 """
 
 from collections.abc import Callable
@@ -19,16 +20,16 @@ if TYPE_CHECKING:
 
 FRIENDS, FOLLOWERS, MEMBERSHIPS = "friends", "followers", "memberships"
 
-# A component can be smaller than what is asked for; then another random node is tried, so many times.
+# A component can have fewer nodes than requested. The search then restarts at another random node, at most this many times.
 RESTARTS_MAX = 50
 
 
-# From a frontier (node) to those next to it (node), in any number and order.
-Reach = Callable[["DataFrame"], "DataFrame"]
+# From a frontier (node) to the neighbours of its nodes (node), which may repeat.
+_NextNodes = Callable[["DataFrame"], "DataFrame"]
 
 
-def along_edges(edges: "DataFrame") -> Reach:
-    """From either end of an edge to the other."""
+def along_edges(edges: "DataFrame") -> _NextNodes:
+    """Search along edges, in both directions."""
     from pyspark.sql import functions as f
 
     both = edges.select("source", "target").union(edges.select("target", "source"))
@@ -37,8 +38,8 @@ def along_edges(edges: "DataFrame") -> Reach:
     )
 
 
-def through_groups(interests: "DataFrame") -> Reach:
-    """From a user to all who are in one of its groups."""
+def through_groups(interests: "DataFrame") -> _NextNodes:
+    """Search from a user to all users in one of its groups."""
     from pyspark.sql import functions as f
 
     def reach(frontier: "DataFrame") -> "DataFrame":
@@ -49,9 +50,9 @@ def through_groups(interests: "DataFrame") -> Reach:
 
 
 def sample_nodes(
-    spark: "SparkSession", reach: Reach, node_count: int, wanted: int, seeds: int, seed: int
+    spark: "SparkSession", reach: _NextNodes, node_count: int, wanted: int, seeds: int, seed: int
 ) -> "DataFrame":
-    """(node): the first `wanted` nodes that a search reaches; fewer only where the graph has fewer."""
+    """(node): the first `wanted` nodes that the search reaches; fewer if the restarts find no further nodes."""
     from pyspark.sql import functions as f
 
     if not 1 <= wanted <= node_count:
@@ -68,7 +69,7 @@ def sample_nodes(
     restarts = 0
     while count < wanted:
         reached = reach(frontier).distinct().join(visited, "node", "left_anti")
-        # The first of them by hash; the id breaks ties.
+        # The nodes with the smallest hashes; the id breaks ties.
         fresh = reached.orderBy(f.xxhash64(f.lit(seed), "node"), "node").limit(wanted - count).localCheckpoint()
         found = fresh.count()
         if found == 0:
@@ -79,7 +80,7 @@ def sample_nodes(
             counter += 1
             fresh = spark.createDataFrame([(node,)], "node bigint").join(visited, "node", "left_anti").localCheckpoint()
             found = fresh.count()
-        # A plan that grows with every hop would be planned anew from the first each time.
+        # Without a checkpoint the query would grow with every hop and start from the first hop each time.
         visited = visited.union(fresh).localCheckpoint()
         frontier, count = fresh, count + found
     return visited
@@ -88,14 +89,14 @@ def sample_nodes(
 def write_sample(
     spark: "SparkSession", graph: Path, folder: Path, wanted: int, seeds: int, seed: int, kind: str
 ) -> dict[str, int]:
-    """interests(node, topic), and edges(source, target) where there are, of a sample of ingested data; their rows."""
+    """Write interests(node, topic) and, for a graph, edges(source, target) of a sample; returns their row counts."""
     from pyspark.sql import functions as f
 
     table = "interests" if kind == MEMBERSHIPS else "edges"
     path, names_path = graph / f"{table}.parquet", graph / "names.parquet"
     if not path.exists():
         made_by = "memberships" if kind == MEMBERSHIPS else "edges"
-        raise InputError(f"{graph} holds no {path.name}; `gossamer ingest {made_by}` makes one")
+        raise InputError(f"{graph} has no {path.name}; `gossamer ingest {made_by}` makes one")
     rows = spark.read.parquet(spark_path(path))
     rows = rows.select("node", "topic") if kind == MEMBERSHIPS else rows.select("source", "target")
     node_count = spark.read.parquet(spark_path(names_path)).count() if names_path.exists() else _highest(rows) + 1
@@ -109,7 +110,7 @@ def write_sample(
     among = edges.join(ends["source"], "source", "left_semi").join(ends["target"], "target", "left_semi")
     among.coalesce(1).write.parquet(spark_path(folder / "edges.parquet"))
     among = spark.read.parquet(spark_path(folder / "edges.parquet"))
-    # A follower (source) subscribes to whom it follows (target); friends to each other.
+    # A follower (source) subscribes to the user that it follows (target). Friends subscribe to each other.
     interests = among.select(f.col("source").alias("node"), f.col("target").alias("topic"))
     if kind == FRIENDS:
         interests = interests.union(among.select("target", "source")).distinct()

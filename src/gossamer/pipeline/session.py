@@ -1,7 +1,7 @@
-"""The one place where a Spark session is made: embedded by default, a cluster or Spark Connect by one setting.
+"""Starts Spark sessions: in process by default, on a cluster or over Spark Connect by one setting.
 
-Nothing else in this room asks where it runs. DataFrame API and Arrow functions only: no RDDs and no `sparkContext`, so
-that the same code runs in process, on a cluster and over Connect.
+No other module of the pipeline depends on where it runs. The pipeline uses only the DataFrame API and Arrow functions, no
+RDDs and no `sparkContext`, so the same code runs in process, on a cluster and over Connect.
 """
 
 import logging
@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import gossamer
+from gossamer.model.tables.measures import measure_modules
 from gossamer.model.values.errors import InputError
 from gossamer.pipeline.java import find_java_home
 from gossamer.systems import all_systems, module_of
@@ -24,8 +25,8 @@ from gossamer.systems import all_systems, module_of
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# Chosen: embedded, on all cores; the second number is how often a task is tried. With `local[*]` it is once, whatever
-# spark.task.maxFailures says.
+# Chosen: in process, on all cores. The second value is the number of attempts for a task; with `local[*]` there is only
+# one attempt, whatever spark.task.maxFailures says.
 EMBEDDED = "local[*,4]"
 
 
@@ -33,9 +34,9 @@ EMBEDDED = "local[*,4]"
 def spark_session(
     master: str | None = None, remote: str | None = None, driver_memory: str | None = None
 ) -> Iterator["SparkSession"]:
-    """A session for the length of a command; `remote` is a Spark Connect address, `master` a cluster's."""
+    """A session that ends with the block. `remote` is the address of Spark Connect, `master` that of a cluster."""
     if master and remote:
-        raise InputError("`master` and `remote` exclude each other: one is a cluster, the other a Spark Connect server")
+        raise InputError("`master` and `remote` exclude each other: one is a cluster, the other Spark Connect")
     _prepare_environment(embedded=not (master or remote))
     from pyspark.sql import SparkSession
 
@@ -51,13 +52,13 @@ def spark_session(
             session = builder.getOrCreate()
         except Exception as error:
             raise InputError(f"Spark did not start: {_reason(error, said)}") from None
-    # Workers fetch what is shipped when they first need it, so it stays until the end.
+    # Workers fetch the packages when they first need them, so the files stay until the session ends.
     with tempfile.TemporaryDirectory() as shipped, _stopping(session):
         if not remote:
             session.sparkContext.setLogLevel("ERROR")
-            # PySpark's own way with Ctrl-C talks to Java from within the handler, while it may be talking already.
+            # PySpark's handler of Ctrl-C calls Java, which fails if the interrupted code was calling Java.
             signal.signal(signal.SIGINT, signal.default_int_handler)
-        # A broken line to Java is an exception where it matters; py4j's log of it is not for users.
+        # A broken connection to Java raises an exception where it matters; users need no log of py4j about it.
         logging.getLogger().setLevel(logging.CRITICAL)
         if master or remote:
             _ship_package(session, Path(shipped))
@@ -69,14 +70,14 @@ def _stopping(session: "SparkSession") -> Iterator[None]:
     try:
         yield
     finally:
-        # After Ctrl-C Java may be gone already; that it cannot be asked to stop is no news to anybody.
+        # After Ctrl-C Java may have ended already, and stopping it fails.
         with suppress(Exception):
             session.stop()
 
 
 @contextmanager
 def _quiet_java() -> Iterator[IO[bytes]]:
-    """Java and its workers inherit standard error; what they say there goes to a file of its own instead."""
+    """Send the standard error of Java and its workers, which they inherit, to a file."""
     with tempfile.TemporaryFile() as said:
         ours = os.dup(2)
         try:
@@ -94,9 +95,10 @@ def _reason(error: Exception, said: IO[bytes]) -> str:
 
 
 def on_worker(module: str, name: str, *bound: Any) -> Callable[[Any], Any]:
-    """A function of this package for a worker to call with rows, after what is bound; the package is found there.
+    """A function that a worker calls as `module.name(*bound, rows)`.
 
-    It travels by value and imports on arrival, so that a worker without what we need fails its task with one sentence.
+    It is sent by value and imports the module in the worker, so that a worker without the needed libraries fails its task
+    with one sentence.
     """
 
     def call(rows: Any) -> Any:
@@ -117,12 +119,13 @@ def on_worker(module: str, name: str, *bound: Any) -> Callable[[Any], Any]:
 
 
 def _ship_package(session: "SparkSession", folder: Path) -> None:
-    """Workers of a cluster get this very code, and that of other people's systems, with their data files.
+    """Send this package, and the packages of other systems and measures, to the workers of a cluster, with data files.
 
-    The libraries that they need (numpy, numba, pyarrow) are installed on the workers.
+    The libraries that they need (numpy, numba, pyarrow) must be installed on the workers.
     """
-    for name in ("gossamer", *sorted({module_of(system) for system in all_systems()} - {""})):
-        # A system may be a module below its package: the whole package goes.
+    others = {module_of(system) for system in all_systems()} | set(measure_modules())
+    for name in ("gossamer", *sorted(others - {""})):
+        # A system may be a module inside a package; the whole package is sent.
         root = Path(str(import_module(name.partition(".")[0]).__file__)).parent
         archive = folder / f"{root.name}.zip"
         with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as packed:
@@ -133,47 +136,47 @@ def _ship_package(session: "SparkSession", folder: Path) -> None:
 
 
 def _prepare_environment(embedded: bool) -> None:
-    """What Spark and its Python workers read from the environment."""
+    """Set the environment variables that Spark and its Python workers read."""
     os.environ["JAVA_HOME"] = str(find_java_home())
-    # Otherwise workers take whatever `python3` is on the path.
+    # Otherwise workers use the first `python3` on the path.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
-    # One task is one core: a kernel must not start threads of its own.
+    # A task has one core, so kernels must not start threads.
     os.environ.setdefault("NUMBA_NUM_THREADS", "1")
     if embedded:
-        # Otherwise the machine's name must resolve, which on a laptop it may not.
+        # Otherwise Spark resolves the name of the machine, which may fail on a laptop.
         os.environ.setdefault("SPARK_LOCAL_HOSTNAME", "localhost")
 
 
 def _settings(driver_memory: str | None, embedded: bool) -> dict[str, str]:
     settings = {
-        # Shuffles of small tables are merged, of large ones split.
+        # Merges the partitions of small shuffles, and splits those of large ones.
         "spark.sql.adaptive.enabled": "true",
-        # Python functions get Arrow batches; a batch of this many rows is a few MiB of ids.
+        # Rows of an Arrow batch for a Python function; a batch of ids takes a few MiB.
         "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
-        # A failure in Arrow is an error, not a silent slow path.
+        # A failure in Arrow raises an error instead of silently taking a slow path.
         "spark.sql.execution.arrow.pyspark.fallback.enabled": "false",
-        # Small, quick to read, and what the rest of our tables use.
+        # Small, fast to read, and the codec of all other tables.
         "spark.sql.parquet.compression.codec": "zstd",
-        # Times are microseconds from a run's start; nothing depends on where the machine stands.
+        # Times are microseconds since the start of a run, so no time zone matters; this one is the same everywhere.
         "spark.sql.session.timeZone": "UTC",
-        # Nobody looks at it, and it takes a port.
+        # The web interface is not used, and would take a port.
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
     }
     if embedded:
-        # A start for the adaptive planner: enough for every core, and for a skewed partition to be split. A cluster's own
-        # setting, or Spark's 200, stands there.
+        # The initial number of partitions for the adaptive planner: enough for every core and for splitting a skewed
+        # partition. On a cluster its own setting, or Spark's default of 200, applies.
         settings["spark.sql.shuffle.partitions"] = str(max(8, 4 * (os.cpu_count() or 1)))
-        # Driver and executor are one process here: a quarter of the machine, at most 8 GiB.
+        # Driver and executor are one process: it gets a quarter of the machine's memory, at most 8 GiB.
         settings["spark.driver.memory"] = driver_memory or f"{_embedded_memory_mib()}m"
         settings["spark.driver.host"] = settings["spark.driver.bindAddress"] = "127.0.0.1"
-        # Log4j's own line about its configuration is not for users.
+        # Hides the message of Log4j about its configuration.
         settings["spark.driver.extraJavaOptions"] = "-Dlog4j2.level=ERROR -XX:+UseParallelGC"
         return settings
     if driver_memory:
         settings["spark.driver.memory"] = driver_memory
-    # What `_prepare_environment` sets here must be so on the workers too. Kernels are compiled once for each machine.
+    # Workers need the variables of `_prepare_environment` too. Kernels are compiled once on each machine.
     settings["spark.executorEnv.NUMBA_NUM_THREADS"] = "1"
     settings["spark.executorEnv.NUMBA_CACHE_DIR"] = str(
         Path(tempfile.gettempdir()) / f"gossamer-{gossamer.__version__}"
@@ -187,5 +190,5 @@ def _embedded_memory_mib() -> int:
 
 
 def spark_path(path: Path) -> str:
-    """A local path as Spark wants it: absolute, so that it does not depend on where the driver was started."""
+    """A local path for Spark: an absolute URI, which does not depend on the driver's working directory."""
     return path.resolve().as_uri()

@@ -1,7 +1,7 @@
-"""A whole study: raw data -> tables -> a workload -> every system -> measurements, each stage only if it must be.
+"""A whole study in stages: raw data, tables, a workload, runs of every system, measurements.
 
-A stage is a folder with a manifest; it is left alone when the hash of its inputs, its settings and the code is what the
-manifest says. A stage is written under another name and renamed, so a study can be killed anywhere and run again.
+A stage is a folder with a manifest. It is skipped when its manifest has the same hash of inputs, settings and code. A
+stage is written under a temporary name and then renamed, so a study can be interrupted at any time and run again.
 """
 
 import hashlib
@@ -19,6 +19,7 @@ from msgspec import Meta
 
 import gossamer
 from gossamer.model.tables.folders import output_folder, write_json, write_manifest
+from gossamer.model.tables.measures import FIGURES, figure_labels, measure_modules
 from gossamer.model.tables.schemas import SCHEMAS, write_table
 from gossamer.model.values.errors import InputError
 from gossamer.model.values.progress import Progress
@@ -38,26 +39,26 @@ from gossamer.systems import (
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-Count = Annotated[int, Meta(ge=1)]
+_Count = Annotated[int, Meta(ge=1)]
 
 
 class Candidate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A system with its parameters; the label is what the report calls it."""
+    """A system with its parameters, and its label in the report."""
 
     system: str
     parameters: dict[str, Any] = {}
     label: str = ""
-    # Under churn: what carries its messages, where that is not what the study says, and with which parameters.
+    # Under churn: the disseminations to run instead of the study's own, and their parameters.
     disseminations: tuple[str, ...] = ()
     dissemination_parameters: dict[str, Any] = {}
 
     def name(self) -> str:
-        """What the report calls it."""
+        """The label in the report."""
         return self.label or self.system
 
 
 def _candidates(entries: Callable[[System], tuple[StudyEntry, ...]]) -> tuple[Candidate, ...]:
-    """How the systems say that a study runs them: those without a central planner first, those that know topics before others."""
+    """The study entries of all systems. Central systems come last; systems that know their neighbours' topics come first."""
     systems = sorted(all_systems().values(), key=lambda system: (system.is_central, -system.knows))
     return tuple(
         Candidate(
@@ -73,37 +74,37 @@ def _candidates(entries: Callable[[System], tuple[StudyEntry, ...]]) -> tuple[Ca
 
 
 class Study(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a study is made of; every field can be set in a TOML file."""
+    """The settings of a study. Every field can be set in a TOML file."""
 
     seed: int = 1
-    # A list of friendships, or none: one is made, flaws and all.
+    # A file of friendships; without one, friendships are generated, including bad lines.
     edges: str | None = None
-    users: Count = 200_000
+    users: _Count = 200_000
     mean_degree: Annotated[float, Meta(gt=0)] = 20.0
-    # Machine events, or none: a trace is made.
+    # A file of machine events; without one, a trace is generated.
     events: str | None = None
-    machines: Count = 12_500
+    machines: _Count = 12_500
     max_bad: Annotated[float, Meta(ge=0, le=1)] = 0.25
-    # The sample that the systems are tried on.
-    nodes: Count = 2_000
-    sample_seeds: Count = 3
+    # The sample on which the systems run.
+    nodes: _Count = 2_000
+    sample_seeds: _Count = 3
     seeds: tuple[int, ...] = (1, 2, 3)
     systems: tuple[Candidate, ...] = msgspec.field(default_factory=lambda: _candidates(lambda system: system.study))
-    # Under churn, with messages: a smaller network, in virtual time.
-    churn_nodes: Count = 300
+    # Simulations under churn with published messages use a smaller network.
+    churn_nodes: _Count = 300
     churn_minutes: Annotated[float, Meta(gt=0, le=1440)] = 10.0
-    churn_events: Count = 50
+    churn_events: _Count = 50
     churn_systems: tuple[Candidate, ...] = msgspec.field(
         default_factory=lambda: _candidates(lambda system: system.churn_study)
     )
     disseminations: tuple[str, ...] = ("flood", "tree")
-    # So many fail at once: of every overlay, with nothing mended, and of the network under churn, which mends itself.
+    # This share of the nodes fails at once: in every built overlay, without repair, and in simulations, which repair it.
     failed_share: Annotated[float, Meta(gt=0, lt=1)] = 0.2
-    # A run that takes longer is stopped, and is a row among the failures.
+    # A run that takes longer is stopped and listed among the failures.
     run_seconds: Annotated[float, Meta(gt=0, le=LIMIT_SECONDS)] = LIMIT_SECONDS
 
     def check(self) -> None:
-        """Every system and parameter must be known before anything is computed."""
+        """Check every system and parameter before any work is done."""
         for candidate in self.systems:
             read_parameters(find_system(candidate.system), candidate.parameters)
         for candidate in self.churn_systems:
@@ -115,12 +116,12 @@ class Study(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
             raise InputError("a study needs at least one seed")
         if self.churn_nodes > self.nodes or (self.edges is None and self.nodes > self.users):
             raise InputError(
-                "a study samples nodes from users, and churn_nodes from nodes: each at most the one before"
+                "`churn_nodes` must be at most `nodes`, and `nodes` at most `users`: each is a sample of the next"
             )
 
 
 def read_study(path: Path | None) -> Study:
-    """The study of a TOML file, or the default one."""
+    """Read a study from a TOML file, or take the default study."""
     if path is None:
         return Study()
     try:
@@ -133,36 +134,36 @@ def read_study(path: Path | None) -> Study:
     return study
 
 
-# Where a folder of real data sets has what a study reads: the first that is there.
+# The files of a folder of real data sets that a study can read; the first that exists is used.
 REAL_EDGES = ("facebook100-cornell5/cornell5_edges.txt.gz", "ego-facebook/facebook_combined.txt.gz")
 REAL_EVENTS = ("google-2011-machines/part-00000-of-00001.csv.gz",)
 
 
 def on_real_data(study: Study, folder: Path | None) -> Study:
-    """The same study on the real data sets of a folder."""
+    """The same study, with the real data sets of a folder as its input."""
     if folder is None:
         return study
     found = []
     for names in (REAL_EDGES, REAL_EVENTS):
         there = [folder / name for name in names if (folder / name).is_file()]
         if not there:
-            raise InputError(f"{folder} holds none of {', '.join(names)}")
+            raise InputError(f"{folder} has none of {', '.join(names)}")
         found.append(str(there[0]))
     return msgspec.structs.replace(study, edges=found[0], events=found[1])
 
 
 @dataclass
 class Stages:
-    """The stages of a study in their folder, and what became of each."""
+    """The stages of a study in their folder, with their manifests."""
 
     folder: Path
     said: Callable[[str], None]
     done: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def run(self, name: str, inputs: dict[str, Any], work: Callable[[Path], dict[str, Any]]) -> Path:
-        """The stage's folder, made anew if it must be."""
+        """Carry out a stage unless nothing has changed; returns its folder."""
         key = hashlib.sha256(
-            msgspec.json.encode([name, inputs, code_hash("pipeline")], order="deterministic")
+            msgspec.json.encode([name, inputs, code_hash("pipeline", modules=measure_modules())], order="deterministic")
         ).hexdigest()
         path = self.folder / name
         before = _manifest(path)
@@ -187,14 +188,14 @@ class Stages:
         return path
 
     def key(self, name: str) -> str:
-        """What stages that build on this one depend on."""
+        """The key of a finished stage, which is an input of later stages."""
         return str(self.done[name]["key"])
 
 
 def run_study(
     spark: "SparkSession", study: Study, folder: Path, progress: Progress, said: Callable[[str], None]
 ) -> Stages:
-    """Every stage in order; returns what became of them."""
+    """Carry out all stages in order."""
     study.check()
     folder.mkdir(parents=True, exist_ok=True)
     stages = Stages(folder, said)
@@ -206,7 +207,7 @@ def run_study(
 
 
 def _raw(study: Study, stages: Stages) -> tuple[Path, Path]:
-    """The files to read: given, or made."""
+    """The raw files: those of the study's settings, or generated ones."""
     from gossamer.workloads.raw import write_raw_edges, write_raw_events
 
     def make(folder: Path) -> dict[str, Any]:
@@ -236,7 +237,7 @@ def _ingest(spark: "SparkSession", study: Study, stages: Stages, edges: Path, ev
     from gossamer.pipeline.lines import input_files
 
     def identity(path: Path) -> Any:
-        # What was made is known by its stage; what was given, by its content.
+        # A generated file is identified by its stage, a given file by its content.
         return stages.key("raw") if stages.folder in path.parents else file_sha256(path)
 
     files = input_files(str(edges))
@@ -299,7 +300,7 @@ def _sample(spark: "SparkSession", study: Study, stages: Stages, graph: Path) ->
 
 
 def study_runs(study: Study, folder: Path) -> list[tuple[str, str, Run]]:
-    """(label, what for, run): everything that is carried out."""
+    """(label, kind, run) of every run of a study; the kind is build, churn or failure."""
     found = []
     for candidate in study.systems:
         for seed in study.seeds if find_system(candidate.system).needs_seed else study.seeds[:1]:
@@ -338,7 +339,7 @@ def _results(spark: "SparkSession", study: Study, stages: Stages, progress: Prog
     }
     inputs = msgspec.to_builtins(inputs)
     inputs["runs"] = [[label, what, {**run, "workload": "", "churn": ""}] for label, what, run in inputs["runs"]]
-    # A result is kept by its run; another workload under the same path must not find it.
+    # Results are stored by run, which names the workload by its path. The token separates different workloads there.
     token = hashlib.sha256("".join(inputs["workloads"]).encode()).hexdigest()[:16]
 
     def carry_out(folder: Path) -> dict[str, Any]:
@@ -354,6 +355,7 @@ def _results(spark: "SparkSession", study: Study, stages: Stages, progress: Prog
         names = dict.fromkeys((*SCHEMAS["results"].required.names, *(name for row in rows for name in row)))
         columns = {name: [row.get(name) for row in rows] for name in names}
         write_table("results", folder / "results.parquet", columns)
+        write_json(folder / FIGURES, figure_labels())
         write_table("failures", folder / "failures.parquet", _failure_columns(swept.failures))
         return {"results": len(rows), "failures": len(swept.failures)}
 
@@ -370,7 +372,7 @@ def _failure_columns(failures: Sequence[Failure]) -> dict[str, list[Any]]:
 
 
 def _versions() -> dict[str, str]:
-    """What computed it."""
+    """The versions of Python and of the libraries that compute the results."""
     libraries = ("pyspark", "numpy", "numba", "scipy", "pyarrow", "msgspec")
     return {"python": platform.python_version(), **{name: version(name) for name in libraries}}
 

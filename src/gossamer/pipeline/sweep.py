@@ -1,7 +1,7 @@
-"""Many runs as Spark tasks: one run a task, results kept as they come, failures counted and not fatal.
+"""Carries out many runs as Spark tasks, one run for each task. Results are stored as they arrive; a failure does not stop the rest.
 
-The list of runs and the results are those of `simulator/pool.py`, which does the same with processes: what either has
-done the other does not do again.
+`simulator/pool.py` does the same with processes. Both store results in the same form, so neither repeats a run that the
+other has finished.
 """
 
 import time
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from gossamer.model.tables.measures import load_measures, measure_modules
 from gossamer.model.values.progress import Progress
 from gossamer.model.values.run import Run
 from gossamer.pipeline.session import on_worker
@@ -25,17 +26,17 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
-# Chosen: a day; a study may say less.
+# Chosen: one day; a study may set less.
 LIMIT_SECONDS = 86_400.0
-# Chosen: a process that was killed for want of memory may fare better the second time; the third would not.
+# Chosen: a process that was killed for lack of memory may succeed at the second attempt; a third would not help.
 ATTEMPTS = 2
-# Chosen: threads of the driver that wait for a task each; a cluster with more cores gets its tasks a little later.
+# Chosen: the number of driver threads, each of which waits for one task.
 AT_ONCE_MAX = 64
 
 
 @dataclass(frozen=True)
 class Failure:
-    """A run that did not end well, and what it said."""
+    """A run that failed, and the reason."""
 
     run: Run
     reason: str
@@ -43,7 +44,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class Swept:
-    """Metrics by `run_key`, how long each took, and what failed."""
+    """The metrics of runs by `run_key`, and the runs that failed."""
 
     metrics: dict[bytes, dict[str, Any]]
     failures: list[Failure]
@@ -52,14 +53,14 @@ class Swept:
 def sweep(
     spark: "SparkSession", runs: Sequence[Run], kept: Path, progress: Progress, limit_seconds: float = LIMIT_SECONDS
 ) -> Swept:
-    """Carry out what is not kept yet; a result is kept when its run ends, so a kill costs only what is under way."""
+    """Carry out the runs that have no stored result. A result is stored when its run ends, so an interrupted sweep resumes."""
     wanted = {run_key(run): resolved(run) for run in runs}
     done = {key: found for key, run in wanted.items() if (found := kept_result(kept, run)) is not None}
     todo = [run for key, run in wanted.items() if key not in done]
     failures: list[Failure] = []
     kept.mkdir(parents=True, exist_ok=True)
     progress("runs", len(done), len(wanted))
-    # A job for each run: what one does to its job is no matter to the others. There are a few for each core, so that no
+    # Each run is a separate job, so that a failure affects only its own job. There are a few jobs for each core, so that no
     # core waits for the driver.
     pool = ThreadPoolExecutor(min(int(spark.conf.get("spark.sql.shuffle.partitions") or 8), AT_ONCE_MAX))
     try:
@@ -73,50 +74,54 @@ def sweep(
                 done[run_key(run)] = metrics
             progress("runs", len(done) + len(failures), len(wanted))
     finally:
-        # After Ctrl-C the threads end when the session does.
+        # After Ctrl-C the threads end together with the session.
         pool.shutdown(wait=False, cancel_futures=True)
     failures.sort(key=lambda failure: run_key(failure.run))
     return Swept(done, failures)
 
 
 def _job(spark: "SparkSession", text: bytes, limit_seconds: float) -> tuple[dict[str, Any] | None, str]:
-    """One run as one task; Spark tries it again elsewhere if its worker is lost."""
-    execute_row = on_worker(__name__, "execute_row", text, limit_seconds)
+    """Carry out one run as one task. Spark repeats the task on another worker if its worker is lost."""
+    execute_row = on_worker(__name__, "execute_row", text, limit_seconds, measure_modules())
     try:
-        # All of the one row is taken: a worker whose rows are left behind is not used again, and another costs a second.
+        # Take the whole result: Spark does not reuse a worker with unread rows, and a new worker takes a second to start.
         table = spark.range(0, 1, 1, 1).mapInArrow(execute_row, "metrics binary, reason string").toArrow()
     except Exception as error:
-        return None, f"the task was given up: {_sentence(error)}"
+        return None, f"the task failed: {_sentence(error)}"
     (row,) = table.to_pylist()
     return (msgspec.json.decode(row["metrics"]) if row["metrics"] else None), row["reason"]
 
 
 def _sentence(error: Exception) -> str:
-    """What a worker raised, out of all that Spark says around it; or the first that Spark says."""
+    """The error that a worker raised, taken from Spark's message; or the first line of that message."""
     lines = str(error).strip().splitlines() or [type(error).__name__]
     raised = [line for line in lines if line.startswith("RuntimeError: ")]
     return (raised or lines)[0].removeprefix("RuntimeError: ")[:300]
 
 
-def execute_row(text: bytes, limit_seconds: float, batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
-    """In a worker: a row with what the run gave."""
+def execute_row(
+    text: bytes, limit_seconds: float, measures: Sequence[str], batches: "Iterator[pa.RecordBatch]"
+) -> "Iterator[pa.RecordBatch]":
+    """In a worker: carry out the run and return one row with its metrics or the reason of its failure."""
     import pyarrow as pa
 
     for _ in batches:
-        metrics, reason = isolated(partial(_carry_out, text), limit_seconds)
+        metrics, reason = isolated(partial(_carry_out, text, measures), limit_seconds)
         yield pa.RecordBatch.from_pydict({"metrics": [metrics], "reason": [reason]})
 
 
-def _carry_out(text: bytes) -> bytes:
+def _carry_out(text: bytes, measures: Sequence[str]) -> bytes:
+    load_measures(measures)
     began = time.monotonic()
     metrics = run_metrics(msgspec.json.decode(text, type=Run))
     return msgspec.json.encode({**metrics, "run_seconds": round(time.monotonic() - began, 3)})
 
 
 class _Runner:
-    """A process beside a worker that does one piece of work after another; it ends when its worker does.
+    """A process of a worker that does one piece of work after another. It ends together with the worker.
 
-    Forked, because a new interpreter would cost a second, and kept, because so does loading the compiled kernels.
+    It is forked, because a new interpreter takes a second to start, and it is kept, because loading the compiled kernels
+    takes another second.
     """
 
     def __init__(self) -> None:
@@ -129,7 +134,7 @@ class _Runner:
         theirs.close()
 
     def end(self) -> int | None:
-        """Stop it, whatever it does; returns its exit code."""
+        """Stop the process and return its exit code."""
         self.process.join(timeout=1)
         self.process.kill()
         self.process.join()
@@ -137,12 +142,12 @@ class _Runner:
         return self.process.exitcode
 
 
-# This worker's runner, once it has one.
+# The runner of this worker, after it was started.
 _runners: list[_Runner] = []
 
 
 def isolated(work: Callable[[], Any], limit_seconds: float) -> tuple[Any, str]:
-    """In a worker: what some work gives, or None and why it gave nothing, whatever it does to the process it is in."""
+    """In a worker: do some work in a separate process. Returns its result, or None and the reason why there is none."""
     for _ in range(ATTEMPTS):
         runner = _runners.pop() if _runners else _Runner()
         try:

@@ -1,4 +1,4 @@
-"""What a simulation's traffic was like, by topic and window of time: how much arrived, how late, and at what cost."""
+"""Summarises the traffic of a simulation by topic and time window: deliveries, latencies and control messages."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 
 
 def delivery_windows(publications: "DataFrame", deliveries: "DataFrame", window_us: int) -> "DataFrame":
-    """One row a topic and window of publishing; latencies are NaN where nothing arrived."""
+    """One row for each topic and window of publishing time. Latencies are NaN where no message was delivered."""
     from pyspark.sql import functions as f
 
     window = (f.col("at_us") - f.col("at_us") % window_us).alias("window_us")
@@ -33,14 +33,14 @@ def delivery_windows(publications: "DataFrame", deliveries: "DataFrame", window_
         "published",
         "expected",
         delivered.alias("delivered"),
-        # A message that nobody else was there for is no failure.
+        # A message without any other subscriber counts as delivered.
         f.when(f.col("expected") > 0, delivered / f.col("expected")).otherwise(1.0).alias("delivery_ratio"),
         *(f.coalesce(name, f.lit(float("nan"))).alias(name) for name in (*_latencies(), "latency_us_most")),
     )
 
 
 def control_windows(control: "DataFrame", window_us: int) -> "DataFrame":
-    """One row a kind of message and window."""
+    """One row for each kind of message and window."""
     from pyspark.sql import functions as f
 
     window = (f.col("at_us") - f.col("at_us") % window_us).alias("at_us")
@@ -49,7 +49,7 @@ def control_windows(control: "DataFrame", window_us: int) -> "DataFrame":
 
 
 def write_traffic(spark: "SparkSession", run: Path, folder: Path, window_us: int) -> dict[str, int]:
-    """delivery_windows.parquet and control_windows.parquet of a folder that `gossamer simulate` wrote; their rows."""
+    """Write delivery_windows.parquet and control_windows.parquet of a simulation; returns their row counts."""
     tables = {
         name: spark.read.parquet(spark_path(run / f"{name}.parquet"))
         for name in ("publications", "deliveries", "control")
@@ -67,7 +67,7 @@ def write_traffic(spark: "SparkSession", run: Path, folder: Path, window_us: int
 
 
 def has_traffic(run: Path) -> bool:
-    """Whether a folder holds a simulation's traffic."""
+    """Whether a folder has the traffic tables of a simulation."""
     return all((run / f"{name}.parquet").exists() for name in ("publications", "deliveries", "control"))
 
 

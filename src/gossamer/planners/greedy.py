@@ -23,8 +23,7 @@ from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay
 from gossamer.model.arrays.types import Ids
 from gossamer.model.values.errors import InputError
-from gossamer.model.values.progress import Progress as Progress  # noqa: PLC0414
-from gossamer.model.values.progress import silent
+from gossamer.model.values.progress import Progress, silent
 
 # Chosen: links between two reports of progress, enough that the cost of a report does not matter.
 LINKS_AT_ONCE = 4_096

@@ -1,1 +1,1 @@
-"""Virtual time: the event engine, the lockstep driver, the cycle engine, and all that watches or disturbs them."""
+"""Simulations in virtual time: the event engine, the cycle engine, the lockstep driver, faults, checkers and measures."""

@@ -1,16 +1,17 @@
-"""SpiderCast's dynamic setting (3.8): nodes come and go all the time, each time with a new interest.
+"""SpiderCast's dynamic setting (3.8): nodes leave and join all the time, each time with a new interest.
 
-Carried out by kernels, a cycle a maintenance period, with snapshots as the paper takes them.
+Kernels run it, one cycle for each maintenance period, with snapshots at the times that the paper names.
 """
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gossamer.model.arrays.churn import JOIN
+from gossamer.model.arrays.churn import JOIN, Churn
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay
 from gossamer.model.values.errors import InputError
@@ -29,35 +30,43 @@ from gossamer.workloads.laws import duration_law
 # [t - 2, t] seconds" (3.8).
 SNAPSHOT_US = 200 * SECOND_US
 YOUNG_US = 2 * SECOND_US
-# Chosen: what is sent while the first population settles belongs to no join or leave.
+# Chosen: messages that are sent while the first nodes settle are not counted for joins and leaves.
 SETTLED_US = 20 * SECOND_US
-# A seed of its own for every interest that one node has in turn.
+# Each new interest of a node has its own seed.
 INTEREST_SEEDS = 1_000_003
 
 
 @dataclass
 class Snapshots:
-    """What was seen at each snapshot."""
+    """The measures of each snapshot."""
 
     at_us: list[int] = field(default_factory=list)
-    parted: list[int] = field(default_factory=list)
+    disconnected: list[int] = field(default_factory=list)
     degrees: list[float] = field(default_factory=list)
 
     def take(self, at_us: int, overlay: Overlay, interest: Interest, counted: NDArray[np.bool_]) -> None:
-        """Measure the overlay among those that are counted."""
+        """Measure the overlay between the nodes that are counted."""
         u, v = overlay.links()
         both = counted[u] & counted[v]
         among = Overlay.from_links(u[both], v[both], overlay.node_count)
         topics = measure_topics(among, interest.among(counted))
         self.at_us.append(at_us)
-        self.parted.append(int((topics.components > 1).sum()))
+        self.disconnected.append(int((topics.components > 1).sum()))
         self.degrees.append(float(overlay.degrees[counted].mean()))
+
+    def facts(self) -> dict[str, Any]:
+        """The facts for the metrics of the run."""
+        return {
+            "snapshots": len(self.at_us),
+            "snapshot_partitioned_topics": sum(self.disconnected),
+            "snapshot_average_degree": float(np.mean(self.degrees)),
+        }
 
 
 def churn_by_cycles(
     run: Run, system: System, parameters: Any, progress: Progress
 ) -> tuple[Overlay, dict[str, Any], Interest, NDArray[np.bool_]]:
-    """The last overlay, what the snapshots showed, the last interests, and who is up."""
+    """Returns the last overlay, the facts of the snapshots, the last interests, and which nodes are present."""
     law, until_us = run.workload, run.until_us
     if not isinstance(law, WorkloadLaw) or system.population is None or run.churn is None or until_us is None:
         raise InputError("churn in the cycle engine needs a kernel, a workload made by a law, and a churn law")
@@ -65,61 +74,89 @@ def churn_by_cycles(
     churn = make_churn(
         law.nodes, duration_law(on_text, "churn's on"), duration_law(off_text, "churn's off"), until_us, 0.0, run.seed
     )
-    cycle_us = system.cycle_us(parameters)
-    changes = changes_by_cycle(churn, cycle_us)
-    current = make_interests(law.nodes, law.topics, law.subscriptions, law.popularity, run.seed)
-    up = churn.present_at_start(law.nodes)
-    room = int(current.sizes.max())
-    population: Population = load(system.population)(parameters, run.seed, current, np.flatnonzero(~up).tolist(), room)
-    joined_us = np.full(law.nodes, -YOUNG_US, np.int64)
-    turns: Counter[int] = Counter()
-    drawn: dict[int, Interest] = {}
-    held = [tuple(current.topics_of(node).tolist()) for node in range(law.nodes)]
+    nodes = _ChangingNodes(law, run.seed, churn.present_at_start(law.nodes))
+    room = int(nodes.first.sizes.max())
+    absent = np.flatnonzero(~nodes.present).tolist()
+    population: Population = load(system.population)(parameters, run.seed, nodes.first, absent, room)
     snapshots = Snapshots()
     settled: dict[str, int] = {}
+    cycle_us = system.cycle_us(parameters)
+    changes = changes_by_cycle(churn, cycle_us)
     for cycle in range(1, until_us // cycle_us + 1):
         now_us = cycle * cycle_us
-        change = changes.get(cycle)
-        if change is not None:
-            interests = {}
-            for node in change.joiners:
-                turns[node] += 1
-                seed = run.seed + turns[node] * INTEREST_SEEDS
-                if turns[node] not in drawn:
-                    drawn[turns[node]] = make_interests(law.nodes, law.topics, law.subscriptions, law.popularity, seed)
-                interests[node] = held[node] = tuple(drawn[turns[node]].topics_of(node).tolist())
-            change = CycleChanges(change.leavers, change.crashes, change.joiners, interests)
-            up[[*change.leavers, *change.crashes]] = False
-            up[list(change.joiners)] = True
-            joined_us[list(change.joiners)] = now_us
-        population.cycle(change)
+        population.cycle(nodes.apply(changes[cycle], now_us) if cycle in changes else None)
         if now_us == SETTLED_US:
             settled = population.messages()
         if now_us % SNAPSHOT_US == 0:
-            snapshots.take(now_us, population.overlay(), _interest(held, law), up & (joined_us < now_us - YOUNG_US))
+            snapshots.take(now_us, population.overlay(), nodes.interest(), nodes.settled(now_us))
         if cycle % 100 == 0:
             progress(f"{run.system}, cycles", cycle, until_us // cycle_us)
+    facts = {"until_us": until_us, **snapshots.facts(), **_control_facts(system, churn, population.messages(), settled)}
+    return population.overlay(), facts, nodes.interest(), nodes.present
+
+
+class _ChangingNodes:
+    """The nodes that are present, and the interest of each, which is new at every join."""
+
+    def __init__(self, law: WorkloadLaw, seed: int, present: NDArray[np.bool_]) -> None:
+        self._law = law
+        self._seed = seed
+        self.first = self._make(seed)
+        self.present = present
+        self._topics = [tuple(self.first.topics_of(node).tolist()) for node in range(law.nodes)]
+        self._joined_us = np.full(law.nodes, -YOUNG_US, np.int64)
+        self._joins: Counter[int] = Counter()
+        # The interests of all nodes at their first join, at their second join, and so on.
+        self._drawn: dict[int, Interest] = {}
+
+    def apply(self, change: CycleChanges, now_us: int) -> CycleChanges:
+        """The changes of a cycle with a new interest for each node that joins."""
+        interests = {}
+        for node in change.joiners:
+            interests[node] = self._topics[node] = self._next_topics(node)
+        self.present[[*change.leavers, *change.crashes]] = False
+        self.present[list(change.joiners)] = True
+        self._joined_us[list(change.joiners)] = now_us
+        return CycleChanges(change.leavers, change.crashes, change.joiners, interests)
+
+    def settled(self, now_us: int) -> NDArray[np.bool_]:
+        """Which nodes are present and did not join just now."""
+        return self.present & (self._joined_us < now_us - YOUNG_US)
+
+    def interest(self) -> Interest:
+        """The current interests of all nodes."""
+        sizes = [len(topics) for topics in self._topics]
+        nodes = np.repeat(np.arange(self._law.nodes), sizes)
+        topics = np.concatenate([np.array(topics, int) for topics in self._topics])
+        return Interest.from_pairs(nodes, topics, self._law.nodes, self._law.topics)
+
+    def _next_topics(self, node: int) -> tuple[int, ...]:
+        self._joins[node] += 1
+        count = self._joins[node]
+        if count not in self._drawn:
+            self._drawn[count] = self._make(self._seed + count * INTEREST_SEEDS)
+        return tuple(self._drawn[count].topics_of(node).tolist())
+
+    def _make(self, seed: int) -> Interest:
+        law = self._law
+        return make_interests(law.nodes, law.topics, law.subscriptions, law.popularity, seed)
+
+
+def _control_facts(
+    system: System, churn: Churn, messages: Mapping[str, int], settled: Mapping[str, int]
+) -> dict[str, Any]:
+    """Control messages for each join or leave, without those that were sent before the first nodes had settled."""
     counted = max(int((churn.at_us > SETTLED_US).sum()), 1)
-    # Chosen: the paper does not say what it counts (3.8.1); all kinds but those that only keep links alive (docs/papers.md).
+    # Chosen: the paper does not say which messages it counts (3.8.1); we count all kinds except those that only keep links
+    # alive (docs/papers.md).
     control = {
         kind: (count - settled.get(kind, 0)) / counted
-        for kind, count in population.messages().items()
+        for kind, count in messages.items()
         if kind not in system.keep_alive_kinds
     }
-    facts = {
-        "until_us": until_us,
-        "snapshots": len(snapshots.at_us),
-        "snapshot_partitioned_topics": sum(snapshots.parted),
-        "snapshot_average_degree": float(np.mean(snapshots.degrees)),
+    return {
         "joins": int((churn.events == JOIN).sum()),
         "joins_and_leaves": counted,
         "control_messages_per_join_or_leave": sum(control.values()),
         "control_messages_by_kind": control,
     }
-    return population.overlay(), facts, _interest(held, law), up
-
-
-def _interest(held: list[tuple[int, ...]], law: WorkloadLaw) -> Interest:
-    sizes = [len(topics) for topics in held]
-    nodes = np.repeat(np.arange(law.nodes), sizes)
-    return Interest.from_pairs(nodes, np.concatenate([np.array(topics, int) for topics in held]), law.nodes, law.topics)

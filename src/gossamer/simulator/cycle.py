@@ -1,4 +1,4 @@
-"""The cycle engine: compiled kernels over arrays, one population of one system at a time."""
+"""The interface between the cycle engine and the compiled kernel of a system."""
 
 from typing import Protocol
 
@@ -7,24 +7,24 @@ from gossamer.simulator.population import CycleChanges
 
 
 class Population(Protocol):
-    """What every kernel offers the cycle engine."""
+    """All nodes of one system, run by its kernel."""
 
     def cycle(self, changes: CycleChanges | None = None) -> None:
-        """One cycle."""
+        """Run one cycle, after applying the changes."""
         ...
 
     def fingerprint(self) -> int:
-        """A number that is the same for the same set of links, and all but surely another for another."""
+        """A hash of the set of links: equal for equal sets, and almost certainly different for different ones."""
         ...
 
     def overlay(self) -> Overlay:
-        """The links among those present."""
+        """The links between nodes that are present."""
         ...
 
     def views(self) -> TopicViews | None:
-        """Directed views by topic, where the system keeps any."""
+        """Directed views by topic; None where the system keeps none."""
         ...
 
     def messages(self) -> dict[str, int]:
-        """Messages sent so far, by kind."""
+        """The number of messages sent so far, by kind."""
         ...

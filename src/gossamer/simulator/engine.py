@@ -1,6 +1,6 @@
-"""The event engine: machines in virtual time, every message an event, one seed for everything.
+"""The event engine: runs machines in virtual time. Every message is an event, and one seed decides everything.
 
-Cost: a handled message takes about a microsecond of engine beside the machine's own work (bench/engine.py).
+Cost: the engine takes about a microsecond for each handled message, besides the machine's own work (bench/engine.py).
 """
 
 import gc
@@ -33,24 +33,24 @@ from gossamer.protocols.contract.parts import Machine
 from gossamer.simulator.network import Network
 from gossamer.simulator.wheel import TimeWheel
 
-# The "node" of entries that are calls into the engine itself: churn, faults, snapshots.
+# The node of entries that are calls rather than events of a machine: churn, faults, snapshots.
 CONTROL = -1
 
 
 class Watcher(Protocol):
-    """Sees everything, changes nothing: recorders, counters and checkers."""
+    """Sees every event and every action, and changes nothing: a recorder, counter or checker."""
 
     def handled(self, at_us: int, node: int, event: Event, actions: Sequence[Action]) -> None:
-        """A machine was given an event and answered."""
+        """A machine handled an event and answered with these actions."""
         ...
 
     def gone(self, at_us: int, node: int) -> None:
-        """A node left or crashed; its machine is no more."""
+        """A node left or crashed, and its machine was removed."""
         ...
 
 
 class EventEngine:
-    """Runs machines made by `machine(node)` over a network, until told otherwise."""
+    """Runs the machines that `machine(node)` makes over a network."""
 
     def __init__(
         self, machine: Callable[[int], Machine], network: Network, seed: int, watchers: Sequence[Watcher] = ()
@@ -61,6 +61,7 @@ class EventEngine:
         self._machine = machine
         self._network = network
         self._constant_us = network.constant_us
+        self._has_faults = network.has_faults
         self._loss_bound = round(network.loss * 2**32)
         self._seed = seed
         self._watchers = tuple(watchers)
@@ -72,25 +73,25 @@ class EventEngine:
 
     @property
     def present(self) -> list[int]:
-        """Who is up, by id."""
+        """The nodes that are present, by id."""
         return sorted(self._machines)
 
     def present_flags(self, node_count: int) -> NDArray[np.bool_]:
-        """Who of nodes 0..node_count-1 is up."""
+        """For each of the nodes 0..node_count-1, whether it is present."""
         flags = np.zeros(node_count, np.bool_)
         flags[list(self._machines)] = True
         return flags
 
     def call_at(self, at_us: int, call: Callable[[], None]) -> None:
-        """Have the engine call `call` at a time; after everything scheduled for that time before."""
+        """Call `call` at a time, after all entries that are already scheduled for that time."""
         self._push(at_us, CONTROL, call, None)
 
     def give(self, node: int, event: Event) -> None:
-        """Hand an event to a node now, as the application above it would."""
+        """Give a node an event now, as its application would."""
         self._handle(node, event)
 
     def start(self, node: int, event: Started) -> None:
-        """A new machine for this node, and its first event."""
+        """Make a machine for this node and give it its first event."""
         if node in self._machines:
             raise MachineMisuse(f"node {node} was started while it was up")
         self._machines[node] = self._machine(node)
@@ -98,12 +99,12 @@ class EventEngine:
         self._handle(node, event)
 
     def stop(self, node: int) -> None:
-        """A graceful leave: what the machine sends on Stopping is carried out."""
+        """Let a node leave: the messages that it sends on `Stopping` go out."""
         self._handle(node, Stopping())
         self.crash(node)
 
     def crash(self, node: int) -> None:
-        """The machine is gone at once; kept connections break, and the other ends notice."""
+        """Remove a machine at once. Its connections break, and the other ends get `PeerDown`."""
         if node not in self._machines:
             raise MachineMisuse(f"node {node} was stopped while it was not up")
         for other in self._connections.pop(node):
@@ -114,7 +115,7 @@ class EventEngine:
             watcher.gone(self.now_us, node)
 
     def run(self, until_us: int) -> None:
-        """Handle everything due up to and including `until_us`."""
+        """Handle all entries up to and including `until_us`."""
         with _without_garbage_collection():
             while (batch := self._wheel.next_batch(until_us)) is not None:
                 read = self._run_batch(batch, until_us)
@@ -124,7 +125,7 @@ class EventEngine:
         self.now_us = max(self.now_us, until_us)
 
     def _run_batch(self, batch: list[Any], until_us: int) -> int:
-        """Handle a batch in order; returns how many entries were read (fewer if some are later)."""
+        """Handle a batch in order; returns the number of entries read, which leaves out those after `until_us`."""
         machines = self._machines
         watchers = self._watchers
         read = 0
@@ -138,7 +139,7 @@ class EventEngine:
                 event()
                 continue
             machine = machines.get(node)
-            # A timer belongs to the machine that set it, not to the one that took its place.
+            # A timer belongs to the machine that set it; a new machine of the same node does not get it.
             if machine is None or (owner is not None and owner is not machine):
                 if owner is None:
                     self.lost_count += 1
@@ -174,12 +175,12 @@ class EventEngine:
             # Deliver, Validate and Observe are for watchers.
 
     def _push(self, at_us: int, node: int, event: Any, owner: Machine | None) -> None:
-        # Never into the past: the batch being read is sorted by time.
+        # Never schedule into the past: the batch that is being read is sorted by time.
         self._sequence += 1
         self._wheel.push((max(at_us, self.now_us), self._sequence, node, event, owner))
 
     def _send(self, node: int, action: Send, now_us: int) -> None:
-        # One event serves all receivers: values are frozen.
+        # All receivers share one event, because values are frozen.
         event = MessageReceived(node, action.message)
         sequence = self._sequence
         if self._constant_us is not None:
@@ -195,19 +196,19 @@ class EventEngine:
         self._sends[node] = count + 1
         base = draw_base(self._seed, node, Purpose.LINK, count)
         delay_us = self._network.latency.delay_us
-        parted = bool(self._network.partitions)
+        has_faults = self._has_faults
         loss_bound = self._loss_bound
         push = self._wheel.push
         for receiver in action.to:
             bits = finish((base + receiver * ITEM_FACTOR) & MASK)
-            if (bits & 0xFFFF_FFFF) < loss_bound or (parted and self._network.parted(now_us, node, receiver)):
+            if (bits & 0xFFFF_FFFF) < loss_bound or (has_faults and self._network.parted(now_us, node, receiver)):
                 self.lost_count += 1
                 continue
             sequence += 1
             push((now_us + delay_us(node, receiver, bits >> 32), sequence, receiver, event, None))
         self._sequence = sequence
 
-    # Kept connections. They cost a delay to make and to break, and are never lost.
+    # Kept connections. It takes one delay to open or close a connection, and loss does not affect that.
 
     def _delay_us(self, node: int, other: int) -> int:
         count = self._sends.get(node, 0)
@@ -216,7 +217,7 @@ class EventEngine:
         return self._network.latency.delay_us(node, other, finish((base + other * ITEM_FACTOR) & MASK) >> 32)
 
     def _tell(self, node: int, other: int, event: Event) -> None:
-        """An event about `node` for `other`, a delay later; void if `other` has gone by then."""
+        """Give `other` an event about `node` one delay later, unless the machine of `other` is gone by then."""
         owner = self._machines.get(other)
         if owner is not None:
             self._push(self.now_us + self._delay_us(node, other), other, event, owner)
@@ -248,7 +249,7 @@ _NOT_THERE = object()
 
 @contextmanager
 def _without_garbage_collection() -> Iterator[None]:
-    """Contract values form no cycles, so the collector would only walk millions of live tuples."""
+    """Switch the garbage collector off: contract values form no cycles, and it would scan millions of live tuples."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

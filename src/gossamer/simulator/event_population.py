@@ -1,4 +1,4 @@
-"""A population of one system's machines in the event engine: who is up, what each holds, what each knows."""
+"""The nodes of one system in the event engine: which are present, their topics and their interest views."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -22,7 +22,7 @@ from gossamer.systems import make_machine
 
 
 class EventPopulation:
-    """Starts and stops nodes, and keeps the oracle that answers their interest views in step."""
+    """Starts and stops nodes, and updates the oracle that answers their interest views."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class EventPopulation:
         self.engine = EventEngine(self._machine, network, seed, watchers)
 
     def start_together(self, nodes: Sequence[int]) -> None:
-        """Everybody at once, with first contacts where the system wants any, or the links it was planned with."""
+        """Start nodes at the same time, with the first contacts that the system asks for, or with its planned links."""
         contacts = self._system.contact_count(self._parameters)
         planned = self._planned()
         for node in nodes:
@@ -75,19 +75,22 @@ class EventPopulation:
         return overlay
 
     def join(self, node: int, last: int = 0, last_us: int = 0) -> None:
-        """A node comes (back), introduced by one that is up; it may ask for the past of its topics (`Subscribe`)."""
+        """Start a node that joins or returns. A node that is present introduces it.
+
+        `last` and `last_us` ask for earlier messages of its topics (`events.Subscribe`).
+        """
         event = newcomer(self._seed, node, self.engine.now_us, self.engine.present)
         self._oracle.put(node, self._interest.topics_of(node).tolist())
         self.engine.start(node, event)
         self._subscribe(node, last=last, last_us=last_us)
 
     def leave(self, node: int) -> None:
-        """A node goes with a word."""
+        """Let a node leave; it tells its neighbours."""
         self._oracle.drop(node)
         self.engine.stop(node)
 
     def crash(self, node: int) -> None:
-        """A node goes without one."""
+        """Let a node crash; it sends nothing."""
         self._oracle.drop(node)
         self.engine.crash(node)
 
@@ -117,7 +120,7 @@ class EventPopulation:
 
 
 class RecordingView:
-    """A view whose every answer is written down, so that a replay needs no oracle."""
+    """A view that records all of its answers, so that a replay needs no oracle."""
 
     def __init__(self, view: InterestView, answers: list[Peer | None]) -> None:
         self._view = view

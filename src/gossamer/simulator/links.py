@@ -1,4 +1,4 @@
-"""The overlay as machines state it: folded from `Observe(NeighbourUp)` and `Observe(NeighbourDown)`."""
+"""Watchers that keep the overlay and the views, as machines report them in `Observe` actions."""
 
 from collections.abc import Sequence
 
@@ -12,16 +12,16 @@ from gossamer.protocols.contract.facts import NeighbourDown, NeighbourUp, TopicV
 
 
 class LinkBook:
-    """A watcher that keeps every node's neighbours, and the history of the undirected union.
+    """A watcher that keeps the neighbours of every node, and the history of the undirected links.
 
-    A link is up while both ends are up and either counts the other as a neighbour: directed views so become
-    links, and a symmetric protocol's link is up from the first statement to the last.
+    A link is up while both ends are present and at least one of them has reported the other as its neighbour. This turns
+    directed views into links. The link of a symmetric protocol is up from the first report of either end to the last.
     """
 
     def __init__(self, keep_history: bool = False) -> None:
         self.neighbours: dict[int, dict[int, None]] = {}
         self.history: list[tuple[int, int, int, bool]] = []
-        # Changes with every change of the set of links, and back with its reversal: equal sets, equal numbers.
+        # Equal for equal sets of links: each change of a link changes it, and the reverse change restores it.
         self.fingerprint = 0
         self._counted_by: dict[int, dict[int, None]] = {}
         self._keep_history = keep_history
@@ -46,7 +46,7 @@ class LinkBook:
                     self._check(at_us, node, fact.node)
 
     def gone(self, at_us: int, node: int) -> None:
-        """See `engine.Watcher`: a node that is gone has no links; others may still count it, should it return."""
+        """See `engine.Watcher`. The node has no links now; nodes that still report it as a neighbour are remembered."""
         mine = self.neighbours.pop(node, {})
         for other in mine:
             del self._counted_by[other][node]
@@ -54,7 +54,7 @@ class LinkBook:
             self._check(at_us, node, other)
 
     def overlay(self, node_count: int) -> Overlay:
-        """The links as they stand."""
+        """The links that are up now."""
         pairs = np.array(list(self._up), dtype=np.int64).reshape(-1, 2)
         return Overlay.from_links(pairs[:, 0], pairs[:, 1], node_count)
 
@@ -75,7 +75,7 @@ class LinkBook:
 
 
 class ViewBook:
-    """A watcher that keeps every node's view of every topic, where machines state them (StAN)."""
+    """A watcher that keeps every node's view of every topic, for systems whose machines report views."""
 
     def __init__(self) -> None:
         self._views: dict[int, dict[int, dict[int, None]]] = {}
@@ -95,7 +95,7 @@ class ViewBook:
         self._views.pop(node, None)
 
     def views(self) -> TopicViews:
-        """The views as they stand, by topic and node."""
+        """The current views, ordered by topic and node."""
         rows = [
             (topic, node, peer)
             for node, topics in self._views.items()

@@ -1,6 +1,6 @@
-"""The lockstep driver: machines in the cycle engine's order, with instant delivery.
+"""The lockstep driver: runs machines in the order of the cycle engine, with instant delivery.
 
-docs/lockstep.md defines what a cycle is. The driver uses `handle`, events and actions only.
+docs/lockstep.md defines a cycle. The driver uses only `handle`, events and actions.
 """
 
 from collections import Counter, deque
@@ -32,7 +32,7 @@ from gossamer.systems import make_machine
 
 
 class Lockstep:
-    """A population of one system's machines, a cycle at a time."""
+    """The machines of one system, run cycle by cycle."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class Lockstep:
         self._queue: deque[tuple[int, int, Any]] = deque()
 
     def start(self, nodes: Sequence[int] | None = None) -> None:
-        """Everybody starts at once, at time zero."""
+        """Start all nodes at time zero."""
         starting = range(self._node_count) if nodes is None else nodes
         for node in starting:
             self._oracle.put(node, self._interests[node])
@@ -71,7 +71,7 @@ class Lockstep:
             self._first_peers.start_together(self._interest.among(up))
         for node in starting:
             self._begin(node, together(self._seed, node, self._node_count, self._contact_count), 0)
-        # What they say is delivered when all of them hold their topics.
+        # Messages are delivered after all nodes have subscribed to their topics.
         for node in starting:
             for topic in self._interests[node]:
                 if self._first_peers is None:
@@ -82,7 +82,7 @@ class Lockstep:
         self._deliver(0)
 
     def cycle(self, changes: CycleChanges | None = None) -> None:
-        """Churn first, then every node's maintenance turn."""
+        """Apply churn, then fire the timers of every node."""
         self.cycle_count += 1
         now_us = self.cycle_count * self._system.cycle_us(self._parameters)
         if changes is not None:

@@ -1,7 +1,6 @@
-"""Measures of an overlay over a workload, put together from the kernels."""
+"""Measures of an overlay for a workload: the registered measures of topics and nodes, and figures of the whole overlay."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from statistics import NormalDist
 from typing import Any
@@ -9,27 +8,30 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+# Registers the measures of this package.
+import gossamer.simulator.topic_measures  # noqa: F401
 from gossamer.kernels import measures as kernel
 from gossamer.kernels.sampling import units
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay
+from gossamer.model.tables.measures import TopicRange, node_columns, node_figures, topic_figures, topic_measures
 from gossamer.model.tables.workload import Workload
 from gossamer.model.values.draw import Purpose
 from gossamer.model.values.errors import InputError
-from gossamer.model.values.progress import Progress as Progress  # noqa: PLC0414
-from gossamer.model.values.progress import silent as silent  # noqa: PLC0414
+from gossamer.model.values.progress import Progress, silent
 
 
-@dataclass(frozen=True)
 class TopicMeasures:
-    """One row a topic. Where diameters are bounds, the true one lies between `diameter` and `diameter_most`."""
+    """The registered measures of every topic, one array for each column: `topics.components`, `topics.diameter` ..."""
 
-    subscribers: NDArray[np.int64]
-    components: NDArray[np.int64]
-    links: NDArray[np.int64]
-    diameter: NDArray[np.int64]
-    diameter_most: NDArray[np.int64]
-    clustering: NDArray[np.float64]
+    def __init__(self, columns: Mapping[str, NDArray[Any]]) -> None:
+        self.columns = columns
+
+    def __getattr__(self, column: str) -> NDArray[Any]:
+        try:
+            return self.columns[column]
+        except KeyError:
+            raise AttributeError(f"there is no measure {column}; there are: {', '.join(self.columns)}") from None
 
 
 def measure(overlay: Overlay, workload: Workload, exact: bool = True, progress: Progress = silent) -> dict[str, Any]:
@@ -55,21 +57,23 @@ def measure(overlay: Overlay, workload: Workload, exact: bool = True, progress: 
 def measure_topics(
     overlay: Overlay, interest: Interest, exact: bool = True, progress: Progress = silent
 ) -> TopicMeasures:
-    """Components, links, diameter and clustering of every topic overlay."""
+    """All registered measures of every topic. Without `exact`, diameters are bounds: `diameter` and `diameter_most`."""
+    exact_nodes = overlay.node_count if exact else -1
     arrays = (interest.topic_starts, interest.topic_nodes, overlay.starts, overlay.neighbours)
-    columns: list[tuple[NDArray[Any], ...]] = []
+    found: list[dict[str, NDArray[Any]]] = []
     for first, last in _ranges(interest.topic_starts, interest.topic_count):
         progress("measuring topics", first, interest.topic_count)
-        columns.append(
-            (
-                *kernel.topic_components(*arrays, first, last),
-                *kernel.topic_diameters(*arrays, first, last, exact),
-                kernel.topic_clustering(*arrays, first, last),
-            )
-        )
+        found.append(measure_range(TopicRange(*arrays, first, last, exact_nodes)))
     progress("measuring topics", interest.topic_count, interest.topic_count)
-    components, links, lower, upper, clustering = (np.concatenate(column) for column in zip(*columns, strict=True))
-    return TopicMeasures(interest.popularity, components, links, lower, upper, clustering)
+    return TopicMeasures({name: np.concatenate([columns[name] for columns in found]) for name in found[0]})
+
+
+def measure_range(topics: TopicRange, costly: bool = True) -> dict[str, NDArray[Any]]:
+    """All registered measures of a range of topics, by column; without `costly`, only the cheap ones."""
+    columns: dict[str, NDArray[Any]] = {}
+    for each in topic_measures(costly):
+        columns |= zip(each.columns, each.function(topics), strict=True)
+    return columns
 
 
 def summarise(
@@ -79,32 +83,30 @@ def summarise(
     present: NDArray[np.bool_] | None = None,
     lengths: bool = True,
 ) -> dict[str, Any]:
-    """The figures that `gossamer check` prints and `metrics.json` holds; of those present, where some are away.
+    """The figures that `gossamer check` prints and `metrics.json` has, over the nodes that are present.
 
-    Without `lengths` neither diameters nor clustering.
+    Without `lengths`, diameters and clustering are left out.
     """
     degrees = overlay.degrees if present is None else overlay.degrees[present]
-    exact = bool((topics.diameter == topics.diameter_most).all())
-    summary: dict[str, Any] = {
+    nodes = {
+        name: column if present is None else column[present] for name, column in node_columns(overlay, interest).items()
+    }
+    return {
         "nodes": len(degrees),
         "links": overlay.link_count,
         "average_degree": float(degrees.mean()) if len(degrees) else 0.0,
         "max_degree": int(degrees.max(initial=0)),
         "topics": interest.topic_count,
         "subscriptions": interest.subscription_count,
-        "partitioned_topics": int((topics.components > 1).sum()),
-        "components": int(topics.components.sum()),
-        **({"max_topic_diameter": int(topics.diameter.max()), "max_topic_diameter_is_exact": exact} if lengths else {}),
+        **topic_figures(topics.columns, lengths),
         "links_per_subscription": links_per_subscription(overlay, interest),
         **({"clustering": overlay_clustering(overlay, present)} if lengths else {}),
+        **node_figures(nodes),
     }
-    if lengths and not exact:
-        summary["max_topic_diameter_at_most"] = int(topics.diameter_most.max())
-    return summary
 
 
 def after_failure(overlay: Overlay, interest: Interest, share: float, seed: int) -> dict[str, int]:
-    """Topics with two or more left, and those in parts, when a share of the nodes, drawn at random, is gone at once."""
+    """Topics with two or more subscribers left, and disconnected ones, after a random share of the nodes has failed."""
     left = units(np.uint64(seed), np.uint64(Purpose.FAILED), np.uint64(0), interest.node_count) >= share
     topics = interest.among(left)
     arrays = (topics.topic_starts, topics.topic_nodes, overlay.starts, overlay.neighbours)
@@ -116,7 +118,7 @@ def after_failure(overlay: Overlay, interest: Interest, share: float, seed: int)
 
 
 def describe_interest(interest: Interest) -> dict[str, Any]:
-    """Sizes and popularity of a workload: what `gossamer workload show` prints first."""
+    """Sizes and popularity of a workload, which `gossamer workload show` prints first."""
     popularity = np.sort(interest.popularity)[::-1]
     top = max(1, round(len(popularity) / 10))
     return {
@@ -134,7 +136,7 @@ def describe_interest(interest: Interest) -> dict[str, Any]:
 
 
 def overlay_clustering(overlay: Overlay, present: NDArray[np.bool_] | None = None) -> float:
-    """The mean clustering coefficient of the whole overlay's nodes, or of those present."""
+    """The mean clustering coefficient of all nodes of the overlay, or of those that are present."""
     values = np.zeros(overlay.node_count)
     kernel.local_clustering(overlay.starts, overlay.neighbours, values)
     values = values if present is None else values[present]
@@ -142,12 +144,12 @@ def overlay_clustering(overlay: Overlay, present: NDArray[np.bool_] | None = Non
 
 
 def overlay_diameter(overlay: Overlay) -> int:
-    """The largest finite distance over all links, whatever topics they serve."""
+    """The largest finite distance in the whole overlay, over links of any topic."""
     return int(kernel.graph_diameter(overlay.starts, overlay.neighbours, True)[0])
 
 
 def links_per_subscription(overlay: Overlay, interest: Interest) -> float:
-    """The mean over nodes of degree over number of subscriptions (Feverfew, 4.2); nodes without any left out."""
+    """The degree of a node divided by its number of subscriptions, mean over nodes with subscriptions (Feverfew, 4.2)."""
     holding = interest.sizes > 0
     if not holding.any():
         return 0.0
@@ -155,7 +157,7 @@ def links_per_subscription(overlay: Overlay, interest: Interest) -> float:
 
 
 def top_intersection(interest: Interest, depth: int) -> float:
-    """tdi(d), in %: SpiderCast, 3.4. Cost grows with n squared."""
+    """tdi(d) in percent (SpiderCast, 3.4). The cost grows with n squared."""
     arrays = (interest.node_starts, interest.node_topics, interest.topic_starts, interest.topic_nodes)
     return float(kernel.top_intersections(*arrays, depth, 0, interest.node_count).mean())
 
@@ -175,7 +177,7 @@ CONFIDENCES = (0.90, 0.95, 0.98, 0.99)
 
 
 def interest_shape(interest: Interest) -> dict[str, Any]:
-    """Sizes of topics and of interests, largest first, and how alike interests are. Cost and memory: n squared."""
+    """Sizes of topics and interests, largest first, and how similar interests are. Cost and memory: n squared."""
     likest = _highest_correlations(interest)
     return {
         "topic_sizes": np.sort(interest.popularity)[::-1].tolist(),
@@ -186,7 +188,7 @@ def interest_shape(interest: Interest) -> dict[str, Any]:
 
 
 def _highest_correlations(interest: Interest) -> NDArray[np.float64]:
-    """For each node, the highest correlation of its row of zeros and ones with another's; -1 where there is none."""
+    """For each node, the highest correlation of its interest with another node's, as rows of zeros and ones; or -1."""
     highest = np.full(interest.node_count, -1.0)
     varied = np.flatnonzero((interest.sizes > 0) & (interest.sizes < interest.topic_count))
     if len(varied) > 1:
@@ -194,13 +196,13 @@ def _highest_correlations(interest: Interest) -> NDArray[np.float64]:
         rows[interest.owners, interest.node_topics] = 1.0
         correlations = np.atleast_2d(np.corrcoef(rows[varied]))
         np.fill_diagonal(correlations, -1.0)
-        # Equal rows may come out a rounding below 1.
+        # Rounding may give equal rows a correlation slightly below 1.
         highest[varied] = correlations.max(axis=1) + 1e-9
     return highest
 
 
 def _ranges(topic_starts: NDArray[np.int64], topic_count: int) -> Iterator[tuple[int, int]]:
-    """Topics in up to 50 runs of about as many subscriptions each: few calls, yet progress moves."""
+    """Up to 50 ranges of topics with about equally many subscriptions: few calls, and regular progress reports."""
     wanted = np.linspace(0, topic_starts[-1], 51)[1:-1]
     cuts = np.unique(np.concatenate(([0], np.searchsorted(topic_starts, wanted), [topic_count])))
     return ((int(a), int(b)) for a, b in pairwise(cuts))

@@ -1,12 +1,12 @@
-"""Links of the event engine: how long a message takes, and whether it arrives.
+"""The network of the event engine: latency, loss and partitions.
 
-One keyed draw decides a message's fate: its lower 32 bits the loss, its upper bits the latency.
+One keyed draw for each message decides both: its lower 32 bits the loss, its upper 32 bits the latency.
 """
 
 import warnings
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Protocol
 
@@ -18,7 +18,7 @@ from gossamer.model.values.draw import Purpose, draw
 from gossamer.model.values.errors import InputError
 from gossamer.model.values.time import MILLISECOND_US, duration_us
 
-# An hour: a longer round trip is a mistake in the file.
+# One hour. A longer round trip is a mistake in the file.
 ROUND_TRIP_MS_MAX = 3_600_000
 LATENCY = "latency.parquet"
 
@@ -44,7 +44,7 @@ class ConstantLatency:
 
 @dataclass(frozen=True)
 class UniformLatency:
-    """Every message takes a time of its own between two bounds."""
+    """The delay of each message is drawn uniformly between two bounds."""
 
     low_us: int
     high_us: int
@@ -55,9 +55,9 @@ class UniformLatency:
 
 
 class MatrixLatency:
-    """Half of a measured round trip; nodes are dealt to rows at random, repeatably.
+    """The delay is half of a measured round trip. The seed assigns each node to a row of the matrix.
 
-    Two nodes on one row are as close as the nearest pair of the matrix.
+    The delay between two nodes on the same row is the smallest delay of the matrix.
     """
 
     def __init__(self, round_trips_us: NDArray[np.int64], seed: int) -> None:
@@ -83,20 +83,24 @@ class MatrixLatency:
 
 @dataclass(frozen=True)
 class Partition:
-    """From one time until another, nothing passes between `side` and the rest."""
+    """From `from_us` until `until_us`, no message passes between the nodes of `side` and all other nodes."""
 
     from_us: int
     until_us: int
     side: frozenset[int]
 
     def parts(self, at_us: int, one: int, other: int) -> bool:
-        """Whether it stands between the two at this time."""
+        """Whether the partition separates two nodes at this time."""
         return self.from_us <= at_us < self.until_us and (one in self.side) != (other in self.side)
+
+
+# The one field of `Network` that is not a fault.
+_LATENCY_FIELD = "latency"
 
 
 @dataclass(frozen=True)
 class Network:
-    """Latency, loss and partitions together."""
+    """Latency and faults of the links. The default of every fault is a value that changes nothing."""
 
     latency: Latency = field(default_factory=lambda: ConstantLatency(20 * MILLISECOND_US))
     loss: float = 0.0
@@ -106,25 +110,36 @@ class Network:
         if not 0.0 <= self.loss <= 1.0:
             hint = f"; did you mean {self.loss / 100:g}?" if 1.0 < self.loss <= 100.0 else ""
             raise InputError(f"loss must lie between 0 and 1, got {self.loss:g}{hint}")
+        object.__setattr__(self, "partitions", tuple(self.partitions))
+
+    @property
+    def has_faults(self) -> bool:
+        """Whether any field other than the latency differs from its default.
+
+        All fields are compared, so that a fault that is added here or in a subclass cannot be forgotten.
+        """
+        faults = (each for each in fields(self) if each.name != _LATENCY_FIELD)
+        return any(getattr(self, each.name) != each.default for each in faults)
 
     @property
     def constant_us(self) -> int | None:
-        """The one delay of every message, where nothing is drawn and nothing is lost."""
-        if isinstance(self.latency, ConstantLatency) and self.loss == 0.0 and not self.partitions:
-            return self.latency.latency_us
-        return None
+        """The delay of every message, where delays are constant and there is no fault; None otherwise.
+
+        The engine takes a faster path for such a network, which reads no other field.
+        """
+        return self.latency.latency_us if type(self.latency) is ConstantLatency and not self.has_faults else None
 
     def typical_us(self, one: int, other: int) -> int:
-        """The delay between two nodes, the middle one where it is drawn: what they would measure over time."""
+        """The delay that two nodes would measure between them over time: the median where delays are drawn."""
         return self.latency.delay_us(one, other, 1 << 31)
 
     def parted(self, at_us: int, one: int, other: int) -> bool:
-        """Whether a partition stands between two nodes."""
+        """Whether any partition separates two nodes at this time."""
         return any(partition.parts(at_us, one, other) for partition in self.partitions)
 
 
 def read_latency(text: str, seed: int) -> Latency:
-    """`20ms`, `uniform:5-50ms`, or `matrix:FILE` (round trips in milliseconds, one row a line; or a folder, ingested)."""
+    """Read `20ms`, `uniform:5-50ms` or `matrix:PATH` (see `read_matrix_us`)."""
     kind, _, argument = text.partition(":")
     if kind == "matrix":
         return MatrixLatency(read_matrix_us(Path(argument)), seed)
@@ -142,13 +157,16 @@ def read_latency(text: str, seed: int) -> Latency:
 
 
 def read_matrix_us(path: Path) -> NDArray[np.int64]:
-    """A square of round trips in milliseconds as text, plain or gzip; or a folder of `gossamer ingest latency`, its first."""
+    """Read round trips in milliseconds: a square matrix as text (plain or gzip), or a folder of `gossamer ingest latency`.
+
+    A folder may have several matrices; the first one is read.
+    """
     if path.is_dir():
         return _matrix_from_table(path / LATENCY)
     if not path.is_file():
         raise InputError(f"there is no latency matrix at {path}")
     try:
-        with warnings.catch_warnings(action="ignore"):  # an empty file: said below
+        with warnings.catch_warnings(action="ignore"):  # an empty file is reported below
             matrix = np.loadtxt(path, delimiter="," if path.name.endswith((".csv", ".csv.gz")) else None, ndmin=2)
     except (ValueError, OSError, EOFError, zlib.error) as error:
         raise InputError(f"{path} is not a matrix of numbers: {str(error).splitlines()[0]}") from None
@@ -161,7 +179,7 @@ def read_matrix_us(path: Path) -> NDArray[np.int64]:
 
 
 def _matrix_from_table(path: Path) -> NDArray[np.int64]:
-    """Where a row is missing because it could not be read, the way back stands for the way there."""
+    """Read the matrix of an ingested folder. Where a round trip is missing, that of the opposite direction is used."""
     table = read_table("latency", path)
     matrices = table.column("matrix").to_numpy()
     chosen = matrices == matrices.min(initial=0)

@@ -1,7 +1,7 @@
-"""Many runs on this machine: a process for each core, results kept as they finish.
+"""Carries out many runs on this machine, with one process for each core, and stores each result when its run ends.
 
-A result is kept under a name made from the run and from the code that computes it, so that a list of runs that
-was stopped goes on where it was, and a change of code computes everything anew.
+The name of a stored result is a hash of the run and of the code. A list of runs that was interrupted continues where it
+stopped, and after a change of the code every run is computed again.
 """
 
 import hashlib
@@ -18,6 +18,7 @@ import msgspec
 import numpy as np
 
 import gossamer
+from gossamer.model.tables.measures import load_measures, measure_modules
 from gossamer.model.values.progress import Progress
 from gossamer.model.values.run import Run
 from gossamer.simulator.execute import execute
@@ -25,7 +26,7 @@ from gossamer.systems import find_system, module_of
 
 
 def execute_all(runs: Sequence[Run], kept: Path, jobs: int, progress: Progress) -> dict[bytes, dict[str, Any]]:
-    """The metrics of every run, by `run_key`; equal runs are carried out once."""
+    """The metrics of every run, by `run_key`. Equal runs are computed once."""
     wanted = {run_key(run): resolved(run) for run in runs}
     done = {key: found for key, run in wanted.items() if (found := kept_result(kept, run)) is not None}
     todo = [run for key, run in wanted.items() if key not in done]
@@ -33,10 +34,15 @@ def execute_all(runs: Sequence[Run], kept: Path, jobs: int, progress: Progress) 
     if not todo:
         return done
     kept.mkdir(parents=True, exist_ok=True)
-    # Long runs first, so that none is left alone at the end.
+    # Long runs first, so that no core waits for a long run at the end.
     todo.sort(key=_size, reverse=True)
-    # Spawned, not forked: numba and pyarrow have threads.
-    with ProcessPoolExecutor(min(jobs, len(todo)), mp_context=get_context("spawn")) as pool:
+    # Spawn instead of fork, because numba and pyarrow start threads.
+    with ProcessPoolExecutor(
+        min(jobs, len(todo)),
+        mp_context=get_context("spawn"),
+        initializer=load_measures,
+        initargs=(measure_modules(),),
+    ) as pool:
         waiting = {pool.submit(run_metrics, run): run for run in todo}
         try:
             for finished in as_completed(waiting):
@@ -51,19 +57,19 @@ def execute_all(runs: Sequence[Run], kept: Path, jobs: int, progress: Progress) 
 
 
 def run_key(run: Run) -> bytes:
-    """What makes two runs the same."""
+    """The key of a run; equal runs have equal keys."""
     return msgspec.json.encode(resolved(run))
 
 
 def resolved(run: Run) -> Run:
-    """The run with the module that brings its system, where that is not one of ours: workers import it by that name."""
+    """The run with the module of its system filled in, where the system is another package's: workers import it by name."""
     find_system(run.system, run.module)
     module = module_of(run.system) or module_of(run.dissemination or "")
     return msgspec.structs.replace(run, module=module) if module else run
 
 
 def run_metrics(run: Run) -> dict[str, Any]:
-    """What is kept of a run: its figures and its degrees."""
+    """The part of a run's result that is stored: its metrics and degrees."""
     result = execute(run)
     kept = {
         table: {name: np.asarray(column).tolist() for name, column in result.tables[table].items()}
@@ -79,27 +85,32 @@ def _size(run: Run) -> int:
 
 
 @cache
-def code_hash(*more: str, module: str = "") -> str:
-    """The source of every room that a result depends on, of further rooms, and of a module of other people's."""
+def code_hash(*more: str, modules: tuple[str, ...] = ()) -> str:
+    """A hash of the source of every room that a result depends on, of further rooms, and of modules of other packages."""
     root = Path(str(gossamer.__file__)).parent
     rooms = ("kernels", "model", "planners", "protocols", "simulator", "systems", "workloads", *more)
-    folders = [root / room for room in rooms]
-    if module:
-        folders.append(Path(str(import_module(module).__file__)).parent)
+    places = [root / room for room in rooms] + [_source(module) for module in modules]
     digest = hashlib.sha256()
-    for folder in folders:
-        for path in sorted(folder.rglob("*.py")):
+    for place in places:
+        for path in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
             digest.update(path.read_bytes())
     return digest.hexdigest()
 
 
+def _source(module: str) -> Path:
+    """The folder of a module's package, or the file of a module without a package."""
+    path = Path(str(import_module(module).__file__))
+    return path.parent if "." in module or path.name == "__init__.py" else path
+
+
 def _name(run: Run) -> str:
-    code = code_hash(module=resolved(run).module)
+    module = resolved(run).module
+    code = code_hash(modules=((module,) if module else ()) + measure_modules())
     return hashlib.sha256(run_key(run) + code.encode()).hexdigest()[:32] + ".json"
 
 
 def kept_result(kept: Path, run: Run) -> dict[str, Any] | None:
-    """What a run gave, if this code has done it before."""
+    """The stored result of a run, if this code has computed it before."""
     try:
         content = msgspec.json.decode((kept / _name(run)).read_bytes(), type=dict[str, Any])
     except (OSError, ValueError):
@@ -108,7 +119,7 @@ def kept_result(kept: Path, run: Run) -> dict[str, Any] | None:
 
 
 def keep_result(kept: Path, run: Run, metrics: dict[str, Any]) -> None:
-    """Keep what a run gave."""
+    """Store the result of a run."""
     making = kept / f".{_name(run)}.{os.getpid()}"
     making.write_bytes(msgspec.json.encode(metrics))
     making.replace(kept / _name(run))

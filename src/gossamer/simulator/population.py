@@ -1,6 +1,6 @@
-"""What a driver decides and a protocol does not: first contacts, and who introduces a newcomer.
+"""Decisions of a driver rather than of a protocol: first contacts, and which node introduces a newcomer.
 
-Kernels and machines must start from the same facts, so every driver takes them from here.
+Kernels and machines must start equally, so every driver uses these functions.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,9 +20,9 @@ from gossamer.protocols.contract.system import System, load
 
 
 def together(seed: int, node: int, node_count: int, contact_count: int) -> Started:
-    """The first event of a node whose whole population starts at once: a ready view of random contacts.
+    """The first event of a node when all nodes start at the same time: it gets random contacts.
 
-    Nodes are numbered 0 to node_count - 1; where some of them are away, use `together_among`.
+    The nodes are 0 to node_count - 1. Where some of them are absent, use `together_among`.
     """
     contacts = np.zeros(contact_count, np.uint32)
     found = draw_contacts(np.uint64(seed), node, node_count, contacts)
@@ -30,20 +30,20 @@ def together(seed: int, node: int, node_count: int, contact_count: int) -> Start
 
 
 def together_among(seed: int, place: int, nodes: Sequence[int], contact_count: int) -> Started:
-    """The same for the node at `place` among those that start together; its contacts are among them too."""
+    """The same for the node at `place` in `nodes`, the nodes that start; its contacts are among them."""
     event = together(seed, place, len(nodes), contact_count)
     return Started(tuple(Peer(nodes[contact.node]) for contact in event.contacts), joining=False)
 
 
 def introducer(seed: int, node: int, now_us: int, present: Sequence[int] | NDArray[np.integer]) -> int | None:
-    """The node that introduces a newcomer: any of those present (by id) when this round of joins began."""
+    """The node that introduces a newcomer: a random one of the nodes (by id) that were present before these joins."""
     if not len(present):
         return None
     return int(present[below(draw(seed, node, Purpose.INTRODUCER, now_us), len(present))])
 
 
 def newcomer(seed: int, node: int, now_us: int, present: Sequence[int]) -> Started:
-    """The first event of a node that comes later."""
+    """The first event of a node that joins later."""
     contact = introducer(seed, node, now_us, present)
     return Started((Peer(contact),) if contact is not None else ())
 
@@ -51,11 +51,11 @@ def newcomer(seed: int, node: int, now_us: int, present: Sequence[int]) -> Start
 class FirstPeers(Protocol):
     """Chooses the peers that a node knows in a topic at first, for systems that are given some (`System.first_peers`).
 
-    Made from (parameters, seed, oracle). Machines and kernels must start from the same facts, so every driver asks it.
+    Made from (parameters, seed, oracle). Machines and kernels must start equally, so every driver uses it.
     """
 
     def start_together(self, interest: Interest) -> None:
-        """Choose the first peers of a population that starts at once."""
+        """Choose the first peers of all nodes that start at the same time."""
         ...
 
     def together(self, node: int, topic: int, role: int) -> Subscribe:
@@ -68,7 +68,7 @@ class FirstPeers(Protocol):
 
 
 def first_peers(system: System, parameters: Any, seed: int, oracle: Any) -> FirstPeers | None:
-    """What chooses first peers for this system with these parameters; None where nodes are given none."""
+    """The object that chooses first peers for this system; None where these parameters give nodes no first peers."""
     if system.first_peers is None or not system.takes_first_peers(parameters):
         return None
     made: FirstPeers = load(system.first_peers)(parameters, seed, oracle)
@@ -77,19 +77,19 @@ def first_peers(system: System, parameters: Any, seed: int, oracle: Any) -> Firs
 
 @dataclass(frozen=True)
 class CycleChanges:
-    """Who goes and comes before one cycle, by id."""
+    """The nodes that leave, crash or join before one cycle, by id."""
 
     leavers: tuple[int, ...] = ()
     crashes: tuple[int, ...] = ()
     joiners: tuple[int, ...] = ()
-    # New interests, topics ascending: of joiners, and of nodes that are there and change their mind.
+    # New interests with ascending topics, of nodes that join and of nodes that change their interest.
     interests: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
 
 
 def changes_by_cycle(churn: Churn, period_us: int) -> dict[int, CycleChanges]:
-    """Rows of a churn table gathered into the cycle they take effect in: the first that starts at or after them.
+    """The rows of a churn table by cycle. A row takes effect in the first cycle that starts at or after its time.
 
-    Within a cycle a node's rows collapse to their net effect; going and coming again is a new start.
+    The rows of one node in one cycle are reduced to their net effect. A node that leaves and returns starts anew.
     """
     rows: dict[int, dict[int, list[int]]] = {}
     for at_us, node, event in zip(churn.at_us.tolist(), churn.nodes.tolist(), churn.events.tolist(), strict=True):

@@ -1,4 +1,4 @@
-"""What is published in a simulation: when, by whom, on what, and who ought to get it."""
+"""The messages that a simulation publishes: their times, publishers and topics, and how many nodes should get each."""
 
 from typing import Any
 
@@ -11,35 +11,35 @@ from gossamer.model.values.ids import Role
 from gossamer.protocols.contract.events import Publish
 from gossamer.simulator.event_population import EventPopulation
 
-# Chosen: publishing begins when half of the time has passed, so that the overlay has settled, and ends a little
-# before the end, so that what was published can arrive.
+# Chosen: publishing starts after half of the time, when the overlay has settled, and stops a little before the end, so
+# that the last messages can arrive.
 FIRST_SHARE, LAST_SHARE = 0.5, 0.95
 PAYLOAD = bytes(100)
 
 
 class Publications:
-    """Messages at random times, each by a random subscription of those present: popular topics have more."""
+    """Publishes messages at random times. Each comes from a random subscription, so popular topics get more messages."""
 
     def __init__(self, population: EventPopulation, interest: Interest, seed: int) -> None:
         self._population = population
         self._interest = interest
         self._seed = seed
-        # (time, node, topic, deliveries that would reach every follower present then) of each message, in order.
+        # (time, node, topic, number of other followers present) of each message, in order.
         self._rows: list[tuple[int, int, int, int]] = []
 
     def schedule(self, count: int, until_us: int) -> None:
-        """Plan `count` messages."""
+        """Schedule `count` messages."""
         for number in range(count):
             share = FIRST_SHARE + (LAST_SHARE - FIRST_SHARE) * unit(draw(self._seed, 0, Purpose.PUBLISH_TIME, number))
             self._population.engine.call_at(int(until_us * share), lambda number=number: self._publish(number))  # type: ignore[misc]
 
     def facts(self) -> dict[str, Any]:
-        """What the metrics say of publishing."""
+        """The metrics of publishing."""
         return {"published": len(self._rows), "expected_deliveries": self.expected}
 
     @property
     def expected(self) -> int:
-        """How many deliveries there would be if every message reached everybody."""
+        """The number of deliveries if every message reached every follower that was present."""
         return sum(row[3] for row in self._rows)
 
     def columns(self) -> dict[str, NDArray[np.int64]]:

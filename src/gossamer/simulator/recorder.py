@@ -1,4 +1,4 @@
-"""Watchers that write down what happened: the record for replay, and the rows of the result tables."""
+"""Watchers that write the record for replay and collect the rows of the result tables."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -25,9 +25,9 @@ from gossamer.protocols.contract.record import Header, encode_header, encode_ste
 
 
 class Recorder:
-    """Every event and every action, in the format that `gossamer replay` reads.
+    """Writes every event and every action in the format that `gossamer replay` reads.
 
-    `answers` is the list that recording views append to; what it holds belongs to the event just handled.
+    Recording views append their answers to `answers`; the answers in it belong to the event that was just handled.
     """
 
     def __init__(self, out: BinaryIO, header: Header, answers: list[Peer | None] | None = None) -> None:
@@ -41,11 +41,11 @@ class Recorder:
         self._answers.clear()
 
     def gone(self, at_us: int, node: int) -> None:
-        """See `engine.Watcher`: the next Started says it."""
+        """See `engine.Watcher`. The record needs no entry: the next `Started` of the node implies it."""
 
 
 class ControlCounter:
-    """Control messages and bytes by window of time, node and kind; application data is not control."""
+    """Counts control messages and their bytes by time window, node and kind. Published messages are not counted."""
 
     def __init__(self, window_us: int) -> None:
         self._window_us = window_us
@@ -76,7 +76,7 @@ class ControlCounter:
         }
 
     def totals(self) -> dict[str, int]:
-        """Messages by kind, over all nodes and times."""
+        """Messages of each kind, over all nodes and windows."""
         totals: Counter[str] = Counter()
         for (_, _, kind), (messages, _) in sorted(self._rows.items()):
             totals[kind] += messages
@@ -84,11 +84,11 @@ class ControlCounter:
 
 
 class DeliveryLog:
-    """Every delivery, with the copies of the same message that came to the same node besides."""
+    """Collects every delivery, and counts the further copies of the message that the node received."""
 
     def __init__(self) -> None:
         self._names: dict[tuple[int, int], int] = {}
-        # The last number that each node present gave to a message of its own (`interface.Publish`).
+        # The last sequence number that each node gave to a message of its own (`events.Publish`).
         self._sequences: dict[int, int] = {}
         self._rows: dict[tuple[int, int], list[int]] = {}
         self._copies: dict[tuple[int, int], int] = {}
@@ -105,7 +105,7 @@ class DeliveryLog:
             for data in event.message.messages:
                 self._count_copy(node, data)
         elif type(event) is Publish:
-            # It has its number now, even where it waits in a buffer or there is nobody to send it to.
+            # The message has its number now, even if it waits in a buffer or the node has no neighbour to send it to.
             self._sequences[node] = event.sequence or self._sequences.get(node, at_us) + 1
             self._number(node, self._sequences[node])
         elif type(event) is PublishBurst:
@@ -147,7 +147,7 @@ class DeliveryLog:
         }
 
     def facts(self, expected: int) -> dict[str, Any]:
-        """What the metrics say of deliveries."""
+        """The metrics of deliveries."""
         delivered = len(self._rows)
         hops = [row[2] for row in self._rows.values()]
         return {
@@ -173,5 +173,5 @@ class DeliveryLog:
 
 
 def _quantile(values: Sequence[int], share: float) -> int:
-    """The smallest value that this share of them does not exceed; 0 where there is none."""
+    """The quantile of some values: the smallest one that is at least as large as this share of them; 0 without values."""
     return sorted(values)[max(ceil(share * len(values)) - 1, 0)] if values else 0

@@ -1,4 +1,4 @@
-"""Measures of directed views by topic (StAN, 3.1): how many logical links a node keeps, and over how many physical ones."""
+"""Measures of directed views by topic (StAN, 3.1): the logical links of a node, and the physical links that carry them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from gossamer.model.arrays.overlay import TopicViews
 
 @dataclass(frozen=True)
 class ViewMeasures:
-    """Of the nodes that hold a topic: entries in all views, distinct peers in them, and nodes that have it in theirs."""
+    """For each node with a topic: entries in all its views, distinct peers in them, and nodes that have it in a view."""
 
     total: NDArray[np.int64]
     unique: NDArray[np.int64]
@@ -23,7 +23,7 @@ class ViewMeasures:
 
 
 def measure_views(views: TopicViews, interest: Interest) -> ViewMeasures:
-    """Count; nodes that hold nothing keep no view, and are left out."""
+    """Count entries and peers. Nodes without topics have no view and are left out."""
     count = interest.node_count
     pairs = views.nodes.astype(np.int64) * count + views.peers
     pairs.sort()
@@ -44,7 +44,7 @@ def view_facts(measured: Mapping[str, ViewMeasures]) -> dict[str, Any]:
 
 
 def view_degree_columns(measured: Mapping[str, ViewMeasures]) -> dict[str, Any]:
-    """The columns of `view_degrees.parquet`: physical out- and in-degrees at first and at last (Figure 3)."""
+    """The columns of `view_degrees.parquet`: physical out- and in-degrees at the start and at the end (Figure 3)."""
     rows: list[tuple[str, str, int, int]] = []
     for moment, measures in measured.items():
         for direction, counted in (("out", measures.unique), ("in", measures.known_by)):
@@ -55,10 +55,10 @@ def view_degree_columns(measured: Mapping[str, ViewMeasures]) -> dict[str, Any]:
 
 
 def directed_shape(views: TopicViews, node_count: int) -> dict[str, Any]:
-    """Clustering and diameter of the graph of all views as a directed one. Cost and memory: n squared.
+    """Clustering, diameter and mean eccentricity of the directed graph of all views. Cost and memory: n squared.
 
-    A node's clustering is the share of ordered pairs of its peers of which the first has the second in a view; the
-    diameter the largest finite distance along views, and a node's eccentricity the largest from it.
+    The clustering of a node is the share of ordered pairs of its peers in which the first has the second in a view. The
+    eccentricity of a node is the largest finite distance from it along views, and the diameter is the largest of these.
     """
     linked = np.zeros((node_count, node_count), np.bool_)
     linked[views.nodes, views.peers] = True

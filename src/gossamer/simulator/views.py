@@ -1,8 +1,8 @@
-"""Interest views that a simulation hands out: an oracle that knows the workload and who is up.
+"""Interest views for simulated nodes: an oracle that knows the workload and which nodes are present.
 
-It answers from bitsets, one Python integer over all nodes for each topic, counted bit-sliced: adding ten
-bitsets of 10,000 nodes takes a hundred operations on integers, not 100,000 on sets. The answer is a pure
-function of workload, presence and question.
+The oracle keeps one bitset of nodes for each topic, as a Python integer, and counts with bit slices: adding ten bitsets
+of 10,000 nodes takes a hundred operations on integers instead of 100,000 on sets. An answer depends only on the workload,
+the nodes that are present and the question.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -29,7 +29,7 @@ FEW = 24
 
 
 class InterestOracle:
-    """Who holds what, now. `present` nodes alone are ever answered."""
+    """The topics of every node that is present. Answers name only nodes that are present."""
 
     def __init__(self, node_count: int) -> None:
         self.node_count = node_count
@@ -38,7 +38,7 @@ class InterestOracle:
         self._interests: dict[int, tuple[int, ...]] = {}
 
     def put(self, node: int, interest: Iterable[int]) -> None:
-        """The node is up and holds these topics."""
+        """Add a node that is present, with its topics."""
         self.drop(node)
         bit = 1 << node
         self.present |= bit
@@ -47,7 +47,7 @@ class InterestOracle:
             self._holders[topic] = self._holders.get(topic, 0) | bit
 
     def drop(self, node: int) -> None:
-        """The node is gone."""
+        """Remove a node."""
         bit = 1 << node
         self.present &= ~bit
         for topic in self._interests.pop(node, ()):
@@ -56,9 +56,9 @@ class InterestOracle:
     def view_for(
         self, parameters: Any, seed: int, node: int, distance_us: Callable[[int], int] | None = None
     ) -> "OracleView":
-        """What `node` knows by a system's parameters: everybody, or a fixed random share.
+        """The interest view of a node: all nodes, or a fixed random share, as the system's parameters say.
 
-        `distance_us` is how far another node is, for parameters that break ties by that.
+        `distance_us` gives the latency to another node, for parameters that break ties by distance.
         """
         ties = getattr(parameters, "ties", "random")
         if ties == "near" and distance_us is None:
@@ -70,12 +70,12 @@ class InterestOracle:
         return OracleView(self, visible, ties == "scan", distance_us if ties == "near" else None)
 
     def holders(self, topic: int) -> int:
-        """The present holders of a topic, as bits."""
+        """The nodes with this topic that are present, as bits."""
         return self._holders.get(topic, 0)
 
 
 class OracleView:
-    """One node's interest view (`protocols.interface.InterestView`), answered by the oracle."""
+    """The interest view of one node (`contract.parts.InterestView`), answered by the oracle."""
 
     __slots__ = ("_distance_us", "_oracle", "_scan", "_visible")
 
@@ -101,7 +101,7 @@ class OracleView:
         best = allowed = self._allowed(exclude)
         for plane in reversed(planes):
             best = (best & plane) or best
-        # Nobody left holds any of them: every plane was passed over.
+        # No allowed node has any of the topics.
         if best == allowed and not any(allowed & plane for plane in planes):
             return None
         if self._distance_us is not None:
@@ -140,14 +140,14 @@ class OracleView:
 
 
 def view_slots(seed: int, node: int, node_count: int, fraction: float) -> NDArray[np.int64]:
-    """The nodes that `node` knows: a random stride through all ids, distinct, as many as the share says."""
+    """The distinct nodes in the view of `node`: a walk through all ids with a random start and stride."""
     stride, start = view_walk(seed, node, node_count)
     count = view_size(node_count, fraction)
     return (start + stride * np.arange(count, dtype=np.int64)) % node_count
 
 
 def view_size(node_count: int, fraction: float) -> int:
-    """How many nodes a view of this share holds (the node itself may be one of them)."""
+    """The number of nodes in a view of this share; the node itself may be one of them."""
     return min(node_count, max(1, round(fraction * node_count)))
 
 
@@ -162,7 +162,7 @@ def view_walk(seed: int, node: int, node_count: int) -> tuple[int, int]:
 
 
 def _nearest(candidates: int, distance_us: Callable[[int], int]) -> int:
-    """Those of the candidates that are nearest, as bits."""
+    """The nearest candidates, as bits."""
     nodes = list(_ids(candidates))
     least = min(map(distance_us, nodes), default=0)
     return sum(1 << node for node in nodes if distance_us(node) == least)
@@ -188,7 +188,7 @@ def node_ids(bits: int) -> NDArray[np.uint64]:
 
 
 def _smallest_draw(bits: int, key: int) -> int:
-    """The candidate of smallest draw, all at once; ids ascend, so the first smallest is the lowest id."""
+    """The candidate with the smallest draw. Ids ascend, so the lowest id wins a tie."""
     nodes = node_ids(bits)
     total = np.uint64(key & MASK) + nodes * np.uint64(ITEM_FACTOR)
     total = (total ^ (total >> np.uint64(30))) * np.uint64(FIRST_MULTIPLIER)
@@ -197,7 +197,7 @@ def _smallest_draw(bits: int, key: int) -> int:
 
 
 def _scanned(candidates: int, key: int) -> int:
-    """By id, a coin at each tie: later ids win more often. Wrong on purpose (Figure 6's exhibit)."""
+    """Scan by id and flip a coin at each tie, so that higher ids win more often: a biased rule for the exhibit of Figure 6."""
     chosen = -1
     for node in _ids(candidates):
         if chosen < 0 or finish((key + node * ITEM_FACTOR) & MASK) & 1:

@@ -1,15 +1,15 @@
-"""A hierarchical time wheel: constant cost for what comes soon, and no cost for empty time.
+"""A hierarchical time wheel: adding an entry has a constant cost, and empty periods cost nothing.
 
-Near entries lie in slots of about a millisecond, unsorted; a slot is sorted when its turn comes (one
-C-level sort of a few thousand tuples). Entries beyond the horizon wait in coarse bins, one for each
-turn of the wheel, which are dealt out when the wheel gets there.
+Entries of the current turn of the wheel are in slots of about a millisecond, unsorted. A slot is sorted when the wheel
+reaches it: one sort of a few thousand tuples. Entries of later turns wait in one bin for each turn, and move to slots
+when the wheel reaches that turn.
 """
 
 from bisect import insort
 from heapq import heappop, heappush
 from typing import Any
 
-# (at_us, sequence, node, event, owner): unique in its first two, so that sorting never looks further.
+# (at_us, sequence, node, event, owner). The first two are unique, so sorting never compares the others.
 Entry = tuple[int, int, int, Any, Any]
 
 SLOT_BITS = 10  # a slot is 1,024 us
@@ -19,7 +19,7 @@ SLOT_MASK = SLOTS - 1
 
 
 class TimeWheel:
-    """Entries in order of (at_us, sequence). `push` also takes what belongs to the slot being read."""
+    """Gives entries in order of (at_us, sequence). `push` also accepts entries for the slot that is being read."""
 
     __slots__ = ("_bins", "_current", "_far", "_near", "_slot", "_slots")
 
@@ -53,10 +53,10 @@ class TimeWheel:
                 self.push(entry)
 
     def next_batch(self, until_us: int) -> list[Entry] | None:
-        """The entries of the next slot that has any, sorted; None when none comes by `until_us`.
+        """The sorted entries of the next slot that is not empty; None if that slot begins after `until_us`.
 
-        The list stays open: what is pushed into the same slot while it is read appears in it, in order. Read it
-        by iterating; entries after `until_us` must be handed back with `put_back`.
+        Entries that are pushed into this slot while it is read appear in the list, in order, so read it by iterating.
+        Return entries after `until_us` with `put_back`.
         """
         limit = until_us >> SLOT_BITS
         if self._current:
@@ -83,7 +83,7 @@ class TimeWheel:
             return batch
 
     def put_back(self, remaining: list[Entry]) -> None:
-        """What of the open batch was not read."""
+        """Return the entries of the batch that were not read."""
         self._current = remaining
 
     def _push_far(self, turn: int, entry: Entry) -> None:
@@ -93,7 +93,7 @@ class TimeWheel:
         self._bins[turn].append(entry)
 
     def _deal_out(self, turn: int) -> None:
-        # The first slot of the turn becomes the open one, so that later slots are "near" again.
+        # The first slot of the turn becomes the current one; all other slots of the turn are near again.
         self._slot = turn << WHEEL_BITS
         for entry in sorted(self._bins.pop(turn)):
             self.push(entry)

@@ -122,8 +122,8 @@ BAD = {
         ("simulate", "cyclon", "w", "deep/er/o", "--seed", 1, "--latency", "fast"),
         "latency must be",
     ),
-    "output over the input": (("build", "cyclon", "w", "w", "--seed", 1, "--force"), "is or holds the input"),
-    "output around the input": (("build", "cyclon", "w", ".", "--seed", 1, "--force"), "is or holds the input"),
+    "output over the input": (("build", "cyclon", "w", "w", "--seed", 1, "--force"), "is or contains the input"),
+    "output around the input": (("build", "cyclon", "w", ".", "--seed", 1, "--force"), "is or contains the input"),
     "a name that is too long": (("build", "cyclon", "w", "x" * 300, "--seed", 1), "too long"),
     "unwritable": (("build", "cyclon", "w", "w/manifest.json/o", "--seed", 1), "cannot write"),
 }

@@ -1,1 +1,1 @@
-"""Every published table and figure: its runs, its published values, and the function that compares them."""
+"""Exhibits: the published tables and figures, the runs that reproduce them, and the comparison of both."""

@@ -1,4 +1,4 @@
-"""Every exhibit there is, by name: the systems' packages name theirs."""
+"""The exhibits of all systems, by name. Each system's package names its own."""
 
 from dataclasses import replace
 from difflib import get_close_matches
@@ -13,7 +13,7 @@ from gossamer.systems import all_systems, load
 
 @cache
 def all_exhibits() -> dict[str, Exhibit]:
-    """Exhibits by name, in the order of the systems."""
+    """All exhibits by name, in the order of the systems."""
     named = dict.fromkeys(system.exhibits for system in all_systems().values() if system.exhibits)
     found: dict[str, Exhibit] = {}
     for exhibits in named:
@@ -26,7 +26,7 @@ def all_exhibits() -> dict[str, Exhibit]:
 
 
 def _package(module: str) -> str:
-    """The nearest package at or above a module that has published values; empty where none has."""
+    """The nearest package at or above a module that has published values; empty if there is none."""
     while module:
         spec = find_spec(module)
         is_package = spec is not None and spec.submodule_search_locations is not None

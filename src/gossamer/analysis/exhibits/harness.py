@@ -1,7 +1,7 @@
-"""What an exhibit is, and how measured values become a table, a picture and a verdict.
+"""Defines exhibits, and turns measured values into a table and a verdict.
 
-An exhibit names runs; somebody else carries them out (`cli` joins the two). Its published values stand once, in
-the paper's `published.toml`. A verdict is computed from the two and never written down.
+An exhibit lists runs, which the command `gossamer reproduce` carries out. Its published values are in `published.toml` of
+the system's package. A verdict is always computed from measured and published values.
 """
 
 import tomllib
@@ -19,7 +19,7 @@ from gossamer.model.values.run import Run
 PUBLISHED = "published.toml"
 MET, MISSED, HOLDS, FAILS = "met", "missed", "holds", "does not hold"
 
-# Student's t, two-sided 95%, by degrees of freedom; above ten seeds the normal value is near enough.
+# Student's t, two-sided 95%, by degrees of freedom. Above ten seeds the value of the normal distribution is close enough.
 _STUDENT = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262}
 
 Metrics = Mapping[str, Any]
@@ -32,15 +32,15 @@ class Point:
     series: str
     x: float
     run: Run
-    # What is measured here, where it is not what the exhibit measures everywhere.
+    # The measure of this point, if it is not that of the exhibit.
     measure: Callable[[Metrics], float] | None = None
-    # What theory says of it.
+    # The value that theory predicts.
     expected: float | None = None
 
 
 @dataclass(frozen=True)
-class Value:
-    """A series at one x, over its seeds, beside what was published."""
+class SeriesValue:
+    """The mean of a series at one x over its seeds, with its 95% interval and the published value."""
 
     series: str
     x: float
@@ -56,10 +56,10 @@ class Value:
 
 @dataclass(frozen=True)
 class Claim:
-    """Something the paper says of the curves as a whole; `holds` sees all values of the exhibit."""
+    """A statement about the curves as a whole. `holds` gets all values of the exhibit."""
 
     text: str
-    holds: Callable[[Sequence[Value]], bool]
+    holds: Callable[[Sequence[SeriesValue]], bool]
 
 
 @dataclass(frozen=True)
@@ -70,15 +70,15 @@ class Exhibit:
     title: str
     x_label: str
     y_label: str
-    # What is measured of a run.
+    # From the metrics of a run to the measured value.
     measure: Callable[[Metrics], float]
-    # quick -> the points; the quick version leaves out what `left_out` says.
+    # From `quick` to the points. The quick version leaves out the points that `left_out` describes.
     points: Callable[[bool], list[Point]]
     left_out: str
-    # A published value is met within this share of itself.
+    # A published value is met if the relative deviation is at most this.
     tolerance: float = 0.02
     claims: tuple[Claim, ...] = ()
-    # What experiments have shown about it, above all why a published value is missed.
+    # Results of experiments with this exhibit, mainly why published values are missed.
     remark: str = ""
     log_x: bool = False
     log_y: bool = False
@@ -87,12 +87,12 @@ class Exhibit:
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """An exhibit with its values and verdicts."""
+class JudgedExhibit:
+    """An exhibit with its measured values and verdicts."""
 
     exhibit: Exhibit
     quick: bool
-    values: tuple[Value, ...]
+    values: tuple[SeriesValue, ...]
     claims: tuple[tuple[str, str], ...] = field(default_factory=tuple)
 
     @property
@@ -102,25 +102,25 @@ class Outcome:
         return MISSED if missed or any(verdict == FAILS for _, verdict in self.claims) else MET
 
     def line(self) -> str:
-        """Published, measured, deviation, verdict: the worst value, and how many there are."""
+        """One line: the verdict, how many values are met, and the value with the largest deviation."""
         compared = [value for value in self.values if value.deviation is not None]
         parts = [f"{self.exhibit.name}: {self.verdict}"]
         if compared:
             worst = max(compared, key=lambda value: abs(value.deviation or 0.0))
             met = sum(1 for value in compared if value.verdict == MET)
             parts.append(
-                f"{met} of {len(compared)} published values met within {self.exhibit.tolerance:.0%}; the furthest: "
+                f"{met} of {len(compared)} published values met within {self.exhibit.tolerance:.0%}; largest deviation: "
                 f"{worst.series} at {worst.x:g}, published {worst.published:g}, measured {worst.measured:.4g}, "
                 f"deviation {show_deviation(worst.deviation)}"
             )
         if self.claims:
-            held = sum(1 for _, verdict in self.claims if verdict == HOLDS)
-            parts.append(f"{held} of {len(self.claims)} claims hold")
+            true = sum(1 for _, verdict in self.claims if verdict == HOLDS)
+            parts.append(f"{true} of {len(self.claims)} claims hold")
         return "; ".join(parts)
 
 
 def published_values(exhibit: Exhibit) -> dict[tuple[str, float], float]:
-    """(series, x) -> value as published, from the paper's data file."""
+    """The published values by (series, x)."""
     entry = _published(exhibit)
     found = {}
     for series, points in entry.get("series", {}).items():
@@ -130,7 +130,7 @@ def published_values(exhibit: Exhibit) -> dict[tuple[str, float], float]:
 
 
 def published_source(exhibit: Exhibit) -> str:
-    """Where the paper shows it."""
+    """The figure or table and the page where the paper shows the values."""
     return str(_published(exhibit).get("source", ""))
 
 
@@ -141,13 +141,13 @@ def _published(exhibit: Exhibit) -> dict[str, Any]:
 
 @cache
 def _published_file(package: str) -> dict[str, Any]:
-    """The values that a package's paper publishes; nothing where it has no such file."""
+    """The content of a package's `published.toml`; empty if there is no such file."""
     path = files(package) / PUBLISHED if package else None
     return tomllib.loads(path.read_text(encoding="utf-8")) if path is not None and path.is_file() else {}
 
 
 def compare(published: float, measured: float, tolerance: float) -> tuple[float, str]:
-    """(deviation, verdict) of a measured value; a published zero is met by zero alone."""
+    """(deviation, verdict) of a measured value. A published zero is met only by zero."""
     if published == 0:
         return (0.0, MET) if measured == 0 else (float("inf"), MISSED)
     deviation = measured / published - 1
@@ -155,19 +155,19 @@ def compare(published: float, measured: float, tolerance: float) -> tuple[float,
 
 
 def show_deviation(deviation: float | None) -> str:
-    """A deviation in percent; of a published zero there is none to give."""
+    """A deviation in percent; "from zero" where the published value is zero."""
     if deviation is None:
         return ""
     return f"{deviation:+.1%}" if isfinite(deviation) else "from zero"
 
 
 def measured_at(exhibit: Exhibit, point: Point, metrics: Metrics) -> float:
-    """What is measured of a point's run."""
+    """The measured value of a point, from the metrics of its run."""
     return (point.measure or exhibit.measure)(metrics)
 
 
-def judge(exhibit: Exhibit, quick: bool, measured: Sequence[tuple[Point, float]]) -> Outcome:
-    """Gather seeds, set them beside what was published, and judge."""
+def judge(exhibit: Exhibit, quick: bool, measured: Sequence[tuple[Point, float]]) -> JudgedExhibit:
+    """Take means over seeds, compare them with the published values, and check the claims."""
     published = published_values(exhibit)
     groups: dict[tuple[str, float], list[float]] = {}
     expected: dict[tuple[str, float], float | None] = {}
@@ -181,7 +181,7 @@ def judge(exhibit: Exhibit, quick: bool, measured: Sequence[tuple[Point, float]]
         known = published.get((series, x))
         deviation, verdict = compare(known, middle, exhibit.tolerance) if known is not None else (None, None)
         values.append(
-            Value(
+            SeriesValue(
                 series,
                 x,
                 len(samples),
@@ -195,7 +195,7 @@ def judge(exhibit: Exhibit, quick: bool, measured: Sequence[tuple[Point, float]]
             )
         )
     claims = tuple((claim.text, HOLDS if claim.holds(values) else FAILS) for claim in exhibit.claims)
-    return Outcome(exhibit, quick, tuple(values), claims)
+    return JudgedExhibit(exhibit, quick, tuple(values), claims)
 
 
 def _half_width(samples: Sequence[float]) -> float:
@@ -205,18 +205,18 @@ def _half_width(samples: Sequence[float]) -> float:
     return _STUDENT.get(len(samples) - 1, 1.96) * stdev(samples) / sqrt(len(samples))
 
 
-def curve(values: Sequence[Value], series: str) -> list[Value]:
-    """One series, by x."""
+def curve(values: Sequence[SeriesValue], series: str) -> list[SeriesValue]:
+    """The values of one series, ordered by x."""
     return sorted((value for value in values if value.series == series), key=lambda value: value.x)
 
 
-def as_expected(values: Sequence[Value], tolerance: float) -> bool:
-    """Whether every value of which theory says something lies within this share of it."""
+def as_expected(values: Sequence[SeriesValue], tolerance: float) -> bool:
+    """Whether every value with a prediction deviates from it by at most this share."""
     return all(abs(value.measured / value.expected - 1) <= tolerance for value in values if value.expected is not None)
 
 
-def falls(values: Sequence[Value], series: str) -> bool:
-    """Whether a series goes down from its first x to its last, step by step within the noise."""
+def falls(values: Sequence[SeriesValue], series: str) -> bool:
+    """Whether a series falls from its first x to its last, and no step rises beyond the interval of the value before."""
     points = curve(values, series)
     steps_down = all(later.measured <= earlier.high for earlier, later in pairwise(points))
     return points[-1].measured < points[0].measured and steps_down

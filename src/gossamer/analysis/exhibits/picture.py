@@ -1,4 +1,4 @@
-"""Draw an exhibit: our curves with their intervals, the published values beside them."""
+"""Draws an exhibit: measured curves with their intervals, and the published values."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,9 +8,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
-from gossamer.analysis.exhibits.harness import Outcome, Value, curve, published_source
+from gossamer.analysis.exhibits.harness import JudgedExhibit, SeriesValue, curve, published_source
 
-# Without it every SVG of the same picture differs.
+# Without a fixed salt, two SVG files of the same picture differ.
 mpl.rcParams["svg.hashsalt"] = "gossamer"
 
 COLOURS = (
@@ -25,33 +25,33 @@ COLOURS = (
     "#d1495b",
     "#00798c",
 )
-# Curves that lie on each other are told apart by these.
+# Different markers and dashes distinguish curves that lie on each other.
 MARKERS = "os^Dv<>PX*"
 DASHES = ("-", "--", "-.", ":")
 FAINT = "#777777"
-# Up to so many places on the x axis each has its own tick.
+# Up to this many values of x, each has its own tick.
 TICKS_MAX = 8
-# The y axis is broken where nothing lies in this share of it and so many curves would be pressed into the rest.
+# The y axis is broken where a gap takes more than this share of it and at least this many curves share the rest.
 GAP_SHARE = 0.75
 PRESSED_MIN = 3
-# The interval of the mean of two seeds is so wide that it would hide the curves.
+# Intervals are drawn from this many seeds on. The interval of two seeds is so wide that it would hide the curves.
 SEEDS_MIN = 3
 
 
-def draw(outcome: Outcome, folder: Path) -> list[Path]:
+def draw(outcome: JudgedExhibit, folder: Path) -> list[Path]:
     """Write the picture as SVG and PNG; returns the files."""
     exhibit = outcome.exhibit
     figure = Figure(figsize=(8.6, 4.8), layout="constrained")
     curves = {name: curve(outcome.values, name) for name in dict.fromkeys(value.series for value in outcome.values)}
-    # A logarithmic scale has no place for zero.
+    # A logarithmic scale cannot show zero.
     logarithmic = exhibit.log_y and _seen(outcome.values)[0] > 0
     parts = [list(curves.values())] if logarithmic else _parts(list(curves.values()))
-    # From top to bottom, the part with more curves higher than the other.
+    # The panel with more curves is taller.
     heights = [4 if len(part) == max(map(len, parts)) else 1 for part in parts]
     panels = figure.subplots(len(parts), sharex=True, squeeze=False, height_ratios=heights)[:, 0]
     for axes, part in zip(panels, parts, strict=True):
         for number, (name, values) in enumerate(curves.items()):
-            # A curve of another part is not drawn here, but named.
+            # A curve of the other panel is only named in the legend.
             _draw_series(
                 axes, values if values in part else [], _apart(outcome.values, number, len(curves)), number, name
             )
@@ -81,7 +81,7 @@ def draw(outcome: Outcome, folder: Path) -> list[Path]:
 
 
 def _add_legend(axes: Axes, published: bool, theory: bool) -> None:
-    """Beside the curves, never on them."""
+    """Put the legend beside the curves."""
     handles, names = axes.get_legend_handles_labels()
     if theory:
         handles += axes.plot([], [], "-", color="#333333", alpha=0.6, linewidth=1.3)
@@ -94,8 +94,8 @@ def _add_legend(axes: Axes, published: bool, theory: bool) -> None:
     )
 
 
-def _footer(outcome: Outcome) -> str:
-    """What is drawn, what a quick picture leaves out, and where the paper shows it."""
+def _footer(outcome: JudgedExhibit) -> str:
+    """The number of runs, the points that a quick picture leaves out, and the place in the paper."""
     seeds = max(value.seeds for value in outcome.values)
     mean = "one run" if seeds == 1 else f"mean of {seeds} runs"
     parts = [f"{mean} and its 95% interval" if seeds >= SEEDS_MIN else mean]
@@ -105,20 +105,20 @@ def _footer(outcome: Outcome) -> str:
     return left_out + "; ".join(parts)
 
 
-def _interval(value: Value) -> tuple[float, float]:
-    """From where to where a bar is drawn."""
+def _interval(value: SeriesValue) -> tuple[float, float]:
+    """The lower and upper end of the drawn interval."""
     return (value.low, value.high) if value.seeds >= SEEDS_MIN else (value.measured, value.measured)
 
 
-def _seen(values: Sequence[Value]) -> list[float]:
-    """What is drawn as a point or as theory's line, lowest first."""
+def _seen(values: Sequence[SeriesValue]) -> list[float]:
+    """All measured, published and predicted values in ascending order."""
     known = [value.published for value in values if value.published is not None]
     expected = [value.expected for value in values if value.expected is not None]
     return sorted([value.measured for value in values] + known + expected)
 
 
-def _parts(curves: list[list[Value]]) -> list[list[list[Value]]]:
-    """The curves of each panel, top first: two where those on one side of a wide gap would be pressed together."""
+def _parts(curves: list[list[SeriesValue]]) -> list[list[list[SeriesValue]]]:
+    """The curves of each panel, top first. There are two panels where a wide gap would press many curves together."""
     by_height = sorted(curves, key=lambda values: _seen(values)[0])
     lowest, highest = _seen(by_height[0])[0], max(_seen(values)[-1] for values in curves)
     for place in range(1, len(by_height)):
@@ -130,7 +130,7 @@ def _parts(curves: list[list[Value]]) -> list[list[list[Value]]]:
 
 
 def _show_break(top: Axes, bottom: Axes) -> None:
-    """Two strokes where the y axis goes on in the other panel."""
+    """Mark the break of the y axis between two panels with two strokes."""
     top.spines.bottom.set_visible(False)
     bottom.spines.top.set_visible(False)
     top.tick_params(bottom=False)
@@ -149,13 +149,13 @@ def _show_break(top: Axes, bottom: Axes) -> None:
         )
 
 
-def _apart(values: Sequence[Value], number: int, count: int) -> float:
-    """How far beside its place a curve is drawn: only where there is one place, at which all would lie."""
+def _apart(values: Sequence[SeriesValue], number: int, count: int) -> float:
+    """The horizontal offset of a curve; not zero only where all curves have a single x and would cover each other."""
     places = {value.x for value in values}
     return (number - (count - 1) / 2) * 0.02 * max(places) if len(places) == 1 else 0.0
 
 
-def _draw_series(axes: Axes, values: list[Value], apart: float, number: int, name: str) -> None:
+def _draw_series(axes: Axes, values: list[SeriesValue], apart: float, number: int, name: str) -> None:
     colour = COLOURS[number % len(COLOURS)]
     theory = [(value.x + apart, value.expected) for value in values if value.expected is not None]
     if theory:
@@ -171,7 +171,7 @@ def _draw_series(axes: Axes, values: list[Value], apart: float, number: int, nam
         marker=MARKERS[number % len(MARKERS)],
         markersize=5,
         markerfacecolor="none" if number % 2 else colour,
-        # Where theory is drawn as a line, what was measured is points beside it.
+        # Where the prediction is a line, measured values are points without a line.
         linestyle="none" if theory else DASHES[number % len(DASHES)],
         linewidth=1.3,
         elinewidth=0.9,
@@ -183,8 +183,8 @@ def _draw_series(axes: Axes, values: list[Value], apart: float, number: int, nam
         axes.plot(*zip(*known, strict=True), "x", color=colour, markersize=8, markeredgewidth=1.8)
 
 
-def _set_x(axes: Axes, values: Sequence[Value]) -> None:
-    """A tick at each place that was measured, where there is room for them."""
+def _set_x(axes: Axes, values: Sequence[SeriesValue]) -> None:
+    """Put a tick at each measured x, if there are few."""
     places = sorted({value.x for value in values})
     if len(places) <= TICKS_MAX:
         axes.set_xticks(places)
@@ -193,8 +193,8 @@ def _set_x(axes: Axes, values: Sequence[Value]) -> None:
     axes.xaxis.set_major_formatter(FuncFormatter(_number))
 
 
-def _set_y(axes: Axes, values: Sequence[Value], logarithmic: bool) -> None:
-    """Room for every point and bar; nothing lies below zero, and a flat curve looks flat."""
+def _set_y(axes: Axes, values: Sequence[SeriesValue], logarithmic: bool) -> None:
+    """Choose limits that show every point and interval, do not go below zero, and let a flat curve look flat."""
     if logarithmic:
         axes.set_yscale("log")
         axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
@@ -203,7 +203,7 @@ def _set_y(axes: Axes, values: Sequence[Value], logarithmic: bool) -> None:
         seen = _seen(values)
         low = min(seen[0], *(_interval(value)[0] for value in values))
         high = max(seen[-1], *(_interval(value)[1] for value in values))
-        # A tenth of the highest value at least.
+        # The axis spans at least a tenth of the highest value.
         span = max(high - low, 0.1 * seen[-1]) or 1.0
         room = 0.06 * span + (span - (high - low)) / 2
         whole = all(value == int(value) for value in seen)
@@ -216,5 +216,5 @@ def _set_y(axes: Axes, values: Sequence[Value], logarithmic: bool) -> None:
 
 
 def _number(value: float, _: int | None = None) -> str:
-    """Thousands apart, and no digits that say nothing."""
+    """A number with thousands separators and without trailing digits."""
     return f"{value:,.0f}" if value == int(value) else f"{value:,.10g}"

@@ -1,4 +1,4 @@
-"""The simulation beside the theory: random subscribers, random events, over an overlay or a few drawn by a law."""
+"""Simulations to compare with the theory: random subscribers and random messages, on one overlay or on drawn networks."""
 
 from statistics import mean
 from typing import Any
@@ -19,16 +19,16 @@ from gossamer.systems.gossip.population import gossip_events, gossip_on
 from gossamer.systems.gossip.wiring import unstructured
 
 U64 = np.uint64
-# Chosen: networks and events of a check; the paper takes 20 and 400 for each of its points.
+# Chosen: the networks and messages of a check, as many as the paper takes for each of its points.
 NETWORKS, EVENTS = 20, 400
-# A way no event of the theory is held back by.
+# A time to live that stops no message.
 _FAR = 1_000_000
 
 
 def check_gossip(
     law: str | Overlay, node_count: int, subscribers: float, gamma: float, seed: int, progress: Progress = silent
 ) -> dict[str, Any]:
-    """The mean figures of `gossip_events` over the networks of seeds seed, seed + 1, ..."""
+    """The figures of `gossip_events`, as means over the networks with seeds seed, seed + 1, ..."""
     parameters = GossipParameters(gamma=gamma, ttl=_FAR)
     found = []
     for number in range(NETWORKS):
@@ -42,7 +42,7 @@ def check_gossip(
 def check_topics(
     overlay: Overlay, interest: Interest, gamma: float, seed: int, progress: Progress = silent
 ) -> list[dict[str, float]]:
-    """The figures of so many events on each topic of a workload, over the overlay as it is."""
+    """For each topic of a workload, the figures of `EVENTS` messages on the given overlay."""
     parameters = GossipParameters(gamma=gamma, ttl=_FAR)
     found = []
     for topic in range(interest.topic_count):
@@ -51,7 +51,7 @@ def check_topics(
     return found
 
 
-# Chosen: a network in which every copy is an event of the engine, and enough events for buffers to fill.
+# Chosen: a small network, because every copy of a message is an event of the engine, and enough messages to fill buffers.
 LOAD_NODES, LOAD_EVENTS = 100, 600
 
 
@@ -66,11 +66,12 @@ def check_load(
     seed: int,
     progress: Progress = silent,
 ) -> dict[str, Any]:
-    """A network of machines under a load: the share of copies lost, and what is reached nevertheless. Cost: a copy is an event.
+    """Simulate machines under load: the share of copies that full buffers lose, and the share of subscribers reached.
 
-    An event costs each node as much in a large network as in a small one, so the rate is that of the whole network.
+    A message costs each node as much in a large network as in a small one, so `events_per_second` is the rate of the whole
+    network. Cost: every copy of a message is an event of the engine.
     """
-    # A topic then has the share of subscribers that was asked for, to a twentieth.
+    # With 20 topics, the share of subscribers of a topic is a multiple of a twentieth.
     topics = 20
     each = min(max(1, round(topics * subscribers)), topics)
     run = Run(
@@ -98,6 +99,6 @@ def check_load(
 
 
 def _random_subscribers(node_count: int, share: float, seed: int) -> Interest:
-    """One topic that each node follows with this probability."""
+    """An interest with one topic, which each node follows with this probability."""
     nodes = np.flatnonzero(units(U64(seed), U64(Purpose.WORKLOAD_TOPIC), U64(0), node_count) < share)
     return Interest.from_pairs(nodes, np.zeros(len(nodes), np.int64), node_count, 1)

@@ -1,4 +1,4 @@
-"""Many gossip events on an overlay that does not change, computed by the kernel."""
+"""Disseminates many messages by gossip over an overlay that does not change, with the kernel."""
 
 from typing import Any
 
@@ -19,11 +19,11 @@ U64 = np.uint64
 def gossip_events(
     overlay: Overlay, interest: Interest, parameters: GossipParameters, seed: int, event_count: int
 ) -> dict[str, Any]:
-    """Metrics of `event_count` events, each published by a random node on a random topic, as in the paper."""
+    """The figures of `event_count` messages, each by a random node on a random topic (the paper's random publishers)."""
     if parameters.handle_us:
-        raise InputError("`handle_us` needs a simulation with an end; give `until_us`, or leave `handle_us` at 0")
+        raise InputError("`handle_us` needs virtual time; set `until_us`, or leave `handle_us` at 0")
     if event_count < 1:
-        raise InputError("a run with a dissemination and without `until_us` needs `event_count`, the number of events")
+        raise InputError("a dissemination on a static overlay needs at least one message; set `event_count`")
     topics = _places(seed, Purpose.PUBLISH_TOPIC, event_count, interest.topic_count)
     return {"published": event_count, **gossip_on(overlay, interest, parameters, seed, topics)}
 
@@ -31,7 +31,7 @@ def gossip_events(
 def gossip_on(
     overlay: Overlay, interest: Interest, parameters: GossipParameters, seed: int, topics: NDArray[np.int64]
 ) -> dict[str, float]:
-    """Metrics of one event on each of these topics, published by random nodes."""
+    """The figures of one message on each of these topics, by random nodes."""
     event_count = len(topics)
     publishers = _places(seed, Purpose.PUBLISH_NODE, event_count, interest.node_count)
     rows = disseminate_many(
@@ -49,8 +49,8 @@ def gossip_on(
     reached, subscribers, messages, hops = rows.T
     holders = interest.popularity[topics]
     others = interest.node_count - holders
-    # Chosen: an event has taken off if it reaches more than the square root of the number of nodes. Near the threshold
-    # no criterion is sharp.
+    # Chosen: a message has taken off when it reaches more nodes than the square root of all nodes. Near the threshold no
+    # limit separates the two cases.
     large = reached > interest.node_count**0.5
     return {
         "receivers_per_event": float(reached.mean()),
@@ -65,6 +65,6 @@ def gossip_on(
 
 
 def _places(seed: int, purpose: Purpose, count: int, bound: int) -> NDArray[np.int64]:
-    """A random number below `bound` for each event."""
+    """A random number below `bound` for each message."""
     bits = draws(U64(seed), U64(purpose), U64(0), count)
     return (((bits >> U64(32)) * U64(bound)) >> U64(32)).astype(np.int64)

@@ -1,4 +1,4 @@
-"""The exhibits of the paper on gossip over unstructured overlays, and ours beyond it."""
+"""The exhibits of the paper on gossip over unstructured overlays, and two exhibits that the paper does not have."""
 
 from gossamer.analysis.exhibits.harness import Exhibit
 from gossamer.systems.gossip.exhibits import above, below, beyond

@@ -1,10 +1,10 @@
-"""Figures 4 to 18: above the phase transition, where the paper's model says "infinite" and ours gives a number."""
+"""Figures 4 to 18: above the phase transition, where the paper's model gives infinity and ours a number."""
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from math import log
 
-from gossamer.analysis.exhibits.harness import Claim, Exhibit, Metrics, Point, Value, as_expected, curve
+from gossamer.analysis.exhibits.harness import Claim, Exhibit, Metrics, Point, SeriesValue, as_expected, curve
 from gossamer.model.arrays.degrees import read_scale_free
 from gossamer.model.values.run import Run, WorkloadLaw
 from gossamer.systems.gossip.exhibits.settings import (
@@ -19,15 +19,15 @@ from gossamer.systems.gossip.exhibits.settings import (
 TENTHS = (1, 2, 3, 4, 5, 6, 8)
 FIXED = 1
 POISSON, POISSON_NODES = "poisson:5", 5_000
-LEFT_OUT = "every other place, 16 of 20 networks"
+LEFT_OUT = "every other value of x, 16 of 20 networks"
 ALL = "receivers"
-SPREAD = "receivers of events that take off"
+SPREAD = "receivers of messages that take off"
 PUBLISHED_RECEIVERS = 2_200
 PUBLISHERS_REMARK = (
-    "No average over all events can lie above 2,200 here: of 2,482 nodes 403 have one link and 201 two, and with sigma 0.1 and "
-    "gamma 0.6 a publisher sends to nobody at all in 7.2% of events by theory, 7.4% measured (20 networks, 400 events each). "
-    "Of the others 2,291 nodes receive on average. If publishers send to all of their neighbours, which Algorithm 2 does not "
-    "say, the average over all events is 2,292. How the paper counted stays unexplained."
+    "The average over all messages cannot exceed 2,200 here. Of 2,482 nodes, 403 have one link and 201 have two; with sigma 0.1 "
+    "and gamma 0.6, the publisher of a message sends it to no neighbour in 7.2% of cases by theory and in 7.4% as measured (20 "
+    "networks, 400 messages each). The other messages reach 2,291 nodes on average. If publishers send to all of their "
+    "neighbours, which Algorithm 2 does not say, the average over all messages is 2,292. How the paper counted is unknown."
 )
 
 
@@ -45,20 +45,20 @@ def _points(degree: str, nodes: int, varies: str, tenths: Sequence[int], quick: 
     return found
 
 
-def _grows(values: Sequence[Value]) -> bool:
-    """Step by step, within the noise."""
+def _grows(values: Sequence[SeriesValue]) -> bool:
+    """Whether no value is below the value before it by more than its interval."""
     return all(later.high > earlier.measured for earlier, later in pairwise(curve(values, ALL)))
 
 
-def _at(values: Sequence[Value], series: str, x: float) -> float:
+def _at(values: Sequence[SeriesValue], series: str, x: float) -> float:
     return next((value.measured for value in values if (value.series, value.x) == (series, x)), 0.0)
 
 
 def _sweep(figure: int, degree: str, nodes: int, varies: str, tolerance: float, what: str) -> Exhibit:
     tenths = TENTHS if degree != POISSON else TENTHS[1:]
     claims = [
-        Claim(f"receivers lie within {tolerance:.0%} of the theory", lambda values: as_expected(values, tolerance)),
-        Claim(f"the more {varies}, the more receivers", _grows),
+        Claim(f"receivers are within {tolerance:.0%} of the theory", lambda values: as_expected(values, tolerance)),
+        Claim(f"receivers increase with {varies}", _grows),
     ]
     # The one number that the paper's text gives (V-B.2): a = 6, b = 1, sigma 0.1, gamma 0.6.
     numbered = figure == 8
@@ -66,11 +66,11 @@ def _sweep(figure: int, degree: str, nodes: int, varies: str, tolerance: float, 
     if numbered:
         claims += [
             Claim(
-                f"above {PUBLISHED_RECEIVERS:,} of {nodes:,} nodes receive at {varies} 0.6, on average over all events",
+                f"more than {PUBLISHED_RECEIVERS:,} of {nodes:,} nodes receive a message at {varies} 0.6, over all messages",
                 lambda values: _at(values, ALL, 0.6) > PUBLISHED_RECEIVERS,
             ),
             Claim(
-                f"above {PUBLISHED_RECEIVERS:,} of {nodes:,} nodes receive at {varies} 0.6, of events that take off",
+                f"more than {PUBLISHED_RECEIVERS:,} of {nodes:,} nodes receive a message at {varies} 0.6, if it takes off",
                 lambda values: _at(values, SPREAD, 0.6) > PUBLISHED_RECEIVERS,
             ),
         ]
@@ -80,7 +80,7 @@ def _sweep(figure: int, degree: str, nodes: int, varies: str, tolerance: float, 
         name=f"gossip/fig{figure}",
         title=f"Receivers above the phase transition, {what}, {fixed} 0.1",
         x_label="share of subscribers (sigma)" if varies == "sigma" else "gossip probability (gamma)",
-        y_label="nodes per event",
+        y_label="nodes per message",
         measure=metric("receivers_per_event"),
         points=lambda quick: _points(degree, nodes, varies, tenths, quick, numbered),
         left_out=LEFT_OUT,
@@ -90,7 +90,7 @@ def _sweep(figure: int, degree: str, nodes: int, varies: str, tolerance: float, 
 
 
 SCALE_FREE_B = ("1", "1.1", "1.2", "1.3", "1.4", "1.5")
-# Fig 6: three networks of the figures that follow.
+# Figure 6 shows three of the networks of Figures 7 to 18.
 SHOWN_B = ("1", "1.2", "1.5")
 SHOWN_DEGREES = (1, 2, 3, 4, 5, 7, 10, 14, 20)
 
@@ -116,8 +116,8 @@ def _degree_points(quick: bool) -> list[Point]:
     return found
 
 
-def _is_linear(values: Sequence[Value]) -> bool:
-    """The slope of each curve, both axes logarithmic, by least squares: -b within a tenth."""
+def _is_linear(values: Sequence[SeriesValue]) -> bool:
+    """Whether the least-squares slope of each curve, on logarithmic axes, is -b within a tenth."""
     for b in SHOWN_B:
         points = [(log(value.x), log(value.measured)) for value in curve(values, f"a 6, b {b}")]
         mean_x, mean_y = (sum(column) / len(points) for column in zip(*points, strict=True))
@@ -135,7 +135,7 @@ _FIG6 = Exhibit(
     measure=lambda metrics: float(metrics["nodes"]),
     points=_degree_points,
     left_out="16 of 20 networks",
-    claims=(Claim("both axes logarithmic, the curves are lines of slope -b (within 10%)", _is_linear),),
+    claims=(Claim("on logarithmic axes the curves are lines of slope -b (within 10%)", _is_linear),),
     log_x=True,
     log_y=True,
 )

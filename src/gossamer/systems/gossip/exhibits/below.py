@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from math import isfinite
 
-from gossamer.analysis.exhibits.harness import Claim, Exhibit, Point, Value, curve
+from gossamer.analysis.exhibits.harness import Claim, Exhibit, Point, SeriesValue, curve
 from gossamer.systems.gossip.exhibits.settings import (
     SEEDS,
     constant,
@@ -21,14 +21,15 @@ HUNDREDTHS = (2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 25, 30)
 STEEP_HUNDREDTHS = (5, 10, 20, 30, 40, 45, 50, 55, 60, 70, 80, 90, 100)
 GAMMAS = (0.01, 0.05, 0.1)
 POISSON = "poisson:5"
-# The paper gives this law no cutoff. The model's transition is that of endless hubs: drawn networks have few of them, and
-# what percolates is small (3.7% of events take off even if everybody subscribes), so a simulation shows no jump.
+# The paper gives this law no cutoff. The model's transition is that of a network with unlimited hubs. Drawn networks have
+# few hubs and a small percolating component (3.7% of messages take off even if all nodes subscribe), so a simulation
+# shows no jump.
 SCALE_FREE = "power:3.3"
 NODES = 5_000
-# The model alone is the paper's figure; a few networks show that it is right.
+# The paper's figure shows only the model; a few networks are enough to confirm it.
 MODEL_SEEDS = 5
-# Away from the transition: Gamma over its threshold. Equation 17 is that of an endless network, and the nearer to the
-# transition, the more of a small network an event sees.
+# Distances from the transition: Gamma divided by its threshold. Equation 17 is for an infinite network; near the
+# transition, a message reaches so much of a small network that the equation no longer applies.
 AWAY, FAR_AWAY = 0.8, 0.5
 
 
@@ -47,13 +48,13 @@ def _model_points(degree: str, hundredths: tuple[int, ...], quick: bool) -> list
                     Point(f"subscribers, gamma {gamma:g}", sigma, run, counted, expected.subscribers_per_event)
                 )
             if isfinite(paper):
-                # The paper's own curve needs no run; it hangs on the last one.
+                # The paper's curve is a formula and needs no run; its point reuses the last run.
                 found.append(Point(f"the paper's sigma <r>, gamma {gamma:g}", sigma, run, constant(paper)))
     return found
 
 
-def _jumps(values: Sequence[Value], degree: str) -> bool:
-    """Where theory says so: few receivers below the threshold, and from 1.5 times its link probability on many."""
+def _jumps(values: Sequence[SeriesValue], degree: str) -> bool:
+    """Few receivers below the predicted threshold, and many from 1.5 times its link probability on."""
     for gamma in GAMMAS:
         at = subscriber_threshold(law(degree), gamma) or 0.0
         critical = GossipSettings(at, gamma).link
@@ -65,23 +66,23 @@ def _jumps(values: Sequence[Value], degree: str) -> bool:
     return True
 
 
-def _comes_earlier(values: Sequence[Value]) -> bool:
-    """The more gossip, the smaller the last sigma at which equation 17 is finite."""
+def _comes_earlier(values: Sequence[SeriesValue]) -> bool:
+    """Whether the last sigma at which equation 17 is finite decreases with gamma."""
     last = [points[-1].x for gamma in GAMMAS if (points := curve(values, f"the paper's sigma <r>, gamma {gamma:g}"))]
     return last == sorted(last, reverse=True)
 
 
-def _mended(values: Sequence[Value], degree: str) -> bool:
-    """Up to half of the threshold, our count of subscribers is nearer to the simulation on the whole."""
+def _is_corrected(values: Sequence[SeriesValue], degree: str) -> bool:
+    """Whether our count of subscribers is closer to the simulation than the paper's, up to half of the threshold."""
     for gamma in GAMMAS:
         ours = {value.x: value for value in curve(values, f"subscribers, gamma {gamma:g}")}
-        wrong = mended = 0.0
+        paper_error = our_error = 0.0
         for paper in curve(values, f"the paper's sigma <r>, gamma {gamma:g}"):
             value = ours[paper.x]
             if GossipSettings(paper.x, gamma).link * law(degree).mean_excess <= FAR_AWAY:
-                wrong += abs(paper.measured / value.measured - 1)
-                mended += abs((value.expected or 0.0) / value.measured - 1)
-        if mended > wrong:
+                paper_error += abs(paper.measured / value.measured - 1)
+                our_error += abs((value.expected or 0.0) / value.measured - 1)
+        if our_error > paper_error:
             return False
     return True
 
@@ -90,8 +91,8 @@ def _model_claims(degree: str) -> tuple[Claim, ...]:
     return (
         Claim("the higher gamma, the smaller the sigma of the transition", _comes_earlier),
         Claim(
-            "our mended count of subscribers is nearer to the simulation than the paper's sigma <r>",
-            lambda values: _mended(values, degree),
+            "our corrected count of subscribers is closer to the simulation than the paper's sigma <r>",
+            lambda values: _is_corrected(values, degree),
         ),
     )
 
@@ -110,15 +111,15 @@ def _below_points(quick: bool) -> list[Point]:
                 expected = theory(POISSON, nodes, count / 100, gamma).mean_receivers
                 if expected is None or gossip.link * law(POISSON).mean_excess > 0.95:
                     continue
-                # Few nodes are reached here, so networks cost little, and the mean needs them all.
+                # Messages reach few nodes here, so networks cost little, and the mean needs all of them.
                 for seed in SEEDS:
                     run = gossip_run(POISSON, nodes, (count, 100), gamma, seed)
                     found.append(Point(f"{nodes:,} nodes, gamma {gamma:g}", count / 100, run, None, expected))
     return found
 
 
-def _near_the_model(values: Sequence[Value], most: float) -> bool:
-    """Within 5% of equation 17 wherever Gamma is at most this share of its threshold."""
+def _near_the_model(values: Sequence[SeriesValue], most: float) -> bool:
+    """Whether receivers are within 5% of equation 17 where Gamma is at most this share of its threshold."""
     for value in values:
         gamma = float(value.series.rpartition(" ")[2])
         away = GossipSettings(value.x, gamma).link * law(POISSON).mean_excess <= most
@@ -127,7 +128,7 @@ def _near_the_model(values: Sequence[Value], most: float) -> bool:
     return True
 
 
-def _largest(values: Sequence[Value]) -> list[Value]:
+def _largest(values: Sequence[SeriesValue]) -> list[SeriesValue]:
     return [value for value in values if value.series.startswith(f"{BELOW_NODES[-1]:,} nodes")]
 
 
@@ -136,12 +137,12 @@ EXHIBITS = (
         name="gossip/fig1",
         title="Receivers and subscribers, Poisson, mean degree 5, 5,000 nodes",
         x_label="share of subscribers (sigma)",
-        y_label="nodes per event",
+        y_label="nodes per message",
         measure=metric("receivers_per_event"),
         points=lambda quick: _model_points(POISSON, HUNDREDTHS, quick),
         left_out="gammas other than 0.05, two sigmas of three, one network",
         claims=(
-            Claim("there is a phase transition, where theory puts it", lambda values: _jumps(values, POISSON)),
+            Claim("there is a phase transition where theory predicts it", lambda values: _jumps(values, POISSON)),
             *_model_claims(POISSON),
         ),
         log_y=True,
@@ -150,15 +151,15 @@ EXHIBITS = (
         name="gossip/fig2",
         title="Receivers and subscribers, scale-free, exponent 3.3, 5,000 nodes",
         x_label="share of subscribers (sigma)",
-        y_label="nodes per event",
+        y_label="nodes per message",
         measure=metric("receivers_per_event"),
         points=lambda quick: _model_points(SCALE_FREE, STEEP_HUNDREDTHS, quick),
         left_out="gammas other than 0.05, two sigmas of three, one network",
         claims=_model_claims(SCALE_FREE),
         remark=(
-            "The model's transition is that of endless hubs. A network of 5,000 nodes has few of them (the largest has some tens "
-            "of links), and what percolates is small: 3.7% of events take off even where everybody subscribes. So the "
-            "simulation shows no jump, and lies below the model from a half of the threshold on."
+            "The model's transition is that of a network with unlimited hubs. A network of 5,000 nodes has few hubs (the largest "
+            "has some tens of links), and its percolating component is small: 3.7% of messages take off even if all nodes "
+            "subscribe. The simulation therefore shows no jump, and is below the model from half of the threshold on."
         ),
         log_y=True,
     ),
@@ -166,17 +167,17 @@ EXHIBITS = (
         name="gossip/fig3",
         title="Receivers below the phase transition, Poisson, mean degree 5",
         x_label="share of subscribers (sigma)",
-        y_label="nodes per event",
+        y_label="nodes per message",
         measure=metric("receivers_per_event"),
         points=_below_points,
         left_out="500 and 1,000 nodes, every other sigma",
         claims=(
             Claim(
-                f"with {BELOW_NODES[-1]:,} nodes receivers lie within 5% of equation 17 up to {AWAY:g} of the threshold",
+                f"with {BELOW_NODES[-1]:,} nodes, receivers are within 5% of equation 17 up to {AWAY:g} of the threshold",
                 lambda values: _near_the_model(_largest(values), AWAY),
             ),
             Claim(
-                f"whatever the number of nodes they lie within 5% of it up to {FAR_AWAY:g} of the threshold",
+                f"with any number of nodes, receivers are within 5% of it up to {FAR_AWAY:g} of the threshold",
                 lambda values: _near_the_model(values, FAR_AWAY),
             ),
         ),

@@ -1,7 +1,7 @@
-"""Runs in the words of the paper's evaluation (V-B), and what theory says of them.
+"""The runs of the paper's evaluation (V-B), and the predictions of the theory for them.
 
-A share sigma of subscribers is a workload in which every node follows so many of so many topics, by chance: each topic
-then has sigma of the nodes, independently. Every event is by a random node on a random topic.
+A share sigma of subscribers is a workload in which every node follows a fixed number of random topics, such as 3 of 10.
+Each topic then has a share sigma of the nodes. A random node publishes each message on a random topic.
 """
 
 from collections.abc import Callable
@@ -17,17 +17,17 @@ from gossamer.theory.percolation import reach as find_reach
 # Paper: "a corpus of 20 different randomly generated networks. For each network ... 400 events" (V-B).
 SEEDS, EVENTS = tuple(range(1, 21)), 400
 QUICK_SEEDS = (1, 2, 3, 4)
-# No event of the paper's runs is held back by its time to live.
+# A time to live that stops no message, as in the paper's runs.
 FAR = 1_000_000
 
 
 def seeds(quick: bool) -> tuple[int, ...]:
-    """Twenty networks, or four."""
+    """The seeds of twenty networks, or of four."""
     return QUICK_SEEDS if quick else SEEDS
 
 
 def gossip_run(degree: str, nodes: int, share: tuple[int, int], gamma: float, seed: int, **more: Any) -> Run:
-    """A network with its events; a share of subscribers is given as (topics a node follows, topics)."""
+    """A network with its messages. The share of subscribers is given as (topics of a node, all topics)."""
     topics_each, topics = share
     carried = {"gamma": gamma, "ttl": FAR, **more}
     return Run(
@@ -43,32 +43,32 @@ def gossip_run(degree: str, nodes: int, share: tuple[int, int], gamma: float, se
 
 @cache
 def law(degree: str) -> DegreeLaw:
-    """A degree law, read once."""
+    """The degree law of this text, cached."""
     return degree_law(degree)
 
 
 @cache
 def nodes_of(degree: str) -> int:
-    """How many nodes a scale-free network has."""
+    """The number of nodes of a scale-free network."""
     return int(read_scale_free(degree)[1].sum())
 
 
 @cache
 def theory(degree: str, nodes: int, sigma: float, gamma: float) -> Reach:
-    """What theory says of an event."""
+    """The prediction of the theory for a message."""
     return find_reach(law(degree), GossipSettings(sigma, gamma), nodes)
 
 
 def paper_subscribers(degree: str, sigma: float, gamma: float) -> float:
-    """The paper's own count of subscribers, sigma <r>; infinite above the threshold."""
+    """The paper's count of subscribers, sigma <r>, which is infinite above the threshold."""
     return sigma * mean_receivers(law(degree), GossipSettings(sigma, gamma))
 
 
 def metric(name: str) -> Callable[[Metrics], float]:
-    """The measure of this name."""
+    """The function that reads this metric."""
     return lambda metrics: float(metrics[name])
 
 
 def constant(value: float) -> Callable[[Metrics], float]:
-    """A curve that a formula gives, whatever was measured."""
+    """A function that ignores the metrics and returns a value of a formula."""
     return lambda metrics: value

@@ -1,4 +1,4 @@
-"""The central planners beside each other. No paper publishes these numbers for these workloads; the claims are ours."""
+"""A comparison of the central planners. No paper publishes these numbers for these workloads; the claims are ours."""
 
 from gossamer.systems.planned.exhibits.degrees import EXHIBITS
 

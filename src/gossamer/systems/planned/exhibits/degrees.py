@@ -1,9 +1,9 @@
-"""Average and maximum degree of GM, LowODA and MinMaxODA, as rho goes from 1 to the number of nodes."""
+"""Average and maximum degree of GM, LowODA and MinMaxODA, for rho from 1 to the number of nodes."""
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
-from gossamer.analysis.exhibits.harness import Claim, Exhibit, Metrics, Point, Value, curve
+from gossamer.analysis.exhibits.harness import Claim, Exhibit, Metrics, Point, SeriesValue, curve
 from gossamer.model.values.run import Run, WorkloadLaw
 
 # OMen's synthetic workload (READING, section 5).
@@ -44,12 +44,12 @@ def _friends(quick: bool) -> list[Point]:
     return _points({"": EGO}, (1,), RHOS[::4] if quick else RHOS)
 
 
-def _names(values: Sequence[Value]) -> list[str]:
+def _names(values: Sequence[SeriesValue]) -> list[str]:
     return sorted({value.series.removesuffix("LowODA") for value in values if value.series.endswith("LowODA")})
 
 
-def _between(values: Sequence[Value], lower: str, upper: str) -> bool:
-    """At every rho above 1, where LowODA is GM with its ties broken by degree: lower <= LowODA <= upper."""
+def _between(values: Sequence[SeriesValue], lower: str, upper: str) -> bool:
+    """Whether lower <= LowODA <= upper at every rho above 1. At rho = 1 LowODA is GM with ties broken by degree."""
     for name in _names(values):
         rows = (curve(values, f"{name}{system}") for system in (lower, "LowODA", upper))
         for low, middle, high in zip(*rows, strict=True):
@@ -58,8 +58,8 @@ def _between(values: Sequence[Value], lower: str, upper: str) -> bool:
     return True
 
 
-def _moves(values: Sequence[Value], sign: int) -> bool:
-    """LowODA from the first rho to the last: up (1) or down (-1)."""
+def _moves(values: Sequence[SeriesValue], sign: int) -> bool:
+    """Whether LowODA rises (sign 1) or falls (sign -1) from the first rho to the last."""
     for name in _names(values):
         found = curve(values, f"{name}LowODA")
         if sign * (found[-1].measured - found[0].measured) <= 0:
@@ -67,8 +67,8 @@ def _moves(values: Sequence[Value], sign: int) -> bool:
     return True
 
 
-def _flattens(values: Sequence[Value]) -> bool:
-    """From rho = 3 on the maximum degree no longer changes by more than one link."""
+def _flattens(values: Sequence[SeriesValue]) -> bool:
+    """Whether the maximum degree changes by at most one link at each step from rho = 3 on."""
     for name in _names(values):
         found = [value.measured for value in curve(values, f"{name}LowODA") if value.x >= 3]
         if any(abs(later - earlier) > 1 for earlier, later in pairwise(found)):
@@ -91,7 +91,7 @@ def _exhibit(
         y_label=label,
         measure=measure,
         points=points,
-        left_out="six values of rho, and seeds 2 and 3 where there are several",
+        left_out="six values of rho, and seeds 2 and 3 where there is more than one seed",
         claims=claims,
         log_x=True,
         log_y=label == MAXIMUM,
@@ -132,11 +132,11 @@ EXHIBITS = (
         _maximum,
         MAXIMUM,
         _synthetic,
-        (*_MAXIMUM_CLAIMS, Claim("from rho = 3 on LowODA's hardly changes", _flattens)),
+        (*_MAXIMUM_CLAIMS, Claim("LowODA's maximum degree hardly changes from rho = 3 on", _flattens)),
     ),
     _exhibit(
         "planners/friends-average-degree",
-        "Average degree of central plans on ego-Facebook (4,039 users, a topic each)",
+        "Average degree of central plans on ego-Facebook (4,039 users, one topic each)",
         _average,
         AVERAGE,
         _friends,
@@ -144,7 +144,7 @@ EXHIBITS = (
     ),
     _exhibit(
         "planners/friends-maximum-degree",
-        "Maximum degree of central plans on ego-Facebook (4,039 users, a topic each)",
+        "Maximum degree of central plans on ego-Facebook (4,039 users, one topic each)",
         _maximum,
         MAXIMUM,
         _friends,

@@ -1,4 +1,4 @@
-"""Runs in the words of the paper's evaluation (3.1)."""
+"""The runs of the paper's evaluation (3.1)."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -28,10 +28,10 @@ def law(nodes: int, topics: int = 100, subscriptions: str = "10", popularity: st
     return WorkloadLaw(nodes=nodes, topics=topics, subscriptions=subscriptions, popularity=popularity)
 
 
-# The paper's protocol, which does not look for topics in parts.
+# The paper's protocol, which does not search for disconnected topics.
 PAPER = {"mend_us": 0}
 
-# What a series is at a place on the x axis: a system, its parameters, and a workload.
+# The setting of a series at one x: a system, its parameters, and a workload.
 Setting = tuple[str, dict[str, Any], WorkloadLaw]
 Series = Mapping[str, Callable[[float], Setting]]
 
@@ -48,7 +48,7 @@ def on_nodes(
 
 
 def points(quick: bool, places: Iterable[float], series: Series, **more: Any) -> list[Point]:
-    """Every series at every place with every seed; a series turns a place into (system, parameters, law)."""
+    """One point for every series, x and seed. A series turns an x into a setting."""
     found = []
     for name, make in series.items():
         for x in places:
@@ -62,5 +62,5 @@ def points(quick: bool, places: Iterable[float], series: Series, **more: Any) ->
 
 
 def metric(name: str) -> Callable[[Metrics], float]:
-    """The measure of this name."""
+    """The function that reads this metric."""
     return lambda metrics: float(metrics[name])

@@ -1,9 +1,9 @@
-"""Figure 1 and Table 1: who follows what on the paper's plane, 1,000 nodes and 100 topics."""
+"""Figure 1 and Table 1: subscriptions on the paper's plane, with 1,000 nodes and 100 topics."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from gossamer.analysis.exhibits.harness import Claim, Exhibit, Metrics, Point, Value, curve
+from gossamer.analysis.exhibits.harness import Claim, Exhibit, Metrics, Point, SeriesValue, curve
 from gossamer.model.values.run import Run
 from gossamer.systems.stan.exhibits.settings import run_on, seeds
 
@@ -11,7 +11,7 @@ PLANE = "StAN's plane"
 TOPIC_RANKS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 40, 50, 60, 70, 80, 90, 100)
 NODE_RANKS = (1, 2, 5, 10, 20, 50, 100, 200, 300, 400, 500, 600, 700, 800, 900, 1000)
 LEVELS = (90, 95, 98, 99)
-# The paper says "confidence level" and "% nodes", and no more.
+# The paper says only "confidence level" and "% nodes", so both readings are measured.
 READINGS = {
     "pairs that correlate, at this confidence": "correlated_pairs",
     "nodes with one that correlates by as much": "nodes_with_a_like_one",
@@ -48,17 +48,17 @@ def _table1_points(quick: bool) -> list[Point]:
     ]
 
 
-def _at(values: Sequence[Value], x: float) -> float:
+def _at(values: Sequence[SeriesValue], x: float) -> float:
     return next(value.measured for value in curve(values, PLANE) if value.x == x)
 
 
-def _few_are_popular(values: Sequence[Value]) -> bool:
-    """The fifth most popular topic has twice the subscribers of the one in the middle."""
+def _few_are_popular(values: Sequence[SeriesValue]) -> bool:
+    """Whether the fifth most popular topic has at least twice the subscribers of the median topic."""
     return _at(values, 5) >= 2 * _at(values, 50)
 
 
-def _most_follow_few(values: Sequence[Value]) -> bool:
-    """The node in the middle follows a fifth of what the tenth most active does."""
+def _most_follow_few(values: Sequence[SeriesValue]) -> bool:
+    """Whether the median node follows at most a fifth as many topics as the tenth most active node."""
     return _at(values, 500) <= _at(values, 10) / 5
 
 
@@ -75,9 +75,9 @@ EXHIBITS = (
             Claim("few topics are highly popular: the fifth has twice the subscribers of the median", _few_are_popular),
         ),
         remark=(
-            "Least squares on Table 2 prefers topics of one or two ids, whose popularity is left to where they fall: 129 "
-            "subscribers of the fifth against 77 of the median. The ninth fit, with 1 to 25 ids a topic, has 203 against "
-            "100 and would meet this. Table 2 says little about how popularity is spread."
+            "Least squares on Table 2 prefers topics of one or two ids, whose popularity depends only on their places: the fifth "
+            "topic has 129 subscribers and the median topic 77. The ninth fit, with 1 to 25 ids for each topic, has 203 and 100 "
+            "and would meet the claim. Table 2 says little about the distribution of popularity."
         ),
     ),
     Exhibit(
@@ -89,7 +89,9 @@ EXHIBITS = (
         points=_by_rank("interest_sizes", NODE_RANKS),
         left_out=FEWER_SEEDS,
         log_x=True,
-        claims=(Claim("most nodes follow few topics: the median a fifth of the tenth most active", _most_follow_few),),
+        claims=(
+            Claim("most nodes follow few topics: the median node a fifth of the tenth most active", _most_follow_few),
+        ),
     ),
     Exhibit(
         name="stan/table1",
@@ -101,10 +103,11 @@ EXHIBITS = (
         left_out=FEWER_SEEDS,
         tolerance=0.1,
         remark=(
-            'The paper says "confidence level" and "% nodes" and no more. Read as pairs that correlate at a confidence it '
-            "is far off with every fit. Read as nodes that have another whose interests correlate by 0.90, 0.95, 0.98 and 0.99 "
-            "it is near, though nothing of Table 1 was fitted; 0.98 and 0.99 are then the same, namely equal interests, where "
-            "the paper has 51 and 45. The ninth fit gives 23, 19, 18 and 18."
+            'The paper says only "confidence level" and "% nodes". If these are pairs of nodes that correlate at a confidence, '
+            "every fit is far from the published values. If these are nodes for which another node's interests correlate by "
+            "0.90, 0.95, 0.98 and 0.99, the values are close, although nothing of Table 1 was fitted; 0.98 and 0.99 then give "
+            "the same value, because both require equal interests, where the paper has 51 and 45. The ninth fit gives 23, 19, "
+            "18 and 18."
         ),
     ),
 )

@@ -1,4 +1,4 @@
-"""What the gossip exhibits claim is computed: wrong numbers make them missed."""
+"""The claims of the gossip exhibits are computed: wrong numbers make an exhibit missed."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from gossamer.systems.gossip.exhibits.settings import gossip_run, theory
 
 
 def outcome_with(name, shift):
-    """An exhibit as if every run had given what theory says, times something."""
+    """Judge an exhibit as if every run had given the prediction of theory times `shift`."""
     exhibit = all_exhibits()[name]
     points = [point for point in exhibit.points(False) if point.expected is not None]
     return judge(exhibit, False, [(point, point.expected * shift) for point in points])
@@ -30,7 +30,7 @@ def test_receivers_far_from_the_theory_are_missed(figure):
     assert outcome_with(f"gossip/fig{figure}", 1 - allowed - 0.001).verdict == "missed"
 
 
-def test_the_published_number_is_judged_over_all_events_and_over_those_that_take_off():
+def test_the_published_number_is_judged_over_all_messages_and_over_those_that_take_off():
     assert holding(outcome_with("gossip/fig8", 1.0)) == [True, True, False, True]
     assert holding(outcome_with("gossip/fig8", 1.05)) == [True, True, True, True]
     assert holding(outcome_with("gossip/fig8", 0.94)) == [True, True, False, False]
@@ -46,7 +46,7 @@ def test_losses_far_from_the_theory_are_missed():
     assert holding(outcome_with("gossip/overflow", 1.2)) == [True, False]
 
 
-def test_the_points_of_a_figure_come_out_of_real_runs():
+def test_runs_give_the_points_of_a_figure():
     """One point of Figure 18, and the degrees of Figure 6, on fewer networks than the paper's."""
     exhibit = all_exhibits()["gossip/fig18"]
     points = [point for point in exhibit.points(True) if point.x == 0.6]

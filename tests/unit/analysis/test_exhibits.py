@@ -13,7 +13,7 @@ from gossamer.analysis.exhibits.harness import (
     Claim,
     Exhibit,
     Point,
-    Value,
+    SeriesValue,
     as_expected,
     compare,
     falls,
@@ -115,7 +115,7 @@ def test_a_point_may_measure_something_of_its_own_and_say_what_theory_expects(tm
 
 
 def values_of(*numbers):
-    return [Value("a", float(x), 1, y, y - 0.1, y + 0.1, None, None, None) for x, y in enumerate(numbers)]
+    return [SeriesValue("a", float(x), 1, y, y - 0.1, y + 0.1, None, None, None) for x, y in enumerate(numbers)]
 
 
 def test_a_curve_falls_when_it_ends_lower_and_never_climbs_beyond_the_noise():
