@@ -1,7 +1,6 @@
 """Plan an overlay centrally with four requests, and compare each plan with its lower bound on links."""
 
-from gossamer.planners.plan import PlanRequest, plan
-from gossamer.workloads.make import make_workload
+from gossamer import PlanRequest, make_workload, plan
 
 workload = make_workload(nodes=500, topics=60, subscriptions=10, popularity="rss", seed=1)
 for name, request in {

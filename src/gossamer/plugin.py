@@ -28,7 +28,7 @@ from gossamer.protocols.contract.events import (
     Unsubscribe,
 )
 from gossamer.protocols.contract.facts import Fact, NeighbourDown, NeighbourUp, PeerMisbehaved
-from gossamer.protocols.contract.messages import Address, Message, Peer, Timer
+from gossamer.protocols.contract.messages import Address, Peer, Timer, WireMessage
 from gossamer.protocols.contract.parts import NOTHING, InterestView, Part
 from gossamer.protocols.contract.system import (
     Dissemination,
@@ -89,7 +89,7 @@ __all__ = [
     "LiveStart",
     "Lockstep",
     "LockstepTimer",
-    "Message",
+    "WireMessage",
     "MessageReceived",
     "NeighbourDown",
     "NeighbourUp",

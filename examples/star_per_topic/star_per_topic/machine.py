@@ -20,7 +20,7 @@ class StarParameters(Struct, frozen=True, kw_only=True):
     ] = "oracle"
 
 
-class Attach(plugin.Message, frozen=True, array_like=True, gc=False, tag="star_attach"):
+class Attach(plugin.WireMessage, frozen=True, array_like=True, gc=False, tag="star_attach"):
     """The sender's topics whose hub the receiver is; none: there is no link between the two any more."""
 
     topics: Annotated[tuple[int, ...], Meta(max_length=10_000)]
@@ -34,7 +34,7 @@ class TurnDue(plugin.Timer, frozen=True, array_like=True, gc=False, tag="star_tu
 class Star:
     """One node's hubs, and its spokes: the nodes whose hub it is."""
 
-    MESSAGES: ClassVar[tuple[type[plugin.Message], ...]] = (Attach,)
+    MESSAGES: ClassVar[tuple[type[plugin.WireMessage], ...]] = (Attach,)
     TIMERS: ClassVar[tuple[type[plugin.Timer], ...]] = (TurnDue,)
 
     def __init__(self, parameters: StarParameters, view: plugin.InterestView, seed: int, node: int) -> None:

@@ -14,7 +14,7 @@ from gossamer.protocols.contract.events import (
     Unsubscribe,
 )
 from gossamer.protocols.contract.facts import NeighbourDown, NeighbourUp
-from gossamer.protocols.contract.messages import Data, Message, Peer
+from gossamer.protocols.contract.messages import Data, Peer, WireMessage
 from gossamer.protocols.delivery.recovery.messages import Answer
 from gossamer.protocols.dissemination.tree import TreeBurst
 from gossamer.protocols.membership.cyclon import ShuffleReply
@@ -172,7 +172,7 @@ def test_time_that_goes_back_is_caught():
         checker.handled(4, 2, Started(), ())
 
 
-class Word(Message, frozen=True, array_like=True, tag="test_word"):
+class Word(WireMessage, frozen=True, array_like=True, tag="test_word"):
     """A message in which a topic may be hidden."""
 
     number: int = 0

@@ -1,10 +1,10 @@
-"""`Overlay.neighbours_on` returns the same tuple until it changes, for every part that offers it."""
+"""`TopicNeighbours.neighbours_on` returns the same tuple until it changes, for every part that offers it."""
 
 import pytest
 
 from gossamer.model.values.ids import Role
 from gossamer.protocols.contract.events import MessageReceived, PeerDown, Started, Subscribe, Unsubscribe
-from gossamer.protocols.contract.parts import Overlay
+from gossamer.protocols.contract.parts import TopicNeighbours
 from gossamer.protocols.contract.system import read_parameters
 from gossamer.simulator.views import InterestOracle
 from gossamer.systems import all_systems, find_system, make_machine
@@ -74,7 +74,7 @@ def test_every_system_whose_overlay_answers_is_tested_here():
     answering = {
         name
         for name, system in all_systems().items()
-        if system.parts is not None and any(isinstance(part, Overlay) for part in machine_of(name)._parts)
+        if system.parts is not None and any(isinstance(part, TopicNeighbours) for part in machine_of(name)._parts)
     }
     assert answering == set(MESSAGES)
 

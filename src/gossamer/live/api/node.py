@@ -86,14 +86,7 @@ class Node:
         self._parts = NodeParts(
             stack,
             limits,
-            NodeSecurity(
-                security.keys,
-                identity_file,
-                security.signatures,
-                security.rules,
-                self._topics.name_of,
-                environment.random_bytes,
-            ),
+            NodeSecurity(security, identity_file, self._topics.name_of, environment.random_bytes),
             self._topics,
             Validation(self._topics, self._on_validated, self.pause_reading, self.resume_reading),
             None if record is None else Path(record),

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from gossamer.live.api.options import FilePath, Security
 from gossamer.live.security import SIGNATURE_MODES
 from gossamer.live.transport.sockets import Sockets
 from gossamer.live.transport.tls import Tls
@@ -22,13 +23,12 @@ class NodeSecurity:
 
     def __init__(
         self,
-        keys: str | os.PathLike[str] | None,
-        identity_file: str | os.PathLike[str] | None,
-        signatures: str,
-        rules: str | os.PathLike[str] | None,
+        options: Security,
+        identity_file: FilePath | None,
         topic_name: Callable[[TopicId], str | None],
         random_bytes: Callable[[int], bytes] = os.urandom,
     ) -> None:
+        keys, signatures, rules = options.keys, options.signatures, options.rules
         if signatures not in SIGNATURE_MODES:
             raise InputError(f"`signatures` must be one of {', '.join(SIGNATURE_MODES)}, got {signatures!r}")
         if rules is not None and keys is None:

@@ -12,7 +12,7 @@ class Value(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """The root of all contract values: immutable, compact on the wire, never part of a cycle."""
 
 
-class Message(Value, frozen=True, array_like=True, gc=False):
+class WireMessage(Value, frozen=True, array_like=True, gc=False):
     """What one machine sends to another. Each class has a tag that no other message has."""
 
 
@@ -26,7 +26,7 @@ Hops = Annotated[int, msgspec.Meta(ge=0, le=HOPS_MAX)]
 ALSO_MAX = 63
 
 
-class Data(Message, frozen=True, array_like=True, gc=False, tag="data"):
+class Data(WireMessage, frozen=True, array_like=True, gc=False, tag="data"):
     """An application's message on its way; (publisher, sequence) names it. Every dissemination carries this.
 
     `previous` is the publisher's last sequence on the topic before this message, 0 where there was none since it started:
@@ -57,7 +57,7 @@ class Data(Message, frozen=True, array_like=True, gc=False, tag="data"):
 BURST_MAX = 256
 
 
-class Burst(Message, frozen=True, array_like=True, gc=False):
+class Burst(WireMessage, frozen=True, array_like=True, gc=False):
     """Messages of one publisher on one topic whose numbers follow each other, on their way as one.
 
     What is published faster than it leaves becomes one (`PublishBurst`), and stays one from hop to hop, unless somebody on
@@ -99,7 +99,7 @@ class Burst(Message, frozen=True, array_like=True, gc=False):
         ]
 
 
-# Message class -> what `_fields_with_data` answers for it. Most classes have no such field and cost one look-up.
+# WireMessage class -> what `_fields_with_data` answers for it. Most classes have no such field and cost one look-up.
 _FIELDS_WITH_DATA: dict[type, tuple[str, ...]] = {}
 
 

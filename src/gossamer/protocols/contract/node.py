@@ -20,7 +20,7 @@ from gossamer.protocols.contract.events import (
 )
 from gossamer.protocols.contract.facts import Fact, PeerMisbehaved
 from gossamer.protocols.contract.messages import Burst, Data
-from gossamer.protocols.contract.parts import Overlay, Part, SilenceDetector
+from gossamer.protocols.contract.parts import Part, SilenceDetector, TopicNeighbours
 
 
 class NodeMachine:
@@ -40,9 +40,9 @@ class NodeMachine:
         )
 
     @property
-    def overlay(self) -> Overlay:
+    def overlay(self) -> TopicNeighbours:
         """The part that knows which neighbours hold a topic. For observers only: parts get their overlay when they are made."""
-        found: list[Overlay] = [part for part in self._parts if isinstance(part, Overlay)]
+        found: list[TopicNeighbours] = [part for part in self._parts if isinstance(part, TopicNeighbours)]
         if not found:
             raise MachineMisuse("no part of this node knows which neighbours hold a topic")
         return found[0]

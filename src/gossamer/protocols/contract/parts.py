@@ -7,7 +7,7 @@ from gossamer.model.values.ids import NodeId, TopicId
 from gossamer.protocols.contract.actions import Action
 from gossamer.protocols.contract.events import Event
 from gossamer.protocols.contract.facts import Fact
-from gossamer.protocols.contract.messages import Message, Peer, Timer
+from gossamer.protocols.contract.messages import Peer, Timer, WireMessage
 
 NOTHING: tuple[Any, ...] = ()
 
@@ -37,7 +37,7 @@ class InterestView(Protocol):
 
 
 @runtime_checkable
-class Overlay(Protocol):
+class TopicNeighbours(Protocol):
     """What an overlay part offers those above it."""
 
     def neighbours_on(self, topic: TopicId) -> tuple[NodeId, ...]:
@@ -64,7 +64,7 @@ class Part(Protocol):
     actions to `out` and returns facts, which the parts above it learn in turn.
     """
 
-    MESSAGES: ClassVar[tuple[type[Message], ...]]
+    MESSAGES: ClassVar[tuple[type[WireMessage], ...]]
     TIMERS: ClassVar[tuple[type[Timer], ...]]
 
     def handle(self, event: Event, now_us: int, out: list[Action]) -> Sequence[Fact]:

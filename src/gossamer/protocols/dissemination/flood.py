@@ -18,8 +18,8 @@ from gossamer.protocols.contract.events import (
     Validated,
 )
 from gossamer.protocols.contract.facts import Fact
-from gossamer.protocols.contract.messages import Data, Message, Timer
-from gossamer.protocols.contract.parts import NOTHING, Overlay
+from gossamer.protocols.contract.messages import Data, Timer, WireMessage
+from gossamer.protocols.contract.parts import NOTHING, TopicNeighbours
 from gossamer.protocols.delivery.state import DeliveryState
 
 
@@ -28,10 +28,10 @@ class Flood:
 
     __slots__ = ("_delivery", "_intake", "_interests", "_node", "_overlay", "_seen", "_validation")
 
-    MESSAGES: ClassVar[tuple[type[Message], ...]] = (Data,)
+    MESSAGES: ClassVar[tuple[type[WireMessage], ...]] = (Data,)
     TIMERS: ClassVar[tuple[type[Timer], ...]] = ()
 
-    def __init__(self, overlay: Overlay, node: NodeId, delivery: DeliveryState | None = None) -> None:
+    def __init__(self, overlay: TopicNeighbours, node: NodeId, delivery: DeliveryState | None = None) -> None:
         self._overlay = overlay
         self._node = node
         self._delivery = delivery or DeliveryState(node)
@@ -86,6 +86,6 @@ class Flood:
             out.append(Send(receivers, data))
 
 
-def neighbours_on_any(overlay: Overlay, topics: Sequence[TopicId]) -> tuple[NodeId, ...]:
+def neighbours_on_any(overlay: TopicNeighbours, topics: Sequence[TopicId]) -> tuple[NodeId, ...]:
     """The neighbours that hold at least one of these topics, each once, by id."""
     return tuple(sorted({node: None for topic in topics for node in overlay.neighbours_on(topic)}))

@@ -26,8 +26,8 @@ from gossamer.protocols.contract.events import (
     Validated,
 )
 from gossamer.protocols.contract.facts import Fact, NeighbourDown, PeerMisbehaved
-from gossamer.protocols.contract.messages import HOPS_MAX, Burst, Data, Message, Timer
-from gossamer.protocols.contract.parts import NOTHING, Overlay
+from gossamer.protocols.contract.messages import HOPS_MAX, Burst, Data, Timer, WireMessage
+from gossamer.protocols.contract.parts import NOTHING, TopicNeighbours
 from gossamer.protocols.delivery.intake import NOT_HELD, recast
 from gossamer.protocols.delivery.seen import FETCHED
 from gossamer.protocols.delivery.state import DeliveryState
@@ -63,10 +63,10 @@ class Tree:
         "_validation",
     )
 
-    MESSAGES: ClassVar[tuple[type[Message], ...]] = (TreeData, TreeBurst, Announce, Graft, Prune)
+    MESSAGES: ClassVar[tuple[type[WireMessage], ...]] = (TreeData, TreeBurst, Announce, Graft, Prune)
     TIMERS: ClassVar[tuple[type[Timer], ...]] = (AnnounceDue, MissingDue)
 
-    def __init__(self, overlay: Overlay, node: NodeId, delivery: DeliveryState | None = None) -> None:
+    def __init__(self, overlay: TopicNeighbours, node: NodeId, delivery: DeliveryState | None = None) -> None:
         self._overlay = overlay
         self._node = node
         self._delivery = delivery or DeliveryState(node)

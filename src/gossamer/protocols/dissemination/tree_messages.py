@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar
 from msgspec import Meta
 
 from gossamer.model.values.ids import NodeId, TopicId
-from gossamer.protocols.contract.messages import Burst, Data, Message, Number, Timer, Value
+from gossamer.protocols.contract.messages import Burst, Data, Number, Timer, Value, WireMessage
 
 # Chosen: names in one frame.
 NAMES_MAX = 256
@@ -35,20 +35,20 @@ class Named(Value, frozen=True, array_like=True, gc=False):
     count: Annotated[int, Meta(ge=1, le=SPAN_MAX)] = 1
 
 
-class Announce(Message, frozen=True, array_like=True, gc=False, tag="tree_announce"):
+class Announce(WireMessage, frozen=True, array_like=True, gc=False, tag="tree_announce"):
     """The sender has these messages, on topics that sender and receiver share; the receiver may ask for them."""
 
     names: Annotated[tuple[Named, ...], Meta(max_length=NAMES_MAX)]
 
 
-class Graft(Message, frozen=True, array_like=True, gc=False, tag="tree_graft"):
+class Graft(WireMessage, frozen=True, array_like=True, gc=False, tag="tree_graft"):
     """A request to send these messages, and all later messages of the topic."""
 
     topic: TopicId
     names: _Names
 
 
-class Prune(Message, frozen=True, array_like=True, gc=False, tag="tree_prune"):
+class Prune(WireMessage, frozen=True, array_like=True, gc=False, tag="tree_prune"):
     """Another neighbour supplies the sender with this topic: from now on send names only."""
 
     topic: TopicId

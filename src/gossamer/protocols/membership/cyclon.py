@@ -30,7 +30,7 @@ from gossamer.model.values.time import PERIOD_US_MAX, SECOND_US
 from gossamer.protocols.contract.actions import Action, Observe, Send, SetTimer
 from gossamer.protocols.contract.events import Event, MessageReceived, PeerDown, Started, TimerFired
 from gossamer.protocols.contract.facts import Fact, Heard, PeerMisbehaved, ViewChanged
-from gossamer.protocols.contract.messages import Message, Peer, Timer
+from gossamer.protocols.contract.messages import Peer, Timer, WireMessage
 from gossamer.protocols.contract.parts import NOTHING
 from gossamer.protocols.membership.cyclon_view import CyclonView, ViewEntry
 from gossamer.protocols.membership.interest_exchange import InterestExchange
@@ -66,25 +66,25 @@ class CyclonParameters(Struct, frozen=True, kw_only=True):
         return None
 
 
-class ShuffleRequest(Message, frozen=True, array_like=True, gc=False, tag="cyclon_request"):
+class ShuffleRequest(WireMessage, frozen=True, array_like=True, gc=False, tag="cyclon_request"):
     """Entries for the oldest peer; the first one is the sender itself, with age 0."""
 
     entries: tuple[ViewEntry, ...]
 
 
-class ShuffleReply(Message, frozen=True, array_like=True, gc=False, tag="cyclon_reply"):
+class ShuffleReply(WireMessage, frozen=True, array_like=True, gc=False, tag="cyclon_reply"):
     """Entries in return for those of a request."""
 
     entries: tuple[ViewEntry, ...]
 
 
-class Join(Message, frozen=True, array_like=True, gc=False, tag="cyclon_join"):
+class Join(WireMessage, frozen=True, array_like=True, gc=False, tag="cyclon_join"):
     """A newcomer asks a contact to introduce it."""
 
     newcomer: Peer
 
 
-class JoinWalk(Message, frozen=True, array_like=True, gc=False, tag="cyclon_walk"):
+class JoinWalk(WireMessage, frozen=True, array_like=True, gc=False, tag="cyclon_walk"):
     """A random walk; the node where it ends puts the newcomer into its view."""
 
     newcomer: Peer
@@ -92,7 +92,7 @@ class JoinWalk(Message, frozen=True, array_like=True, gc=False, tag="cyclon_walk
     hops_left: int
 
 
-class Introduction(Message, frozen=True, array_like=True, gc=False, tag="cyclon_introduction"):
+class Introduction(WireMessage, frozen=True, array_like=True, gc=False, tag="cyclon_introduction"):
     """An entry for the newcomer's view."""
 
     entry: ViewEntry
@@ -122,7 +122,7 @@ class Cyclon:
         "_view",
     )
 
-    MESSAGES: ClassVar[tuple[type[Message], ...]] = (ShuffleRequest, ShuffleReply, Join, JoinWalk, Introduction)
+    MESSAGES: ClassVar[tuple[type[WireMessage], ...]] = (ShuffleRequest, ShuffleReply, Join, JoinWalk, Introduction)
     TIMERS: ClassVar[tuple[type[Timer], ...]] = (ShuffleDue,)
 
     def __init__(
@@ -199,7 +199,7 @@ class Cyclon:
                 added.append(contact.node)
         return (ViewChanged((), tuple(added)),) if added else NOTHING
 
-    def _on_message(self, sender: NodeId, message: Message, now_us: int, out: list[Action]) -> Sequence[Fact]:
+    def _on_message(self, sender: NodeId, message: WireMessage, now_us: int, out: list[Action]) -> Sequence[Fact]:
         match message:
             case ShuffleRequest():
                 return self._on_shuffle_request(sender, message, now_us, out)
@@ -384,5 +384,5 @@ def _walk_counter(message: JoinWalk, now_us: int) -> int:
     return stepped(now_us, (message.walk % 256) * 16 + message.hops_left % 16)
 
 
-def _send(peer: Peer, message: Message) -> Send:
+def _send(peer: Peer, message: WireMessage) -> Send:
     return Send((peer.node,), message, (peer.address,) if peer.address else ())

@@ -23,7 +23,7 @@ from gossamer.model.values.time import SECOND_US
 from gossamer.protocols.contract.actions import Action, Observe, Send
 from gossamer.protocols.contract.events import Event, MessageReceived, PeerDown, Started, Subscribe, Unsubscribe
 from gossamer.protocols.contract.facts import Fact, PeerMisbehaved
-from gossamer.protocols.contract.messages import DIGEST_TOPICS, Address, Digest, Message, Peer, Timer
+from gossamer.protocols.contract.messages import DIGEST_TOPICS, Address, Digest, Peer, Timer, WireMessage
 from gossamer.protocols.contract.parts import NOTHING
 
 # Chosen: 1,000 topics in a frame, 9 kB.
@@ -41,7 +41,7 @@ ANSWERS_A_PEER, ANSWERS_MAX = 128, 512
 SomeTopics = Annotated[tuple[TopicId, ...], Meta(max_length=PART_TOPICS)]
 
 
-class InterestAsk(Message, frozen=True, array_like=True, gc=False, tag="interest_ask"):
+class InterestAsk(WireMessage, frozen=True, array_like=True, gc=False, tag="interest_ask"):
     """Request for part `index` of an interest; if its version is another, for the first part."""
 
     version: int
@@ -49,7 +49,7 @@ class InterestAsk(Message, frozen=True, array_like=True, gc=False, tag="interest
     address: Address = b""
 
 
-class InterestPart(Message, frozen=True, array_like=True, gc=False, tag="interest_part"):
+class InterestPart(WireMessage, frozen=True, array_like=True, gc=False, tag="interest_part"):
     """Part `index` of `of` of the sender's interest."""
 
     version: int
@@ -85,7 +85,7 @@ class InterestExchange:
 
     __slots__ = ("_address", "_answers", "_answers_us", "_digest", "_fetches", "_recent", "_whole", "topics", "version")
 
-    MESSAGES: ClassVar[tuple[type[Message], ...]] = (InterestAsk, InterestPart)
+    MESSAGES: ClassVar[tuple[type[WireMessage], ...]] = (InterestAsk, InterestPart)
     TIMERS: ClassVar[tuple[type[Timer], ...]] = ()
 
     def __init__(self) -> None:

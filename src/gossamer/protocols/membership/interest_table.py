@@ -18,7 +18,7 @@ from gossamer.model.values.time import SECOND_US
 from gossamer.protocols.contract.actions import Action
 from gossamer.protocols.contract.events import Event, PeerDown
 from gossamer.protocols.contract.facts import Fact, Heard
-from gossamer.protocols.contract.messages import DIGEST_TOPICS, Message, Peer, Timer
+from gossamer.protocols.contract.messages import DIGEST_TOPICS, Peer, Timer, WireMessage
 from gossamer.protocols.contract.parts import NOTHING
 from gossamer.protocols.membership.interest_exchange import ANSWER_US, InterestExchange, InterestFetched
 
@@ -69,7 +69,7 @@ class InterestTable:
 
     __slots__ = ("_exchange", "_fetched_count", "_known", "_most", "_node", "_now_us", "_to_fetch")
 
-    MESSAGES: ClassVar[tuple[type[Message], ...]] = ()
+    MESSAGES: ClassVar[tuple[type[WireMessage], ...]] = ()
     TIMERS: ClassVar[tuple[type[Timer], ...]] = ()
 
     def __init__(self, node: NodeId, exchange: InterestExchange, most: int = KNOWN_MAX) -> None:

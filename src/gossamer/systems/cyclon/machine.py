@@ -10,7 +10,7 @@ from typing import ClassVar
 from gossamer.protocols.contract.actions import Action, Observe
 from gossamer.protocols.contract.events import Event
 from gossamer.protocols.contract.facts import Fact, NeighbourDown, NeighbourUp, ViewChanged
-from gossamer.protocols.contract.messages import Message, Timer
+from gossamer.protocols.contract.messages import Timer, WireMessage
 from gossamer.protocols.contract.parts import NOTHING
 
 
@@ -19,7 +19,7 @@ class ViewOverlay:
 
     __slots__ = ()
 
-    MESSAGES: ClassVar[tuple[type[Message], ...]] = ()
+    MESSAGES: ClassVar[tuple[type[WireMessage], ...]] = ()
     TIMERS: ClassVar[tuple[type[Timer], ...]] = ()
 
     def handle(self, event: Event, now_us: int, out: list[Action]) -> Sequence[Fact]:

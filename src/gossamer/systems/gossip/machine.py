@@ -44,8 +44,8 @@ from gossamer.protocols.contract.facts import (
 from gossamer.protocols.contract.messages import (
     HOPS_MAX,
     Data,
-    Message,
     Timer,
+    WireMessage,
 )
 from gossamer.protocols.contract.parts import NOTHING
 from gossamer.protocols.delivery.state import DeliveryState
@@ -91,7 +91,7 @@ class GossipData(Data, frozen=True, array_like=True, gc=False, tag="gossip_data"
     ttl: int = 0
 
 
-class Subscriptions(Message, frozen=True, array_like=True, gc=False, tag="gossip_subscriptions"):
+class Subscriptions(WireMessage, frozen=True, array_like=True, gc=False, tag="gossip_subscriptions"):
     """Topics that the sender has subscribed to, and topics that it has unsubscribed from (Algorithm 1, lines 3 and 8)."""
 
     added: Topics = ()
@@ -118,7 +118,7 @@ class Gossip:
         "_strangers",
     )
 
-    MESSAGES: ClassVar[tuple[type[Message], ...]] = (GossipData, Subscriptions)
+    MESSAGES: ClassVar[tuple[type[WireMessage], ...]] = (GossipData, Subscriptions)
     TIMERS: ClassVar[tuple[type[Timer], ...]] = (HandleDue,)
 
     def __init__(

@@ -15,7 +15,7 @@ from gossamer.model.values.ids import NodeId
 from gossamer.protocols.contract.actions import Action, Connect, Disconnect, Observe, SetTimer
 from gossamer.protocols.contract.events import Event, PeerDown, PeerUp, Started, TimerFired
 from gossamer.protocols.contract.facts import Fact, NeighbourDown, NeighbourUp, PeerMisbehaved
-from gossamer.protocols.contract.messages import Message, Peer, Timer
+from gossamer.protocols.contract.messages import Peer, Timer, WireMessage
 from gossamer.protocols.contract.parts import NOTHING
 from gossamer.systems.gossip.parameters import UnstructuredParameters
 
@@ -31,7 +31,7 @@ class Unstructured:
 
     __slots__ = ("_given", "_neighbours", "_node", "_parameters")
 
-    MESSAGES: ClassVar[tuple[type[Message], ...]] = ()
+    MESSAGES: ClassVar[tuple[type[WireMessage], ...]] = ()
     TIMERS: ClassVar[tuple[type[Timer], ...]] = (RedialDue,)
 
     def __init__(self, parameters: UnstructuredParameters, node: NodeId) -> None:

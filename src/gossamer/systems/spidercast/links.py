@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from gossamer.model.values.ids import NodeId, TopicId
 from gossamer.protocols.contract.actions import Action, Connect, Disconnect, Observe, Send
 from gossamer.protocols.contract.facts import Fact, NeighbourDown, NeighbourUp
-from gossamer.protocols.contract.messages import Message, Peer
+from gossamer.protocols.contract.messages import Peer, WireMessage
 from gossamer.protocols.contract.parts import NOTHING
 from gossamer.systems.spidercast.task import Neighbour, NeighbourTask
 
@@ -26,7 +26,7 @@ class Links:
         self._facts: list[Fact] = []
 
     def neighbours_on(self, topic: TopicId) -> tuple[NodeId, ...]:
-        """See `Overlay`: neighbours of either task that hold the topic, each once, by id."""
+        """See `TopicNeighbours`: neighbours of either task that hold the topic, each once, by id."""
         found = self._fresh.get(topic)
         return self._compute(topic) if found is None else found
 
@@ -96,7 +96,7 @@ class Links:
         if not self.is_neighbour(node):
             self._addresses.pop(node, None)
 
-    def to(self, nodes: tuple[NodeId, ...], message: Message) -> Send:
+    def to(self, nodes: tuple[NodeId, ...], message: WireMessage) -> Send:
         """Send a message to these nodes, with their addresses."""
         addresses = tuple(self._addresses.get(node, b"") for node in nodes)
         return Send(nodes, message, addresses if any(addresses) else ())

@@ -35,7 +35,7 @@ from gossamer.protocols.contract.events import (
     Unsubscribe,
 )
 from gossamer.protocols.contract.facts import Fact, PeerMisbehaved
-from gossamer.protocols.contract.messages import Message, Peer, Timer
+from gossamer.protocols.contract.messages import Peer, Timer, WireMessage
 from gossamer.protocols.contract.parts import NOTHING, InterestView
 from gossamer.protocols.membership.interest_exchange import PART_TOPICS, InterestExchange, InterestFetched
 from gossamer.systems.spidercast.interests import NO_CHANGE, InterestChange, NeighbourInterests
@@ -85,7 +85,7 @@ class SpiderCast:
         "tasks",
     )
 
-    MESSAGES: ClassVar[tuple[type[Message], ...]] = MESSAGES
+    MESSAGES: ClassVar[tuple[type[WireMessage], ...]] = MESSAGES
     TIMERS: ClassVar[tuple[type[Timer], ...]] = (MaintenanceDue, HeartbeatDue, MendDue)
 
     def __init__(
@@ -115,7 +115,7 @@ class SpiderCast:
         # The version of the interest that neighbours were last told.
         self._version = 0
         self._links = Links(self.tasks, exchange.topics)
-        # See `Overlay`. Bound directly, because disseminations call it for every message.
+        # See `TopicNeighbours`. Bound directly, because disseminations call it for every message.
         self.neighbours_on = self._links.neighbours_on
         self._interests = NeighbourInterests(self.tasks, self._links, self.roots, exchange)
         self._maintenance = Maintenance(
@@ -225,7 +225,7 @@ class SpiderCast:
 
     # Messages, Figure 4.
 
-    def _on_message(self, sender: NodeId, message: Message, now_us: int, out: list[Action]) -> None:
+    def _on_message(self, sender: NodeId, message: WireMessage, now_us: int, out: list[Action]) -> None:
         if isinstance(message, Claims):
             if not self.roots.take_claims(self.tasks, sender, message.claims):
                 out.append(Observe(PeerMisbehaved(sender, "claims what cannot be")))

@@ -10,7 +10,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from gossamer.model.values.ids import NodeId, TopicId
-from gossamer.protocols.contract.messages import Address, Message, Peer, Timer
+from gossamer.protocols.contract.messages import Address, Peer, Timer, WireMessage
 from gossamer.protocols.membership.interest_exchange import PART_TOPICS, SomeTopics
 
 
@@ -26,7 +26,7 @@ NeighbourCount = Annotated[int, Meta(ge=0, le=60_000)]
 # Messages. `degree` is the number of neighbours of the sender in the task, and `target` its L.
 
 
-class ConnectRequest(Message, frozen=True, array_like=True, gc=False, tag="spidercast_connect"):
+class ConnectRequest(WireMessage, frozen=True, array_like=True, gc=False, tag="spidercast_connect"):
     """CONNECT: asks the receiver to become a neighbour. `degree` does not count the new link."""
 
     task: int
@@ -41,7 +41,7 @@ class ConnectRequest(Message, frozen=True, array_like=True, gc=False, tag="spide
     count: int = 0
 
 
-class ConnectOk(Message, frozen=True, array_like=True, gc=False, tag="spidercast_connect_ok"):
+class ConnectOk(WireMessage, frozen=True, array_like=True, gc=False, tag="spidercast_connect_ok"):
     """CONNECT-OK: accepts a CONNECT. `degree` counts the new link; `target` is L before it grows."""
 
     task: int
@@ -52,32 +52,32 @@ class ConnectOk(Message, frozen=True, array_like=True, gc=False, tag="spidercast
     count: int = 0
 
 
-class Redirect(Message, frozen=True, array_like=True, gc=False, tag="spidercast_redirect"):
+class Redirect(WireMessage, frozen=True, array_like=True, gc=False, tag="spidercast_redirect"):
     """REDIRECT: the sender is full; `peer` is one of its neighbours to try next, or None."""
 
     task: int
     peer: Peer | None
 
 
-class DisconnectRequest(Message, frozen=True, array_like=True, gc=False, tag="spidercast_disconnect"):
+class DisconnectRequest(WireMessage, frozen=True, array_like=True, gc=False, tag="spidercast_disconnect"):
     """DISCONNECT: asks the receiver to agree that the link is removed."""
 
     task: int
 
 
-class DisconnectOk(Message, frozen=True, array_like=True, gc=False, tag="spidercast_disconnect_ok"):
+class DisconnectOk(WireMessage, frozen=True, array_like=True, gc=False, tag="spidercast_disconnect_ok"):
     """DISCONNECT-OK: the sender has removed the link."""
 
     task: int
 
 
-class LeaveNotice(Message, frozen=True, array_like=True, gc=False, tag="spidercast_leave"):
+class LeaveNotice(WireMessage, frozen=True, array_like=True, gc=False, tag="spidercast_leave"):
     """LEAVE: the sender has removed the link and does not ask."""
 
     task: int
 
 
-class Heartbeat(Message, frozen=True, array_like=True, gc=False, tag="spidercast_heartbeat"):
+class Heartbeat(WireMessage, frozen=True, array_like=True, gc=False, tag="spidercast_heartbeat"):
     """Shows that the sender is alive; `added` and `removed` lead from version `since` of its interest to `version`."""
 
     task: int
@@ -89,7 +89,7 @@ class Heartbeat(Message, frozen=True, array_like=True, gc=False, tag="spidercast
     removed: SomeTopics = ()
 
 
-class Claims(Message, frozen=True, array_like=True, gc=False, tag="spidercast_claims"):
+class Claims(WireMessage, frozen=True, array_like=True, gc=False, tag="spidercast_claims"):
     """For each of the sender's topics: the lowest node id that it has heard of, and the distance in links (`roots.py`)."""
 
     claims: Annotated[tuple[tuple[TopicId, NodeId, NeighbourCount], ...], Meta(max_length=PART_TOPICS)]

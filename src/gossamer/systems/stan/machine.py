@@ -36,7 +36,7 @@ from gossamer.protocols.contract.events import (
     Unsubscribe,
 )
 from gossamer.protocols.contract.facts import Fact, PeerMisbehaved, TopicViewChanged
-from gossamer.protocols.contract.messages import Message, Peer, Timer
+from gossamer.protocols.contract.messages import Peer, Timer, WireMessage
 from gossamer.protocols.contract.parts import NOTHING
 from gossamer.systems.stan.links import SharedLinks
 from gossamer.systems.stan.messages import (
@@ -73,7 +73,7 @@ class Stan:
         "topics",
     )
 
-    MESSAGES: ClassVar[tuple[type[Message], ...]] = (Collect, Collected, Hold, Release, Enter, Welcome, TopicLeave)
+    MESSAGES: ClassVar[tuple[type[WireMessage], ...]] = (Collect, Collected, Hold, Release, Enter, Welcome, TopicLeave)
     TIMERS: ClassVar[tuple[type[Timer], ...]] = (WalkDue,)
 
     def __init__(self, parameters: StanParameters, seed: int, node: NodeId, prober: Prober | None = None) -> None:
@@ -127,7 +127,7 @@ class Stan:
         return NOTHING
 
     def neighbours_on(self, topic: TopicId) -> tuple[NodeId, ...]:
-        """See `Overlay`: the nodes in this node's view of the topic, and the nodes that have this node in theirs."""
+        """See `TopicNeighbours`: the nodes in this node's view of the topic, and the nodes that have this node in theirs."""
         state = self.topics.get(topic)
         return NOTHING if state is None else state.neighbours
 
@@ -270,7 +270,7 @@ class Stan:
 
     # Messages.
 
-    def _on_message(self, sender: NodeId, message: Message, now_us: int, out: list[Action]) -> None:
+    def _on_message(self, sender: NodeId, message: WireMessage, now_us: int, out: list[Action]) -> None:
         assert isinstance(message, TopicMessage)
         state = self.topics.get(message.topic)
         # No answer in either case: a stranger must not learn whether this node holds the topic.
@@ -331,5 +331,5 @@ class Stan:
         return prove(state.key, b"stan", self._node, receiver)
 
 
-def _send(peer: Peer, message: Message) -> Send:
+def _send(peer: Peer, message: WireMessage) -> Send:
     return Send((peer.node,), message, (peer.address,) if peer.address else ())

@@ -6,7 +6,7 @@ from msgspec import Meta
 
 from gossamer.model.values.ids import TopicId
 from gossamer.protocols.contract.facts import Fact
-from gossamer.protocols.contract.messages import Address, Message, Peer, Timer
+from gossamer.protocols.contract.messages import Address, Peer, Timer, WireMessage
 from gossamer.systems.stan.parameters import VIEW_MAX, WALK_MAX
 from gossamer.systems.stan.proofs import PROOF_BYTES
 
@@ -15,7 +15,7 @@ Proof = Annotated[bytes, Meta(max_length=PROOF_BYTES)]
 Peers = Annotated[tuple[Peer, ...], Meta(max_length=(WALK_MAX + 1) * (VIEW_MAX + 1))]
 
 
-class TopicMessage(Message, frozen=True, array_like=True, gc=False, tag="stan_topic"):
+class TopicMessage(WireMessage, frozen=True, array_like=True, gc=False, tag="stan_topic"):
     """A message inside one topic's overlay. The proof shows that the sender knows the topic's key."""
 
     topic: TopicId
@@ -65,7 +65,7 @@ class TopicLeave(TopicMessage, frozen=True, array_like=True, gc=False, tag="stan
     """The sender has left this topic."""
 
 
-class Probe(Message, frozen=True, array_like=True, gc=False, tag="stan_probe"):
+class Probe(WireMessage, frozen=True, array_like=True, gc=False, tag="stan_probe"):
     """Asks whether the receiver holds a topic, without naming it. The tag is a proof, or looks like one."""
 
     nonce: int
@@ -73,7 +73,7 @@ class Probe(Message, frozen=True, array_like=True, gc=False, tag="stan_probe"):
     address: Address
 
 
-class ProbeReply(Message, frozen=True, array_like=True, gc=False, tag="stan_probe_reply"):
+class ProbeReply(WireMessage, frozen=True, array_like=True, gc=False, tag="stan_probe_reply"):
     """Sent for every probe: a proof if the receiver recognised the topic, otherwise a tag that looks like one."""
 
     nonce: int

@@ -17,7 +17,7 @@ from gossamer.model.values.ids import NodeId, TopicId
 from gossamer.protocols.contract.actions import Action, Send, SetTimer
 from gossamer.protocols.contract.events import Event, MessageReceived, Started, TimerFired
 from gossamer.protocols.contract.facts import Fact
-from gossamer.protocols.contract.messages import Message, Peer, Timer
+from gossamer.protocols.contract.messages import Peer, Timer, WireMessage
 from gossamer.protocols.contract.parts import NOTHING
 from gossamer.protocols.membership.cyclon import Cyclon
 from gossamer.systems.stan.messages import Probe, ProbeDue, ProbeReply, TopicPeer
@@ -41,7 +41,7 @@ class Prober:
         "_sought",
     )
 
-    MESSAGES: ClassVar[tuple[type[Message], ...]] = (Probe, ProbeReply)
+    MESSAGES: ClassVar[tuple[type[WireMessage], ...]] = (Probe, ProbeReply)
     TIMERS: ClassVar[tuple[type[Timer], ...]] = (ProbeDue,)
 
     def __init__(self, parameters: StanParameters, seed: int, node: NodeId, membership: Cyclon) -> None:
@@ -147,5 +147,5 @@ class Prober:
         return NOTHING
 
 
-def _send(peer: Peer, message: Message) -> Send:
+def _send(peer: Peer, message: WireMessage) -> Send:
     return Send((peer.node,), message, (peer.address,) if peer.address else ())

@@ -9,7 +9,7 @@ import pytest
 
 from gossamer.live.transport import wire
 from gossamer.live.transport.driver import LiveDriver
-from gossamer.live.transport.memory import MemoryTransport
+from tests.memory_transport import MemoryTransport
 from gossamer.model.values.draw import draw
 from gossamer.model.values.errors import MachineMisuse
 from gossamer.protocols.contract import record as records

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from msgspec import Meta, inspect
 
-from gossamer.protocols.contract.messages import Burst, Data, Message, data_in
+from gossamer.protocols.contract.messages import Burst, Data, WireMessage, data_in
 from gossamer.protocols.delivery.recovery.messages import Answer, Ask, Past
 from gossamer.protocols.dissemination.tree import TreeBurst, TreeData
 from gossamer.systems.gossip.machine import GossipData
@@ -109,7 +109,7 @@ class Pair(msgspec.Struct):
     carried: Data | None = None
 
 
-class Deep(Message, frozen=True, array_like=True, tag="test_deep"):
+class Deep(WireMessage, frozen=True, array_like=True, tag="test_deep"):
     """Carries application messages in every way that annotations can say."""
 
     number: int

@@ -6,12 +6,12 @@ from gossamer.model.values.errors import MachineMisuse
 from gossamer.protocols.contract.actions import Observe
 from gossamer.protocols.contract.events import MessageReceived, PeerDown, PeerUp, TimerFired
 from gossamer.protocols.contract.facts import Fact, NeighbourUp, PeerMisbehaved
-from gossamer.protocols.contract.messages import Message, Timer
+from gossamer.protocols.contract.messages import Timer, WireMessage
 from gossamer.protocols.contract.node import NodeMachine
 from gossamer.protocols.contract.parts import NOTHING, SilenceDetector
 
 
-class Ping(Message, frozen=True, array_like=True, tag="ping"):
+class Ping(WireMessage, frozen=True, array_like=True, tag="ping"):
     pass
 
 

@@ -2,7 +2,7 @@
 
 from gossamer.protocols.contract.actions import Observe
 from gossamer.protocols.contract.facts import NeighbourDown, NeighbourUp, ViewChanged
-from gossamer.protocols.contract.parts import Overlay
+from gossamer.protocols.contract.parts import TopicNeighbours
 from gossamer.systems.cyclon.machine import ViewOverlay
 
 
@@ -20,4 +20,4 @@ def test_other_facts_change_no_neighbours():
 
 
 def test_the_view_overlay_does_not_know_topics():
-    assert not isinstance(ViewOverlay(), Overlay)
+    assert not isinstance(ViewOverlay(), TopicNeighbours)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.live.transport.driver import LiveDriver
-from gossamer.live.transport.memory import MemoryTransport
+from tests.memory_transport import MemoryTransport
 from gossamer.model.values.ids import Role
 from gossamer.protocols.contract.actions import (
     Deliver,

@@ -7,7 +7,7 @@ from gossamer.model.values.time import SECOND_US
 from gossamer.protocols.contract.actions import Action, Observe, Send
 from gossamer.protocols.contract.facts import PeerMisbehaved
 from gossamer.protocols.contract.messages import Data
-from gossamer.protocols.contract.parts import Overlay
+from gossamer.protocols.contract.parts import TopicNeighbours
 from gossamer.protocols.delivery.history import EACH_BYTES, History
 from gossamer.protocols.delivery.intake import Intake, recast
 from gossamer.protocols.delivery.interests import OwnInterests
@@ -33,7 +33,7 @@ class Answers:
 
     __slots__ = ("_bytes_max", "_history", "_interests", "_overlay", "_spent")
 
-    def __init__(self, overlay: Overlay, interests: OwnInterests, history: History, bytes_max: int) -> None:
+    def __init__(self, overlay: TopicNeighbours, interests: OwnInterests, history: History, bytes_max: int) -> None:
         self._overlay = overlay
         self._interests = interests
         self._history = history

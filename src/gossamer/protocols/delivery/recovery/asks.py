@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from gossamer.model.values.ids import NodeId, TopicId
 from gossamer.protocols.contract.actions import Action, Send
-from gossamer.protocols.contract.parts import Overlay
+from gossamer.protocols.contract.parts import TopicNeighbours
 from gossamer.protocols.delivery.recovery.messages import Ask
 from gossamer.protocols.delivery.recovery.stream import HeldTopic, Stream
 
@@ -14,7 +14,7 @@ class Asks:
 
     __slots__ = ("_node", "_overlay", "_topics")
 
-    def __init__(self, overlay: Overlay, node: NodeId, topics: Mapping[TopicId, HeldTopic]) -> None:
+    def __init__(self, overlay: TopicNeighbours, node: NodeId, topics: Mapping[TopicId, HeldTopic]) -> None:
         self._overlay = overlay
         self._node = node
         self._topics = topics

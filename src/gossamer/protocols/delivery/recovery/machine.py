@@ -33,8 +33,8 @@ from gossamer.protocols.contract.facts import (
     NeighbourDown,
     NeighbourUp,
 )
-from gossamer.protocols.contract.messages import Message, Timer
-from gossamer.protocols.contract.parts import NOTHING, Overlay
+from gossamer.protocols.contract.messages import Timer, WireMessage
+from gossamer.protocols.contract.parts import NOTHING, TopicNeighbours
 from gossamer.protocols.delivery.interests import FOLLOWS
 from gossamer.protocols.delivery.recovery.answers import AnswerCheck, Answers
 from gossamer.protocols.delivery.recovery.asks import Asks
@@ -78,10 +78,12 @@ class Recovery:
         "_validation",
     )
 
-    MESSAGES: ClassVar[tuple[type[Message], ...]] = (Have, Ask, Answer, AskHistory, Past)
+    MESSAGES: ClassVar[tuple[type[WireMessage], ...]] = (Have, Ask, Answer, AskHistory, Past)
     TIMERS: ClassVar[tuple[type[Timer], ...]] = (GapDue, HaveDue, CatchUpDue)
 
-    def __init__(self, parameters: RecoveryParameters, overlay: Overlay, delivery: DeliveryState, node: NodeId) -> None:
+    def __init__(
+        self, parameters: RecoveryParameters, overlay: TopicNeighbours, delivery: DeliveryState, node: NodeId
+    ) -> None:
         self._parameters = parameters
         self._node = node
         self._interests, self._seen, self._validation = delivery.interests, delivery.seen, delivery.validation
@@ -135,7 +137,7 @@ class Recovery:
             self._answers.forget(fact.node)
         return NOTHING
 
-    def _on_message(self, sender: NodeId, message: Message, now_us: int, out: list[Action]) -> None:
+    def _on_message(self, sender: NodeId, message: WireMessage, now_us: int, out: list[Action]) -> None:
         match message:
             case Have():
                 for tail in message.tails:

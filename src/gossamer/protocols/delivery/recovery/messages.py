@@ -9,10 +9,10 @@ from gossamer.model.values.time import MILLISECOND_US, SECOND_US
 from gossamer.protocols.contract.facts import Fact
 from gossamer.protocols.contract.messages import (
     Data,
-    Message,
     Number,
     Timer,
     Value,
+    WireMessage,
 )
 from gossamer.protocols.delivery.history import BYTES_MAX, PER_TOPIC
 
@@ -122,13 +122,13 @@ class Tail(Value, frozen=True, array_like=True, gc=False):
     published_us: int
 
 
-class Have(Message, frozen=True, array_like=True, gc=False, tag="recovery_have"):
+class Have(WireMessage, frozen=True, array_like=True, gc=False, tag="recovery_have"):
     """The last message of each of these publishers that the sender has, on topics that both nodes hold."""
 
     tails: Annotated[tuple[Tail, ...], Meta(max_length=TAILS_MAX)]
 
 
-class Ask(Message, frozen=True, array_like=True, gc=False, tag="recovery_ask"):
+class Ask(WireMessage, frozen=True, array_like=True, gc=False, tag="recovery_ask"):
     """A request for a publisher's messages with after < sequence < before, published at or after `since_us`."""
 
     topic: TopicId
@@ -138,7 +138,7 @@ class Ask(Message, frozen=True, array_like=True, gc=False, tag="recovery_ask"):
     since_us: int = 0
 
 
-class Answer(Message, frozen=True, array_like=True, gc=False, tag="recovery_answer"):
+class Answer(WireMessage, frozen=True, array_like=True, gc=False, tag="recovery_answer"):
     """The requested messages, in order.
 
     `floor`: the last message published before the requested time. `more`: the receiver must ask again for the rest.
@@ -151,7 +151,7 @@ class Answer(Message, frozen=True, array_like=True, gc=False, tag="recovery_answ
     more: bool = False
 
 
-class AskHistory(Message, frozen=True, array_like=True, gc=False, tag="recovery_ask_history"):
+class AskHistory(WireMessage, frozen=True, array_like=True, gc=False, tag="recovery_ask_history"):
     """A request for the last `count` messages of a topic, and all that were published at or after `since_us`."""
 
     topic: TopicId
@@ -159,7 +159,7 @@ class AskHistory(Message, frozen=True, array_like=True, gc=False, tag="recovery_
     since_us: int
 
 
-class Past(Message, frozen=True, array_like=True, gc=False, tag="recovery_past"):
+class Past(WireMessage, frozen=True, array_like=True, gc=False, tag="recovery_past"):
     """A part of the requested history; `more`: the next part follows at once."""
 
     topic: TopicId

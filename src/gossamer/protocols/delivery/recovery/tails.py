@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from gossamer.model.values.ids import NodeId, TopicId
 from gossamer.protocols.contract.actions import Action, Send, SetTimer
-from gossamer.protocols.contract.parts import Overlay
+from gossamer.protocols.contract.parts import TopicNeighbours
 from gossamer.protocols.delivery.recovery.messages import (
     TAILS_MAX,
     Have,
@@ -23,7 +23,7 @@ class Tails:
 
     __slots__ = ("_changed", "_every_us", "_new_neighbours", "_overlay", "_rounds", "_timer_is_set")
 
-    def __init__(self, overlay: Overlay, every_us: int, rounds: int) -> None:
+    def __init__(self, overlay: TopicNeighbours, every_us: int, rounds: int) -> None:
         self._overlay = overlay
         self._every_us = every_us
         self._rounds = rounds

@@ -1,0 +1,250 @@
+"""Connections in memory and a loop in virtual time, for `gossamer.testing`.
+
+A connection behaves as TCP does: bytes arrive in order, each chunk after its own latency, or the connection breaks. The loop's
+clock moves only when nothing is left to do, to the time of the next timer.
+"""
+
+import asyncio
+import selectors
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from gossamer.model.values.errors import MachineMisuse
+
+
+class VirtualWires(Protocol):
+    """What connections ask of the network that they belong to."""
+
+    loop: "VirtualLoop"
+
+    def delay_seconds(self, connection: int, chunk: int) -> float:
+        """How long a chunk of bytes takes."""
+        ...
+
+    def is_cut(self, one: int, other: int) -> bool:
+        """Whether a partition stands between two endpoints."""
+        ...
+
+    def forget(self, connection: "VirtualConnection") -> None:
+        """A connection has ended."""
+        ...
+
+    def unlisten(self, port: int) -> None:
+        """A server is closed."""
+        ...
+
+
+class VirtualServer:
+    """A listening port of the virtual network, with the little that a node asks of an `asyncio.Server`."""
+
+    def __init__(self, network: VirtualWires, port: int) -> None:
+        self._network = network
+        self._port = port
+        self.sockets = (self,)
+
+    def getsockname(self) -> tuple[str, int]:
+        """As a socket's."""
+        return "127.0.0.1", self._port
+
+    def close(self) -> None:
+        """Listen no longer."""
+        self._network.unlisten(self._port)
+
+
+class VirtualConnection:
+    """Two ends, bytes in order, each chunk after its own latency."""
+
+    def __init__(
+        self, network: VirtualWires, number: int, places: tuple[int, int], protocols: tuple[Any, Any], port: int
+    ) -> None:
+        self.network = network
+        self.number = number
+        self.places = places
+        self.ends = (VirtualTransport(self, 0, protocols[0], port), VirtualTransport(self, 1, protocols[1], port))
+        self.is_open = True
+        self._chunks = 0
+
+    def open(self) -> None:
+        """Tell both protocols; the dialling end learns of it first, as with TCP."""
+        for end in self.ends:
+            end.protocol.connection_made(end)
+
+    def carry(self, sender: int, chunk: bytes | None) -> None:
+        """Bytes on their way to the other end; None is the end of the stream."""
+        self._chunks += 1
+        loop, receiver = self.network.loop, self.ends[1 - sender]
+        receiver.due = max(receiver.due, loop.time() + self.network.delay_seconds(self.number, self._chunks))
+        # The loop may fire timers of one time in any order, so that each takes the oldest chunk, whichever set it.
+        receiver.on_the_way.append(chunk)
+        loop.call_at(receiver.due, receiver.arrive)
+
+    def flush(self) -> None:
+        """Deliver what a partition held back."""
+        for end in self.ends:
+            end.deliver()
+
+    def reset(self) -> None:
+        """Both ends lose the connection at once."""
+        if self.is_open:
+            self.is_open = False
+            for end in self.ends:
+                end.lose(ConnectionResetError("the virtual network reset the connection"))
+
+    def ended(self) -> None:
+        """Forget the connection when both ends have lost it."""
+        if all(end.is_lost for end in self.ends):
+            self.is_open = False
+            self.network.forget(self)
+
+
+class VirtualTransport(asyncio.Transport):
+    """One end of a connection, as its protocol sees it."""
+
+    def __init__(self, connection: VirtualConnection, side: int, protocol: Any, port: int) -> None:
+        super().__init__()
+        self.protocol = protocol
+        # Chunks on their way to this end, and when the last of them arrives.
+        self.on_the_way: deque[bytes | None] = deque()
+        self.due = 0.0
+        self._connection = connection
+        self._side = side
+        self._port = port
+        self._received: deque[bytes | None] = deque()
+        self._is_paused = self._is_closing = self.is_lost = False
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        """The names that a node asks for."""
+        if name == "socket":
+            return self
+        return ("127.0.0.1", self._port) if name in ("peername", "sockname") else default
+
+    def setsockopt(self, *option: Any) -> None:
+        """As a socket's: there is no socket to set it on."""
+
+    def set_protocol(self, protocol: Any) -> None:
+        """As a transport's."""
+        self.protocol = protocol
+
+    def get_protocol(self) -> Any:
+        """As a transport's."""
+        return self.protocol
+
+    def is_closing(self) -> bool:
+        """As a transport's."""
+        return self._is_closing
+
+    def write(self, data: Any) -> None:
+        """Send bytes to the other end."""
+        if not self._is_closing and self._connection.is_open:
+            self._connection.carry(self._side, bytes(data))
+
+    def writelines(self, list_of_data: Any) -> None:
+        """Send bytes to the other end."""
+        self.write(b"".join(bytes(data) for data in list_of_data))
+
+    def get_write_buffer_size(self) -> int:
+        """Bytes that the other end does not read yet, where it has paused."""
+        other = self._connection.ends[1 - self._side]
+        return sum(len(chunk or b"") for chunk in other._received)
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        """There is no buffer to limit: bytes wait at the other end."""
+
+    def pause_reading(self) -> None:
+        """Bytes wait until reading resumes."""
+        self._is_paused = True
+
+    def resume_reading(self) -> None:
+        """Bytes that waited are handed over."""
+        self._is_paused = False
+        self._connection.network.loop.call_soon(self.deliver)
+
+    def is_reading(self) -> bool:
+        """As a transport's."""
+        return not self._is_paused
+
+    def close(self) -> None:
+        """No more bytes; those that were written still arrive."""
+        if not self._is_closing:
+            self._is_closing = True
+            self._connection.carry(self._side, None)
+            self._connection.network.loop.call_soon(self.lose, None)
+
+    def abort(self) -> None:
+        """Both ends lose the connection."""
+        self._is_closing = True
+        self._connection.reset()
+
+    def arrive(self) -> None:
+        """The oldest chunk has come; a partition may hold it back, or this end may read it later."""
+        self._received.append(self.on_the_way.popleft())
+        self.deliver()
+
+    def deliver(self) -> None:
+        """Hand what has come to the protocol."""
+        network = self._connection.network
+        while self._received and not self._is_paused and not self.is_lost:
+            if network.is_cut(*self._connection.places):
+                return
+            chunk = self._received.popleft()
+            if chunk is None:
+                self.lose(None)
+            else:
+                self._hand_over(chunk)
+
+    def _hand_over(self, chunk: bytes) -> None:
+        if not isinstance(self.protocol, asyncio.BufferedProtocol):
+            self.protocol.data_received(chunk)
+            return
+        while chunk and not self.is_lost:
+            buffer: Any = self.protocol.get_buffer(len(chunk))
+            size = min(len(buffer), len(chunk))
+            buffer[:size] = chunk[:size]
+            chunk = chunk[size:]
+            self.protocol.buffer_updated(size)
+
+    def lose(self, reason: Exception | None) -> None:
+        """Tell the protocol, once, that the connection is gone."""
+        if not self.is_lost:
+            self.is_lost = self._is_closing = True
+            self.protocol.connection_lost(reason)
+            self._connection.ended()
+
+
+class _VirtualSelector(selectors.DefaultSelector):
+    """Waits for nothing: time moves on to when the next timer is due."""
+
+    now = 0.0
+
+    def select(self, timeout: float | None = None) -> Any:
+        """Called by the loop with the time until its next timer; None where it has none."""
+        ready = super().select(0)
+        if not ready and timeout is None:
+            raise MachineMisuse("every task waits and no timer is set: the scenario would wait for ever")
+        if not ready and timeout:
+            self.now += timeout
+        return ready
+
+
+class VirtualLoop(asyncio.SelectorEventLoop):
+    """An event loop whose clock moves only when nothing is left to do."""
+
+    def __init__(self) -> None:
+        self._virtual = _VirtualSelector()
+        super().__init__(self._virtual)
+
+    def time(self) -> float:
+        """Virtual seconds since the loop was made."""
+        return self._virtual.now
+
+    def run_in_executor(  # type: ignore[override]
+        self, executor: Any, func: Callable[..., Any], *args: Any
+    ) -> Any:
+        """At once, in this thread: a thread would run in real time."""
+        done = self.create_future()
+        try:
+            done.set_result(func(*args))
+        except Exception as error:
+            done.set_exception(error)
+        return done
