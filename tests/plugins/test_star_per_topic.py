@@ -41,7 +41,7 @@ for seed in range(64):
     machines.start()
     kernel = load(system.population)(parameters, seed, interest, (), 0)
     for cycle in range(8):
-        node = plugin.below(plugin.draw(seed, 0, 1, cycle), 40)
+        node = plugin.below(plugin.draw(seed, 0, 1, 0), 40)
         changes = {2: plugin.CycleChanges(leavers=(node,)), 3: plugin.CycleChanges(crashes=((node + 1) % 40,))}.get(cycle)
         if cycle == 6:
             gone = [each for each in range(40) if each not in machines.machines]

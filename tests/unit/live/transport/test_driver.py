@@ -9,7 +9,6 @@ import pytest
 
 from gossamer.live.transport import wire
 from gossamer.live.transport.driver import LiveDriver
-from tests.memory_transport import MemoryTransport
 from gossamer.model.values.draw import draw
 from gossamer.model.values.errors import MachineMisuse
 from gossamer.protocols.contract import record as records
@@ -35,6 +34,7 @@ from gossamer.protocols.membership.cyclon import ShuffleDue, ShuffleRequest
 from gossamer.protocols.membership.cyclon_view import ViewEntry
 from gossamer.systems import decoder_of, find_system, make_machine
 from tests.decoding import PART_CLASSES
+from tests.memory_transport import MemoryTransport
 from tests.unit.live.transport.scripted import Scripted, data
 from tests.waiting import until
 

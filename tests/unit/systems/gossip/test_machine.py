@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.live.transport.driver import LiveDriver
-from tests.memory_transport import MemoryTransport
 from gossamer.model.values.ids import Role
 from gossamer.protocols.contract.actions import (
     Deliver,
@@ -36,6 +35,7 @@ from gossamer.systems.gossip.machine import (
     HandleDue,
     Subscriptions,
 )
+from tests.memory_transport import MemoryTransport
 from tests.waiting import until
 
 ME = 1

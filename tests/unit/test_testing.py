@@ -1,0 +1,127 @@
+"""`gossamer.testing`: real nodes in memory and virtual time."""
+
+import asyncio
+import time
+
+import pytest
+
+import gossamer
+from gossamer.testing import run
+
+# Long enough that a test which really waited would show it.
+HOUR = 3_600.0
+
+
+def test_virtual_time_passes_without_waiting():
+    async def scenario(network):
+        await asyncio.sleep(HOUR)
+        return network.now_seconds
+
+    began = time.monotonic()
+    assert run(scenario) == pytest.approx(HOUR)
+    assert time.monotonic() - began < HOUR / 100
+
+
+async def exchange(network):
+    """Three nodes, one message; what each received, when, and the identities."""
+    async with (
+        network.node() as one,
+        network.node(join=[one.address]) as two,
+        network.node(join=[one.address]) as three,
+    ):
+        async with two.subscribe("t") as second, three.subscribe("t") as third, one.publisher("t") as publisher:
+            await one.ready("t", peers=2)
+            await publisher.publish(b"hello")
+            got = [(await anext(messages)).payload for messages in (second, third)]
+            return got, network.now_seconds, [node.hex_id for node in (one, two, three)]
+
+
+def test_nodes_find_each_other_and_messages_arrive():
+    assert run(exchange)[0] == [b"hello", b"hello"]
+
+
+def test_one_seed_decides_identities_and_times_and_another_seed_decides_others():
+    assert run(exchange, seed=5) == run(exchange, seed=5)
+    assert run(exchange, seed=5)[1:] != run(exchange, seed=6)[1:]
+
+
+def test_a_longer_latency_takes_longer():
+    assert run(exchange, latency_us=(200_000, 200_000))[1] > run(exchange, latency_us=(1_000, 1_000))[1]
+
+
+def test_messages_published_in_a_partition_arrive_after_it_in_their_order():
+    async def scenario(network):
+        async with network.node() as one, network.node(join=[one.address]) as two:
+            async with two.subscribe("t") as messages, one.publisher("t") as publisher:
+                await one.ready("t")
+                network.partition([one], [two])
+                for number in range(5):
+                    await publisher.publish(b"%d" % number)
+                await asyncio.sleep(1)
+                held_back = messages.waiting
+                network.heal()
+                return held_back, [(await anext(messages)).payload for _ in range(5)]
+
+    assert run(scenario) == (0, [b"0", b"1", b"2", b"3", b"4"])
+
+
+def test_links_come_back_after_all_connections_were_reset():
+    async def scenario(network):
+        async with network.node() as one, network.node(join=[one.address]) as two:
+            async with two.subscribe("t") as messages, one.publisher("t") as publisher:
+                await one.ready("t")
+                broken = network.break_connections()
+                await asyncio.sleep(10)
+                await publisher.publish(b"again")
+                return broken > 0, (await anext(messages)).payload
+
+    assert run(scenario) == (True, b"again")
+
+
+def test_a_crashed_node_is_gone_without_a_word():
+    async def scenario(network):
+        async with (
+            network.node() as one,
+            network.node(join=[one.address]) as two,
+            two.subscribe("t"),
+            one.subscribe("t"),
+        ):
+            await one.ready("t")
+            before = len(one.status().links)
+            await network.crash(two)
+            await asyncio.sleep(10)
+            return before, len(one.status().links), two.is_running
+
+    assert run(scenario) == (1, 0, False)
+
+
+def test_a_scenario_that_waits_for_ever_is_an_error_and_not_a_hang():
+    async def scenario(network):
+        await asyncio.get_running_loop().create_future()
+
+    with pytest.raises(gossamer.MachineMisuse, match="wait for ever"):
+        run(scenario)
+
+
+@pytest.mark.parametrize("latency_us", [(5, 1), (-1, 1)])
+def test_a_wrong_latency_is_refused(latency_us):
+    with pytest.raises(gossamer.InputError, match="latency_us must be"):
+        run(exchange, latency_us=latency_us)
+
+
+def test_keys_are_refused_because_there_is_no_tls(tmp_path):
+    from gossamer.live.security.authority import issue, make_authority
+
+    make_authority(tmp_path / "authority")
+    issue(tmp_path / "authority", "one", tmp_path / "one")
+
+    async def scenario(network):
+        async with network.node(security=gossamer.Security(keys=tmp_path / "one")):
+            pass
+
+    with pytest.raises(gossamer.InputError, match="carries no TLS"):
+        run(scenario)
+
+
+def test_the_checkers_are_there_for_simulations():
+    assert gossamer.testing.all_checkers()
