@@ -149,7 +149,10 @@ class Tree:
             return NOTHING
         if self._interests.validated and self._validation.ask(sender, data, True, out):
             return NOTHING
-        return self._accept(sender, data, now_us, out)
+        # As `_accept`; that call would cost about 2% of the time that a relayed message takes.
+        onward, facts = self._intake.accept(data, sender, out)
+        self._relay(onward, sender, now_us, out)
+        return facts
 
     def _on_burst(self, sender: NodeId, burst: TreeBurst, now_us: int, out: list[Action]) -> Sequence[Fact]:
         """Handle a burst as a whole if all its messages are new and none is validated; else message by message."""
