@@ -18,6 +18,8 @@ test: setup check
 
 test-slow: setup
 	$(BIN)/python -m pytest -n 2 -m slow --ignore=tests/live
+	# The properties again, with examples that no run has seen before.
+	GOSSAMER_HYPOTHESIS=fresh $(BIN)/python -m pytest -n 2 -m "not slow" tests/properties tests/unit/simulator tests/unit/systems tests/unit/workloads
 	$(BIN)/python -m pytest -n 0 -m slow tests/live  # fifty processes want the machine to themselves
 
 bench: setup

@@ -1,5 +1,6 @@
-"""Fixtures that several rooms share, and one Hypothesis profile: repeatable, and patient on slow machines."""
+"""Fixtures that several rooms share, and the Hypothesis profiles: fixed examples in `make test`, fresh ones in `make test-slow`."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -8,10 +9,11 @@ from hypothesis import HealthCheck, settings
 
 from gossamer.cli import app as cli
 
-settings.register_profile(
-    "gossamer", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow], print_blob=True
-)
-settings.load_profile("gossamer")
+# No deadline: a slow machine is no failure. A failing example is printed as a blob for `@reproduce_failure`.
+_COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow], "print_blob": True}
+settings.register_profile("fixed", derandomize=True, **_COMMON)
+settings.register_profile("fresh", derandomize=False, **_COMMON)
+settings.load_profile(os.environ.get("GOSSAMER_HYPOTHESIS", "fixed"))
 
 REAL_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
