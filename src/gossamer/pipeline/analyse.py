@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import gossamer.simulator.topic_measures  # noqa: F401
 from gossamer.model.tables.measures import (
     SPARK_TYPES,
+    TopicMeasure,
     TopicRange,
     load_measures,
     measure_modules,
@@ -137,25 +138,30 @@ def _by_shuffle(spark: "SparkSession", overlay: Path, workload: Path, folder: Pa
     analyse_topics(interests, links, lengths).coalesce(1).write.parquet(path)
     by_degree = nodes.groupBy("degree").agg(f.count(f.lit(1)).alias("nodes"))
     by_degree.coalesce(1).write.parquet(spark_path(folder / "degrees.parquet"))
-    # One row for each topic.
-    topics = spark.read.parquet(path).toArrow()
+    topics = spark.read.parquet(path)
+
+    def columns_of(each: TopicMeasure) -> dict[str, Any]:
+        # One row for each topic: the driver has the columns of one measure at a time.
+        table = topics.select(*each.columns).toArrow()
+        return {name: table.column(name).to_numpy() for name in each.columns}
+
+    over_topics = topics.agg(f.count(f.lit(1)).alias("topics"), f.sum("subscribers").alias("subscriptions")).first()
     over_nodes = nodes.agg(
         f.count(f.lit(1)).alias("nodes"),
         f.sum("degree").alias("ends"),
         f.max("degree").alias("max_degree"),
         f.avg(f.col("degree") / f.col("topics")).alias("links_per_subscription"),
     ).first()
+    assert over_topics is not None
     assert over_nodes is not None
     ends = int(over_nodes["ends"])
-    columns = {name: topics.column(name).to_numpy() for name in topics.column_names}
     return {
         "nodes": int(over_nodes["nodes"]),
         "links": ends // 2,
         "average_degree": ends / int(over_nodes["nodes"]),
         "max_degree": int(over_nodes["max_degree"]),
-        "topics": topics.num_rows,
-        "subscriptions": int(columns["subscribers"].sum()),
-        **topic_figures(columns, lengths),
+        **{name: int(over_topics[name]) for name in ("topics", "subscriptions")},
+        **topic_figures(columns_of, lengths),
         "links_per_subscription": float(over_nodes["links_per_subscription"]),
         **({"clustering": analyse_clustering(nodes, links)} if lengths else {}),
         # Measures of nodes need the whole overlay in memory, which this way avoids.

@@ -82,7 +82,7 @@ def summarise(
         "max_degree": int(degrees.max(initial=0)),
         "topics": interest.topic_count,
         "subscriptions": interest.subscription_count,
-        **topic_figures(topics.columns, lengths),
+        **topic_figures(lambda each: topics.columns, lengths),
         "links_per_subscription": links_per_subscription(overlay, interest),
         **({"clustering": overlay_clustering(overlay, present)} if lengths else {}),
         **node_figures(nodes),
