@@ -50,9 +50,9 @@ def analyse_topics(interests: "DataFrame", links: "DataFrame", lengths: bool) ->
         f.explode(f.array_intersect("u_topics", "v_topics")).alias("topic"), "u", "v", f.lit(0).alias("subscribers")
     )
     # One more row for each topic has its number of subscribers, some of which may have no link in the topic.
-    nobody = f.lit(None).cast("bigint")
+    nothing = f.lit(None).cast("bigint")
     counted = interests.groupBy("topic").agg(f.count(f.lit(1)).alias("subscribers"))
-    rows = shared.union(counted.select("topic", nobody.alias("u"), nobody.alias("v"), "subscribers"))
+    rows = shared.union(counted.select("topic", nothing.alias("u"), nothing.alias("v"), "subscribers"))
     types = {name: SPARK_TYPES[kind] for each in topic_measures(lengths) for name, kind in each.columns.items()}
     schema = ", ".join(["topic bigint", *(f"{name} {kind}" for name, kind in types.items())])
     call = on_worker(__name__, "measure_topic", lengths, EXACT_NODES, measure_modules())

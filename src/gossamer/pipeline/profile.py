@@ -104,11 +104,11 @@ def _graph(rows: "DataFrame", directed: bool) -> dict[str, Spread]:
         both = rows.select(f.col("source").alias("node")).union(rows.select("target"))
         return {"friends": _spread(both, "node")}
     # Users without followers, or who follow no user, count with zero.
-    everybody = rows.select(f.col("source").alias("node")).union(rows.select("target")).distinct()
+    users = rows.select(f.col("source").alias("node")).union(rows.select("target")).distinct()
     found = {}
     for name, side in (("followers", "target"), ("followees", "source")):
         counted = rows.groupBy(f.col(side).alias("node")).agg(f.count(f.lit(1)).alias("size"))
-        sizes = everybody.join(counted, "node", "left").select(f.coalesce("size", f.lit(0)).alias("size"))
+        sizes = users.join(counted, "node", "left").select(f.coalesce("size", f.lit(0)).alias("size"))
         found[name] = _by_size(sizes)
     return found
 
