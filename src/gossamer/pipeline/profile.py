@@ -1,7 +1,7 @@
 """Profiles a graph or workload: its sizes, its distributions, and how similar interests are.
 
-Only counts by value come to the driver. These are small tables whatever the size of the data: a graph of a billion edges
-has about ten thousand distinct degrees.
+Only counts by value come to the driver. These are small tables whatever the size of the data: a graph of a billion
+edges has about ten thousand distinct degrees.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,8 @@ from gossamer.theory.power_law_fit import fit_power_law
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-# Chosen: the similarity of interests compares all pairs of nodes, so it is left out for more nodes. Profile a sample instead.
+# Chosen: the similarity of interests compares all pairs of nodes, so it is left out for more nodes. Profile a sample
+# instead.
 PAIRS_NODES_MAX = 20_000
 TDI_DEPTH = 20
 CONFIDENCE = 0.99

@@ -1,7 +1,7 @@
 """Starts Spark sessions: in process by default, on a cluster or over Spark Connect by one setting.
 
-No other module of the pipeline depends on where it runs. The pipeline uses only the DataFrame API and Arrow functions, no
-RDDs and no `sparkContext`, so the same code runs in process, on a cluster and over Connect.
+No other module of the pipeline depends on where it runs. The pipeline uses only the DataFrame API and Arrow functions,
+no RDDs and no `sparkContext`, so the same code runs in process, on a cluster and over Connect.
 """
 
 import logging
@@ -99,8 +99,8 @@ def _reason(error: Exception, output: IO[bytes]) -> str:
 def on_worker(module: str, name: str, *bound: Any) -> Callable[[Any], Any]:
     """A function that a worker calls as `module.name(*bound, rows)`.
 
-    It is sent by value and imports the module in the worker, so that a worker without the needed libraries fails its task
-    with one sentence.
+    It is sent by value and imports the module in the worker, so that a worker without the needed libraries fails its
+    task with one sentence.
     """
 
     def call(rows: Any) -> Any:

@@ -112,7 +112,8 @@ def _check(run: Run) -> _Settings:
     needs_engine = run.dissemination is not None and on_static_overlay is None
     if run.until_us is None and (run.churn or run.loss or run.partitions or needs_engine or run.recovery is not None):
         raise InputError(
-            "churn, loss, partitions, dissemination and recovery need an end: set `until_us`, because a run without it is a build"
+            "churn, loss, partitions, dissemination and recovery need an end: set `until_us`; "
+            "a run without it is a build"
         )
     system = find_system(run.system, run.module)
     parameters = read_parameters(system, run.parameters)

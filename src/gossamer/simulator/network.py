@@ -159,9 +159,9 @@ def read_latency(text: str, seed: int) -> Latency:
 
 
 def read_matrix_us(path: Path) -> NDArray[np.int64]:
-    """Read round trips in milliseconds: a square matrix as text (plain or gzip), or a folder of `gossamer ingest latency`.
+    """Read round trips in milliseconds: a square matrix as text, or a folder of `gossamer ingest latency`.
 
-    A folder may have several matrices; the first one is read.
+    A text file may be compressed with gzip. Of a folder with several matrices, the first one is read.
     """
     if path.is_dir():
         return _matrix_from_table(path / LATENCY)

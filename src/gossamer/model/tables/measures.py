@@ -140,7 +140,10 @@ def topic_measure(
     summary: Callable[[_Column], float] = lambda values: float(np.mean(values)),
     costly: bool = False,
 ) -> Callable[[Callable[[TopicRange], _Column]], Callable[[TopicRange], _Column]]:
-    """Register a function of topics with one column. `summary` gives its figure, which is named like the column by default."""
+    """Register a function of topics with one column.
+
+    `summary` gives its figure, which is named like the column by default.
+    """
 
     def decorate(function: Callable[[TopicRange], _Column]) -> Callable[[TopicRange], _Column]:
         def columns(topics: TopicRange) -> Sequence[_Column]:
