@@ -2,12 +2,13 @@
 
     python -m studies.stan_fit            # takes some minutes; writes the fits that the exhibits read
 
-The paper names the law of its workload (nodes and ids of topics on a plane, two power laws, views logarithmic in the size
-of the topic) but none of its six parameters. This study searches for the six parameters, the same for all nine cells,
-with the smallest sum of squared relative deviations from the 18 values of Total and Unique Initial. It never reads Unique
-Final, which the exhibits measure afterwards. The search covers five parameters; the sixth, view_factor, follows from them,
-because Total is proportional to it. Ten searches with different seeds each take a random sample and then run the simplex
-method of Nelder and Mead from its best point. The ten fits show how far Table 2 determines the parameters.
+The paper names the law of its workload (nodes and ids of topics on a plane, two power laws, views logarithmic in the
+size of the topic) but none of its six parameters. This study searches for the six parameters, the same for all nine
+cells, with the smallest sum of squared relative deviations from the 18 values of Total and Unique Initial. It never
+reads Unique Final, which the exhibits measure afterwards. The search covers five parameters; the sixth, view_factor,
+follows from them, because Total is proportional to it. Ten searches with different seeds each take a random sample and
+then run the simplex method of Nelder and Mead from its best point. The ten fits show how far Table 2 determines the
+parameters.
 """
 
 import argparse
@@ -107,7 +108,7 @@ def _holding(interest: Interest) -> int:
 
 
 def deviation(numbers: dict[str, Any], factor: float, seeds: int) -> float:
-    """The root mean squared relative deviation from the 18 values; each measured value is a mean over `seeds` workloads."""
+    """The root mean squared relative deviation from the 18 values; measured values are means over `seeds` workloads."""
     found: dict[tuple[int, int], list[tuple[float, float]]] = {}
     for seed in range(FIRST_SEED, FIRST_SEED + seeds):
         for cell, interest in interests(numbers, seed).items():

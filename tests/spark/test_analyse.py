@@ -1,4 +1,4 @@
-"""Measures on Spark: both ways are what `check` measures in process, and what a few lines of plain Python say."""
+"""Measures on Spark: both ways give the results of `check`, and of networkx."""
 
 import math
 import sys
@@ -39,7 +39,7 @@ def spark():
 
 @pytest.fixture(scope="module")
 def case(tmp_path_factory):
-    """A workload with parted topics, and an overlay."""
+    """A workload, and an overlay with disconnected topics."""
     folder = tmp_path_factory.mktemp("case")
     interest = make_interests(NODES, TOPICS, "3", "rss", seed=1)
     overlay = mesh_per_topic(interest, 1, seed=1)
@@ -67,7 +67,7 @@ def by_plain_python(interest, overlay):
 
 
 @pytest.mark.parametrize("way", [analyse.SHUFFLE, analyse.FILES, analyse.AUTO])
-def test_analysis_on_spark_is_what_check_measures_in_process(spark, case, tmp_path, way):
+def test_analysis_on_spark_equals_the_measures_of_check(spark, case, tmp_path, way):
     folder, interest, overlay = case
     found = write_analysis(spark, folder / "o", folder / "w", tmp_path, way)
     measured = measure_topics(overlay, interest)
@@ -92,7 +92,7 @@ def test_analysis_on_spark_is_what_check_measures_in_process(spark, case, tmp_pa
 
 
 @pytest.mark.parametrize("way", [analyse.SHUFFLE, analyse.FILES])
-def test_components_alone_leave_lengths_out(spark, case, tmp_path, way):
+def test_components_only_leaves_out_diameters_and_clustering(spark, case, tmp_path, way):
     folder, interest, overlay = case
     found = write_analysis(spark, folder / "o", folder / "w", tmp_path, way, lengths=False)
     assert "max_topic_diameter" not in found
@@ -102,7 +102,7 @@ def test_components_alone_leave_lengths_out(spark, case, tmp_path, way):
 
 
 @pytest.mark.parametrize("way", [analyse.SHUFFLE, analyse.FILES])
-def test_diameters_of_large_topics_are_bounds_that_hold(spark, case, tmp_path, way, monkeypatch):
+def test_diameters_of_large_topics_are_bounds_around_the_exact_value(spark, case, tmp_path, way, monkeypatch):
     folder, interest, overlay = case
     monkeypatch.setattr(analyse, "EXACT_NODES", 20)
     found = write_analysis(spark, folder / "o", folder / "w", tmp_path, way)
@@ -147,14 +147,14 @@ def test_without_a_shared_folder_rows_are_shuffled(spark, case, tmp_path, monkey
 
 
 @pytest.mark.parametrize("way", [analyse.SHUFFLE, analyse.FILES])
-def test_a_link_to_a_stranger_is_refused(spark, case, tmp_path, way):
+def test_a_link_to_a_node_outside_the_workload_is_refused(spark, case, tmp_path, way):
     folder, _, _ = case
     write_table("overlay", tmp_path / "overlay.parquet", {"u": [0], "v": [1]})
     with pytest.raises(InputError, match="names node 1, which is not in the workload"):
         write_analysis(spark, tmp_path / "overlay.parquet", folder / "w", tmp_path, way)
 
 
-def test_parts_planned_as_tasks_give_one_overlay_however_they_are_spread(spark, case, tmp_path):
+def test_parts_planned_as_spark_tasks_give_the_same_overlay_for_any_partitioning(spark, case, tmp_path):
     folder, interest, _ = case
     here = plan_in_parts(interest, lowoda(3.0), 8)
     for partitions in (1, 2, 8, None):

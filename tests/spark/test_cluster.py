@@ -42,7 +42,7 @@ systems = [{system = "spidercast"}, {system = "gm"}]
 """
 
 
-def test_a_worker_without_what_we_need_says_so_in_one_sentence():
+def test_a_worker_without_our_libraries_fails_with_one_sentence():
     with pytest.raises(
         RuntimeError, match=r"^worker .* has no gossamer\.nowhere: install gossamer\[sim\] for .* there"
     ):
@@ -175,7 +175,7 @@ def bytes_of(path: Path, *leave_out: str) -> bytes:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1_200)
-def test_a_worker_killed_midway_changes_nothing(cluster, tmp_path):
+def test_a_killed_worker_does_not_change_the_result(cluster, tmp_path):
     raw = tmp_path / "edges.txt"
     write_raw_edges(raw, 300_000, 20.0, 1)
     gossamer("ingest", "edges", str(raw), str(tmp_path / "here"))
@@ -201,7 +201,7 @@ def test_a_worker_killed_midway_changes_nothing(cluster, tmp_path):
 @pytest.mark.slow
 @pytest.mark.timeout(1_200)
 @pytest.mark.parametrize("where", ["cluster", "connect"])
-def test_a_study_elsewhere_gives_the_same_tables(cluster, tmp_path, where):
+def test_a_study_on_a_cluster_gives_the_same_tables(cluster, tmp_path, where):
     definition = tmp_path / "study.toml"
     definition.write_text(STUDY)
     gossamer("study", str(definition), "--out", str(tmp_path / "here"))

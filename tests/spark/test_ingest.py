@@ -43,7 +43,7 @@ def rows(spark, path, *order):
     return [tuple(row) for row in spark.read.parquet(spark_path(path)).orderBy(*order).toLocalIterator()]
 
 
-def test_edges_are_read_whatever_separates_them_and_the_rest_is_quarantined_with_line_and_reason(spark, tmp_path):
+def test_edges_are_read_with_any_separator_and_bad_lines_go_to_quarantine(spark, tmp_path):
     (tmp_path / "e.txt").write_text(LINES)
     (tmp_path / "out").mkdir()
     found = ingest_edges(spark, input_files(str(tmp_path / "e.txt")), tmp_path / "out", directed=False, max_bad=0.6)
@@ -101,7 +101,7 @@ def test_line_numbers_are_right_in_a_file_of_many_blocks(spark, tmp_path):
 
 
 @pytest.mark.parametrize("partitions", [1, 2, 8])
-def test_dense_ids_are_ranks_whatever_the_partitioning(spark, partitions):
+def test_dense_ids_are_ranks_for_any_partitioning(spark, partitions):
     values = [str(number) for number in (7, 10, 9, 100, 0)] + ["x", "é", "10"]
     names = spark.createDataFrame([(value,) for value in values], "name string").repartition(partitions)
     found = {row["name"]: row["id"] for row in dense_ids(names, partitions).toLocalIterator()}
@@ -117,7 +117,7 @@ def test_memberships_become_interests(spark, tmp_path):
     assert rows(spark, tmp_path / "out" / "interests.parquet", "node", "topic") == [(0, 0), (0, 1), (1, 1)]
 
 
-def test_machine_events_are_read_with_empty_columns_and_wrong_events_are_not(spark, tmp_path):
+def test_machine_events_may_have_empty_columns_but_no_unknown_event(spark, tmp_path):
     (tmp_path / "events.csv").write_text(
         "0,5,0,abc,0.5,0.25\n600,5,1,abc,,\n700,5,3,abc,1,1\n99999999999999999999,6,0,,,\n"
     )
@@ -129,7 +129,7 @@ def test_machine_events_are_read_with_empty_columns_and_wrong_events_are_not(spa
     assert reasons == ["event is above 2", "time is not a whole number"]
 
 
-def test_a_file_of_another_kind_is_refused_and_so_is_one_cut_off(spark, tmp_path):
+def test_a_file_of_another_kind_and_a_cut_off_file_are_refused(spark, tmp_path):
     (tmp_path / "e.txt").write_text("1 2\n3 4\n")
     (tmp_path / "out").mkdir()
     with pytest.raises(InputError, match="2 of 2 lines cannot be read as time/machine/event"):
@@ -140,7 +140,7 @@ def test_a_file_of_another_kind_is_refused_and_so_is_one_cut_off(spark, tmp_path
         ingest_edges(spark, [tmp_path / "cut.gz"], tmp_path / "more", directed=False)
 
 
-def test_a_sample_is_the_same_whatever_the_partitioning_and_holds_all_edges_among_its_nodes(spark, tmp_path):
+def test_a_sample_has_all_edges_between_its_nodes_for_any_partitioning(spark, tmp_path):
     edges = [(node, (node * step + 1) % 200) for node in range(200) for step in (1, 7)]
     (tmp_path / "e.txt").write_text("".join(f"{u} {v}\n" for u, v in edges))
     (tmp_path / "graph").mkdir()
@@ -163,7 +163,7 @@ def test_a_sample_is_the_same_whatever_the_partitioning_and_holds_all_edges_amon
         write_sample(spark, tmp_path / "graph", tmp_path / "w0", 201, 2, 5, "friends")
 
 
-def test_a_sample_of_memberships_keeps_all_groups_of_its_users_whatever_the_partitioning(spark, tmp_path):
+def test_a_sample_of_memberships_keeps_all_groups_of_its_users_for_any_partitioning(spark, tmp_path):
     # Two islands of users: 0-99 in groups of ten, 100-109 in a group of their own.
     pairs = [(f"u{user}", f"g{user // 10}") for user in range(110)] + [
         (f"u{user}", f"h{user % 10}") for user in range(100)
@@ -190,7 +190,7 @@ def test_a_sample_of_memberships_keeps_all_groups_of_its_users_whatever_the_part
 MATRIX = "# ms\n0 10.5 20\n10.5 0 30\n20 30 0\n"
 
 
-def test_matrices_become_round_trips_and_a_bad_row_keeps_its_place(spark, tmp_path):
+def test_matrices_become_round_trips_and_a_bad_row_is_still_counted(spark, tmp_path):
     from gossamer.pipeline.latency import ingest_latency
     from gossamer.simulator.network import read_matrix_us
 
@@ -221,7 +221,7 @@ def test_matrices_become_round_trips_and_a_bad_row_keeps_its_place(spark, tmp_pa
         ("0 -1\n-1 0\n", "not between 0 and"),
     ],
 )
-def test_what_is_no_matrix_is_refused(spark, tmp_path, text, sentence):
+def test_a_file_that_is_not_a_square_matrix_is_refused(spark, tmp_path, text, sentence):
     from gossamer.pipeline.latency import ingest_latency
 
     (tmp_path / "m.txt").write_text(text)
@@ -230,7 +230,7 @@ def test_what_is_no_matrix_is_refused(spark, tmp_path, text, sentence):
         ingest_latency(spark, [tmp_path / "m.txt"], tmp_path / "out")
 
 
-def test_churn_from_a_trace_starts_with_who_is_there_and_ends_before_its_end(spark, tmp_path):
+def test_churn_from_a_trace_starts_with_the_first_machines_and_ends_early(spark, tmp_path):
     from gossamer.pipeline.events import churn_from_events
 
     lines = [f"0,{machine},0,p,1,1" for machine in range(20)] + ["500,3,1,p,1,1", "900,3,0,p,1,1", "1000,99,0,p,1,1"]
@@ -248,7 +248,7 @@ def test_churn_from_a_trace_starts_with_who_is_there_and_ends_before_its_end(spa
 
 
 @pytest.mark.parametrize(("name", "text"), [("nothing.txt", ""), ("missing.txt", None)])
-def test_input_that_is_not_there_or_empty_is_refused(tmp_path, name, text):
+def test_missing_or_empty_input_is_refused(tmp_path, name, text):
     if text is not None:
         (tmp_path / name).write_text(text)
     with pytest.raises(InputError, match=r"is empty|there is no file"):

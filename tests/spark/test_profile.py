@@ -48,7 +48,7 @@ def test_friends_are_counted_at_both_ends_and_followers_at_one(spark, tmp_path):
     assert found.spreads["followees"].share_above().tolist() == [1.0, 0.6, 0.2]
 
 
-def test_a_workload_has_popularity_likeness_and_a_picture(spark, tmp_path):
+def test_the_profile_of_a_workload_has_popularity_similarity_and_a_picture(spark, tmp_path):
     interest = make_interests(200, 60, "5", "zipf:1", seed=1)
     write_interests(tmp_path, interest)
     found = profile_folder(spark, tmp_path)

@@ -19,7 +19,7 @@ LABELS = {
 
 
 def draw_profile(curves: Mapping[str, Mapping[str, Curve]], paths: Sequence[Path]) -> None:
-    """Draw one panel for each distribution and one curve for each data set, on logarithmic axes, with dashed fitted tails."""
+    """Draw one panel for each distribution and one curve for each data set. Fitted tails are dashed."""
     import matplotlib as mpl
 
     mpl.use("agg")

@@ -53,7 +53,7 @@ class Standing:
 
     @property
     def is_central(self) -> bool:
-        """Whether the system is planned centrally: the planner must know every interest, and plan again when one changes."""
+        """Whether a central planner, which must know every interest, computes the overlay."""
         known = all_systems().get(self.system)
         return known is not None and known.is_central
 

@@ -1,9 +1,10 @@
 """Measures of an overlay on Spark, for overlays that do not fit one machine: the same results as `gossamer check`.
 
-Each link is joined with the interests of both of its ends. The topics that both ends have in common are the topics whose
-overlays contain the link. One Arrow function then gets all links of a topic and calls the registered measures. Workers
-need no shared files, and only the links of one topic must fit in memory. Cost: one shuffle of links, one of (topic, link)
-pairs. Where every worker can read the files of the driver, `files.py` computes the same without a shuffle.
+Each link is joined with the interests of both of its ends. The topics that both ends have in common are the topics
+whose overlays contain the link. One Arrow function then gets all links of a topic and calls the registered measures.
+Workers need no shared files, and only the links of one topic must fit in memory. Cost: one shuffle of links, one of
+(topic, link) pairs. Where every worker can read the files of the driver, `files.py` computes the same without a
+shuffle.
 """
 
 from collections.abc import Sequence
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import gossamer.simulator.topic_measures  # noqa: F401
 from gossamer.model.tables.measures import (
     SPARK_TYPES,
+    TopicMeasure,
     TopicRange,
     load_measures,
     measure_modules,
@@ -30,8 +32,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-# Chosen: diameters of topics of up to this many subscribers are exact, those of larger topics are bounds. An exact diameter
-# takes one search for each 64 nodes that the bounds cannot exclude.
+# Chosen: diameters of topics of up to this many subscribers are exact, those of larger topics are bounds. An exact
+# diameter takes one search for each 64 nodes that the bounds cannot exclude.
 EXACT_NODES = 20_000
 
 AUTO, SHUFFLE, FILES = "auto", "shuffle", "files"
@@ -49,9 +51,9 @@ def analyse_topics(interests: "DataFrame", links: "DataFrame", lengths: bool) ->
         f.explode(f.array_intersect("u_topics", "v_topics")).alias("topic"), "u", "v", f.lit(0).alias("subscribers")
     )
     # One more row for each topic has its number of subscribers, some of which may have no link in the topic.
-    nobody = f.lit(None).cast("bigint")
+    nothing = f.lit(None).cast("bigint")
     counted = interests.groupBy("topic").agg(f.count(f.lit(1)).alias("subscribers"))
-    rows = shared.union(counted.select("topic", nobody.alias("u"), nobody.alias("v"), "subscribers"))
+    rows = shared.union(counted.select("topic", nothing.alias("u"), nothing.alias("v"), "subscribers"))
     types = {name: SPARK_TYPES[kind] for each in topic_measures(lengths) for name, kind in each.columns.items()}
     schema = ", ".join(["topic bigint", *(f"{name} {kind}" for name, kind in types.items())])
     call = on_worker(__name__, "measure_topic", lengths, EXACT_NODES, measure_modules())
@@ -79,7 +81,7 @@ def measure_topic(lengths: bool, exact_nodes: int, modules: Sequence[str], table
 
 
 def analyse_nodes(interests: "DataFrame", links: "DataFrame") -> "DataFrame":
-    """(node, topics, degree) of every node, also without a link; `topics` is null for a node that is not in the workload."""
+    """(node, topics, degree) of every node; `topics` is null for a node that is not in the workload."""
     from pyspark.sql import functions as f
 
     ends = links.select(f.col("u").alias("node")).union(links.select("v"))
@@ -89,7 +91,7 @@ def analyse_nodes(interests: "DataFrame", links: "DataFrame") -> "DataFrame":
 
 
 def analyse_clustering(nodes: "DataFrame", links: "DataFrame") -> float:
-    """The mean clustering coefficient of the overlay: a link is part of one triangle for each common neighbour of its ends."""
+    """The mean clustering coefficient: a link is part of one triangle for each common neighbour of its ends."""
     from pyspark.sql import functions as f
 
     both = links.union(links.select("v", "u")).toDF("node", "other")
@@ -137,25 +139,30 @@ def _by_shuffle(spark: "SparkSession", overlay: Path, workload: Path, folder: Pa
     analyse_topics(interests, links, lengths).coalesce(1).write.parquet(path)
     by_degree = nodes.groupBy("degree").agg(f.count(f.lit(1)).alias("nodes"))
     by_degree.coalesce(1).write.parquet(spark_path(folder / "degrees.parquet"))
-    # One row for each topic.
-    topics = spark.read.parquet(path).toArrow()
+    topics = spark.read.parquet(path)
+
+    def columns_of(each: TopicMeasure) -> dict[str, Any]:
+        # One row for each topic: the driver has the columns of one measure at a time.
+        table = topics.select(*each.columns).toArrow()
+        return {name: table.column(name).to_numpy() for name in each.columns}
+
+    over_topics = topics.agg(f.count(f.lit(1)).alias("topics"), f.sum("subscribers").alias("subscriptions")).first()
     over_nodes = nodes.agg(
         f.count(f.lit(1)).alias("nodes"),
         f.sum("degree").alias("ends"),
         f.max("degree").alias("max_degree"),
         f.avg(f.col("degree") / f.col("topics")).alias("links_per_subscription"),
     ).first()
+    assert over_topics is not None
     assert over_nodes is not None
     ends = int(over_nodes["ends"])
-    columns = {name: topics.column(name).to_numpy() for name in topics.column_names}
     return {
         "nodes": int(over_nodes["nodes"]),
         "links": ends // 2,
         "average_degree": ends / int(over_nodes["nodes"]),
         "max_degree": int(over_nodes["max_degree"]),
-        "topics": topics.num_rows,
-        "subscriptions": int(columns["subscribers"].sum()),
-        **topic_figures(columns, lengths),
+        **{name: int(over_topics[name]) for name in ("topics", "subscriptions")},
+        **topic_figures(columns_of, lengths),
         "links_per_subscription": float(over_nodes["links_per_subscription"]),
         **({"clustering": analyse_clustering(nodes, links)} if lengths else {}),
         # Measures of nodes need the whole overlay in memory, which this way avoids.

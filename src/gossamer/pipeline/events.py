@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ADD, REMOVE = 0, 1
-# Chosen: no machine joins or crashes in the last tenth of the time, so that the overlay has settled when it is measured.
+# Chosen: no machine joins or crashes in the last tenth of the time, so that the overlay has settled when it is
+# measured.
 QUIET_SHARE = 0.1
 
 

@@ -1,7 +1,7 @@
 """Turns raw data into tables and accounts for every line.
 
-lines = comments + quarantined + self-loops + merged + rows. The counts are taken while the rows are processed, compared,
-and written to the manifest. Names become dense ids that do not depend on partitioning (`ids.py`).
+lines = comments + quarantined + self-loops + merged + rows. The counts are taken while the rows are processed,
+compared, and written to the manifest. Names become dense ids that do not depend on partitioning (`ids.py`).
 """
 
 from dataclasses import dataclass
@@ -76,7 +76,7 @@ def ingest_memberships(spark: "SparkSession", files: list[Path], folder: Path, m
 
 
 def ingest_machine_events(spark: "SparkSession", files: list[Path], folder: Path, max_bad: float = MAX_BAD) -> Ingested:
-    """Write machine_events(at_us, node, event), where event is 0 ADD, 1 REMOVE or 2 UPDATE, and the names of machines."""
+    """Write machine_events(at_us, node, event) and names; `event` is 0 ADD, 1 REMOVE or 2 UPDATE."""
     lines, good, _ = _read(spark, files, folder, MACHINE_EVENTS, max_bad)
     machines = _ids(spark, good, ("machine",), folder / "names.parquet")
     rows = _with_id(good, machines, "machine").withColumnsRenamed({"machine": "node", "time": "at_us"})
@@ -184,7 +184,7 @@ def _with_id(rows: "DataFrame", ids: "DataFrame", column: str) -> "DataFrame":
 def _finish(
     rows: "DataFrame", key: tuple[str, ...], kept: tuple[str, ...], path: Path, lines: _Lines, loop: str
 ) -> LineCounts:
-    """Drop self-loops, merge rows with equal keys (keeping the smallest weight and time), write the table, and count."""
+    """Drop self-loops, merge rows with equal keys (keeping the smallest weight and time), write, and count."""
     from pyspark.sql import Observation
     from pyspark.sql import functions as f
 

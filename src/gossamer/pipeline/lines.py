@@ -141,8 +141,8 @@ def bad_lines(spark: "SparkSession", judged: "DataFrame", files: list[Path], kin
     chosen = [file for file in files if with_bad is None or _name(spark_path(file)) in with_bad]
     if not chosen:
         return spark.createDataFrame([], "source string, line bigint, text string, reason string")
-    # Number the lines after checking them. Spark does not move a filter below the numbering; otherwise it would check each
-    # line several times inside the filter, which is five times slower.
+    # Number the lines after checking them. Spark does not move a filter below the numbering; otherwise it would check
+    # each line several times inside the filter, which is five times slower.
     numbered = judge_lines(read_lines(spark, chosen), kind).withColumn("row", f.monotonically_increasing_id())
     blocks = numbered.groupBy("file", "block").agg(f.min("row").alias("first"), f.count(f.lit(1)).alias("count"))
     before = Window.partitionBy("file").orderBy("block").rowsBetween(Window.unboundedPreceding, -1)

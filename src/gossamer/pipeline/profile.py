@@ -1,7 +1,7 @@
 """Profiles a graph or workload: its sizes, its distributions, and how similar interests are.
 
-Only counts by value come to the driver. These are small tables whatever the size of the data: a graph of a billion edges
-has about ten thousand distinct degrees.
+Only counts by value come to the driver. These are small tables whatever the size of the data: a graph of a billion
+edges has about ten thousand distinct degrees.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,8 @@ from gossamer.theory.power_law_fit import fit_power_law
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-# Chosen: the similarity of interests compares all pairs of nodes, so it is left out for more nodes. Profile a sample instead.
+# Chosen: the similarity of interests compares all pairs of nodes, so it is left out for more nodes. Profile a sample
+# instead.
 PAIRS_NODES_MAX = 20_000
 TDI_DEPTH = 20
 CONFIDENCE = 0.99
@@ -104,11 +105,11 @@ def _graph(rows: "DataFrame", directed: bool) -> dict[str, Spread]:
         both = rows.select(f.col("source").alias("node")).union(rows.select("target"))
         return {"friends": _spread(both, "node")}
     # Users without followers, or who follow no user, count with zero.
-    everybody = rows.select(f.col("source").alias("node")).union(rows.select("target")).distinct()
+    users = rows.select(f.col("source").alias("node")).union(rows.select("target")).distinct()
     found = {}
     for name, side in (("followers", "target"), ("followees", "source")):
         counted = rows.groupBy(f.col(side).alias("node")).agg(f.count(f.lit(1)).alias("size"))
-        sizes = everybody.join(counted, "node", "left").select(f.coalesce("size", f.lit(0)).alias("size"))
+        sizes = users.join(counted, "node", "left").select(f.coalesce("size", f.lit(0)).alias("size"))
         found[name] = _by_size(sizes)
     return found
 

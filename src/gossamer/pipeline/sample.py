@@ -1,10 +1,10 @@
 """Samples a graph by breadth-first search from a few random nodes, with all edges between the sampled nodes.
 
-Of memberships, users are sampled: the search goes from a user to all users in the same groups, and sampled users keep all
-of their groups.
+Of memberships, users are sampled: the search goes from a user to all users in the same groups, and sampled users keep
+all of their groups.
 
-Within one hop, nodes are taken in the order of a keyed hash of their ids, so the sample does not depend on partitioning.
-Cost: one pass over the edges for each hop.
+Within one hop, nodes are taken in the order of a keyed hash of their ids, so the sample does not depend on
+partitioning. Cost: one pass over the edges for each hop.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 FRIENDS, FOLLOWERS, MEMBERSHIPS = "friends", "followers", "memberships"
 
-# A component can have fewer nodes than requested. The search then restarts at another random node, at most this many times.
+# A component can have fewer nodes than requested. The search then restarts at another random node, at most this many
+# times.
 RESTARTS_MAX = 50
 
 

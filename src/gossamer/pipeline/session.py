@@ -1,7 +1,7 @@
 """Starts Spark sessions: in process by default, on a cluster or over Spark Connect by one setting.
 
-No other module of the pipeline depends on where it runs. The pipeline uses only the DataFrame API and Arrow functions, no
-RDDs and no `sparkContext`, so the same code runs in process, on a cluster and over Connect.
+No other module of the pipeline depends on where it runs. The pipeline uses only the DataFrame API and Arrow functions,
+no RDDs and no `sparkContext`, so the same code runs in process, on a cluster and over Connect.
 """
 
 import logging
@@ -47,11 +47,11 @@ def spark_session(
         builder = builder.master(master or EMBEDDED)
         for name, value in _settings(driver_memory, embedded=not master).items():
             builder = builder.config(name, value)
-    with _quiet_java() as said:
+    with _quiet_java() as output:
         try:
             session = builder.getOrCreate()
         except Exception as error:
-            raise InputError(f"Spark did not start: {_reason(error, said)}") from None
+            raise InputError(f"Spark did not start: {_reason(error, output)}") from None
     # Workers fetch the packages when they first need them, so the files stay until the session ends.
     with tempfile.TemporaryDirectory() as shipped, _stopping(session):
         if not remote:
@@ -78,27 +78,29 @@ def _stopping(session: "SparkSession") -> Iterator[None]:
 @contextmanager
 def _quiet_java() -> Iterator[IO[bytes]]:
     """Send the standard error of Java and its workers, which they inherit, to a file."""
-    with tempfile.TemporaryFile() as said:
+    with tempfile.TemporaryFile() as output:
         ours = os.dup(2)
         try:
-            os.dup2(said.fileno(), 2)
-            yield said
+            os.dup2(output.fileno(), 2)
+            yield output
         finally:
             os.dup2(ours, 2)
             os.close(ours)
 
 
-def _reason(error: Exception, said: IO[bytes]) -> str:
-    said.seek(0)
-    lines = [line for line in said.read().decode(errors="replace").splitlines() if "rror" in line or "xception" in line]
+def _reason(error: Exception, output: IO[bytes]) -> str:
+    output.seek(0)
+    lines = [
+        line for line in output.read().decode(errors="replace").splitlines() if "rror" in line or "xception" in line
+    ]
     return lines[0].strip() if lines else str(error).strip().splitlines()[0]
 
 
 def on_worker(module: str, name: str, *bound: Any) -> Callable[[Any], Any]:
     """A function that a worker calls as `module.name(*bound, rows)`.
 
-    It is sent by value and imports the module in the worker, so that a worker without the needed libraries fails its task
-    with one sentence.
+    It is sent by value and imports the module in the worker, so that a worker without the needed libraries fails its
+    task with one sentence.
     """
 
     def call(rows: Any) -> Any:

@@ -58,7 +58,10 @@ class Candidate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def _candidates(entries: Callable[[System], tuple[StudyEntry, ...]]) -> tuple[Candidate, ...]:
-    """The study entries of all systems. Central systems come last; systems that know their neighbours' topics come first."""
+    """The study entries of all systems.
+
+    Central systems come last; systems that know their neighbours' topics come first.
+    """
     systems = sorted(all_systems().values(), key=lambda system: (system.is_central, -system.knows))
     return tuple(
         Candidate(
@@ -98,7 +101,8 @@ class Study(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         default_factory=lambda: _candidates(lambda system: system.churn_study)
     )
     disseminations: tuple[str, ...] = ("flood", "tree")
-    # This share of the nodes fails at once: in every built overlay, without repair, and in simulations, which repair it.
+    # This share of the nodes fails at once: in every built overlay, without repair, and in simulations, which repair
+    # it.
     failed_share: Annotated[float, Meta(gt=0, lt=1)] = 0.2
     # A run that takes longer is stopped and listed among the failures.
     run_seconds: Annotated[float, Meta(gt=0, le=LIMIT_SECONDS)] = LIMIT_SECONDS

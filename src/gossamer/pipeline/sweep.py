@@ -1,5 +1,6 @@
-"""Carries out many runs as Spark tasks, one run for each task. Results are stored as they arrive; a failure does not stop the rest.
+"""Carries out many runs as Spark tasks, one run for each task.
 
+Results are stored as they arrive, and a failed run does not stop the others.
 `simulator/pool.py` does the same with processes. Both store results in the same form, so neither repeats a run that the
 other has finished.
 """
@@ -53,15 +54,18 @@ class Swept:
 def sweep(
     spark: "SparkSession", runs: Sequence[Run], kept: Path, progress: Progress, limit_seconds: float = LIMIT_SECONDS
 ) -> Swept:
-    """Carry out the runs that have no stored result. A result is stored when its run ends, so an interrupted sweep resumes."""
+    """Carry out the runs that have no stored result.
+
+    A result is stored when its run ends, so an interrupted sweep resumes.
+    """
     wanted = {run_key(run): resolved(run) for run in runs}
     done = {key: found for key, run in wanted.items() if (found := kept_result(kept, run)) is not None}
     todo = [run for key, run in wanted.items() if key not in done]
     failures: list[Failure] = []
     kept.mkdir(parents=True, exist_ok=True)
     progress("runs", len(done), len(wanted))
-    # Each run is a separate job, so that a failure affects only its own job. There are a few jobs for each core, so that no
-    # core waits for the driver.
+    # Each run is a separate job, so that a failure affects only its own job. There are a few jobs for each core, so
+    # that no core waits for the driver.
     pool = ThreadPoolExecutor(min(int(spark.conf.get("spark.sql.shuffle.partitions") or 8), AT_ONCE_MAX))
     try:
         waiting = {pool.submit(_job, spark, run_key(run), limit_seconds): run for run in todo}
@@ -84,7 +88,8 @@ def _job(spark: "SparkSession", text: bytes, limit_seconds: float) -> tuple[dict
     """Carry out one run as one task. Spark repeats the task on another worker if its worker is lost."""
     execute_row = on_worker(__name__, "execute_row", text, limit_seconds, measure_modules())
     try:
-        # Take the whole result: Spark does not reuse a worker with unread rows, and a new worker takes a second to start.
+        # Take the whole result: Spark does not reuse a worker with unread rows, and a new worker takes a second to
+        # start.
         table = spark.range(0, 1, 1, 1).mapInArrow(execute_row, "metrics binary, reason string").toArrow()
     except Exception as error:
         return None, f"the task failed: {_sentence(error)}"
@@ -120,8 +125,8 @@ def _carry_out(text: bytes, measures: Sequence[str]) -> bytes:
 class _Runner:
     """A process of a worker that does one piece of work after another. It ends together with the worker.
 
-    It is forked, because a new interpreter takes a second to start, and it is kept, because loading the compiled kernels
-    takes another second.
+    It is forked, because a new interpreter takes a second to start, and it is kept, because loading the compiled
+    kernels takes another second.
     """
 
     def __init__(self) -> None:

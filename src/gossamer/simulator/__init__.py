@@ -1,1 +1,1 @@
-"""Simulations in virtual time: the event engine, the cycle engine, the lockstep driver, faults, checkers and measures."""
+"""Simulations in virtual time: event engine, cycle engine, lockstep driver, faults, checkers and measures."""

@@ -147,8 +147,8 @@ def _control_facts(
 ) -> dict[str, Any]:
     """Control messages for each join or leave, without those that were sent before the first nodes had settled."""
     counted = max(int((churn.at_us > SETTLED_US).sum()), 1)
-    # Chosen: the paper does not say which messages it counts (3.8.1); we count all kinds except those that only keep links
-    # alive (docs/papers.md).
+    # Chosen: the paper does not say which messages it counts (3.8.1); we count all kinds except those that only keep
+    # links alive (docs/papers.md).
     control = {
         kind: (count - settled.get(kind, 0)) / counted
         for kind, count in messages.items()

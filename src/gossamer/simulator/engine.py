@@ -61,7 +61,7 @@ class EventEngine:
         self._machine = machine
         self._network = network
         self._constant_us = network.constant_us
-        self._has_faults = network.has_faults
+        self._may_part = network.may_part
         self._loss_bound = round(network.loss * 2**32)
         self._seed = seed
         self._watchers = tuple(watchers)
@@ -196,12 +196,12 @@ class EventEngine:
         self._sends[node] = count + 1
         base = draw_base(self._seed, node, Purpose.LINK, count)
         delay_us = self._network.latency.delay_us
-        has_faults = self._has_faults
+        may_part = self._may_part
         loss_bound = self._loss_bound
         push = self._wheel.push
         for receiver in action.to:
             bits = finish((base + receiver * ITEM_FACTOR) & MASK)
-            if (bits & 0xFFFF_FFFF) < loss_bound or (has_faults and self._network.parted(now_us, node, receiver)):
+            if (bits & 0xFFFF_FFFF) < loss_bound or (may_part and self._network.parted(now_us, node, receiver)):
                 self.lost_count += 1
                 continue
             sequence += 1

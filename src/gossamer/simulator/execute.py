@@ -111,7 +111,8 @@ def _check(run: Run) -> _Settings:
     needs_engine = run.dissemination is not None and on_static_overlay is None
     if run.until_us is None and (run.churn or run.loss or run.partitions or needs_engine or run.recovery is not None):
         raise InputError(
-            "churn, loss, partitions, dissemination and recovery need an end: set `until_us`, because a run without it is a build"
+            "churn, loss, partitions, dissemination and recovery need an end: set `until_us`; "
+            "a run without it is a build"
         )
     system = find_system(run.system, run.module)
     parameters = read_parameters(system, run.parameters)
@@ -133,7 +134,7 @@ def _carry_out(
 ) -> _Outcome:
     """Choose the engine by the run."""
     system, parameters = settings.system, settings.parameters
-    everybody = np.ones(workload.interest.node_count, np.bool_)
+    all_nodes = np.ones(workload.interest.node_count, np.bool_)
     if run.until_us is not None and run.engine == "cycle":
         overlay, facts, interest, present = churn_by_cycles(run, system, parameters, progress)
         return _Outcome(overlay, facts, replace(workload, interest=interest), present)
@@ -147,7 +148,7 @@ def _carry_out(
         overlay, facts, tables = build_by_events(run, system, parameters, workload, progress, watchers)
     else:
         overlay, facts, tables = build_by_cycles(run, system, parameters, workload, progress)
-    return _Outcome(overlay, facts, workload, everybody, tables)
+    return _Outcome(overlay, facts, workload, all_nodes, tables)
 
 
 def _measured(run: Run, settings: _Settings, outcome: _Outcome, exact: bool, progress: Progress) -> Result:

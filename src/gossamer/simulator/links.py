@@ -14,8 +14,9 @@ from gossamer.protocols.contract.facts import NeighbourDown, NeighbourUp, TopicV
 class LinkBook:
     """A watcher that keeps the neighbours of every node, and the history of the undirected links.
 
-    A link is up while both ends are present and at least one of them has reported the other as its neighbour. This turns
-    directed views into links. The link of a symmetric protocol is up from the first report of either end to the last.
+    A link is up while both ends are present and at least one of them has reported the other as its neighbour. This
+    turns directed views into links. The link of a symmetric protocol is up from the first report of either end to the
+    last.
     """
 
     def __init__(self, keep_history: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""Measures of an overlay for a workload: the registered measures of topics and nodes, and figures of the whole overlay."""
+"""Measures of an overlay for a workload: registered measures of topics and nodes, and figures of the overlay."""
 
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
@@ -98,7 +98,7 @@ def summarise(
         "max_degree": int(degrees.max(initial=0)),
         "topics": interest.topic_count,
         "subscriptions": interest.subscription_count,
-        **topic_figures(topics.columns, lengths),
+        **topic_figures(lambda each: topics.columns, lengths),
         "links_per_subscription": links_per_subscription(overlay, interest),
         **({"clustering": overlay_clustering(overlay, present)} if lengths else {}),
         **node_figures(nodes),
@@ -149,7 +149,7 @@ def overlay_diameter(overlay: Overlay) -> int:
 
 
 def links_per_subscription(overlay: Overlay, interest: Interest) -> float:
-    """The degree of a node divided by its number of subscriptions, mean over nodes with subscriptions (Feverfew, 4.2)."""
+    """Degree divided by subscriptions, mean over the nodes that have subscriptions (Feverfew, 4.2)."""
     holding = interest.sizes > 0
     if not holding.any():
         return 0.0

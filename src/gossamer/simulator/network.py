@@ -94,10 +94,6 @@ class Partition:
         return self.from_us <= at_us < self.until_us and (one in self.side) != (other in self.side)
 
 
-# The one field of `Network` that is not a fault.
-_LATENCY_FIELD = "latency"
-
-
 @dataclass(frozen=True)
 class Network:
     """Latency and faults of the links. The default of every fault is a value that changes nothing."""
@@ -113,21 +109,27 @@ class Network:
         object.__setattr__(self, "partitions", tuple(self.partitions))
 
     @property
-    def has_faults(self) -> bool:
-        """Whether any field other than the latency differs from its default.
-
-        All fields are compared, so that a fault that is added here or in a subclass cannot be forgotten.
-        """
-        faults = (each for each in fields(self) if each.name != _LATENCY_FIELD)
-        return any(getattr(self, each.name) != each.default for each in faults)
-
-    @property
     def constant_us(self) -> int | None:
         """The delay of every message, where delays are constant and there is no fault; None otherwise.
 
         The engine takes a faster path for such a network, which reads no other field.
         """
-        return self.latency.latency_us if type(self.latency) is ConstantLatency and not self.has_faults else None
+        if type(self.latency) is ConstantLatency and not self._sets_more_than("latency"):
+            return self.latency.latency_us
+        return None
+
+    @property
+    def may_part(self) -> bool:
+        """Whether `parted` must be asked for every message: some fault other than loss is set."""
+        return self._sets_more_than("latency", "loss")
+
+    def _sets_more_than(self, *names: str) -> bool:
+        """Whether any other field differs from its default.
+
+        All fields are compared, so that a fault that is added here or in a subclass cannot be forgotten.
+        """
+        others = (each for each in fields(self) if each.name not in names)
+        return any(getattr(self, each.name) != each.default for each in others)
 
     def typical_us(self, one: int, other: int) -> int:
         """The delay that two nodes would measure between them over time: the median where delays are drawn."""
@@ -157,9 +159,9 @@ def read_latency(text: str, seed: int) -> Latency:
 
 
 def read_matrix_us(path: Path) -> NDArray[np.int64]:
-    """Read round trips in milliseconds: a square matrix as text (plain or gzip), or a folder of `gossamer ingest latency`.
+    """Read round trips in milliseconds: a square matrix as text, or a folder of `gossamer ingest latency`.
 
-    A folder may have several matrices; the first one is read.
+    A text file may be compressed with gzip. Of a folder with several matrices, the first one is read.
     """
     if path.is_dir():
         return _matrix_from_table(path / LATENCY)
@@ -173,7 +175,7 @@ def read_matrix_us(path: Path) -> NDArray[np.int64]:
     if not matrix.size or matrix.shape[0] != matrix.shape[1]:
         raise InputError(f"{path} must be a square of numbers, got {matrix.shape[0]} x {matrix.shape[1]}")
     if not ((matrix >= 0) & (matrix <= ROUND_TRIP_MS_MAX)).all():
-        raise InputError(f"{path} must hold round trips of 0 to {ROUND_TRIP_MS_MAX:,} ms, without gaps")
+        raise InputError(f"{path} must have round trips of 0 to {ROUND_TRIP_MS_MAX:,} ms, without gaps")
     round_trips_us: NDArray[np.int64] = np.rint(matrix * MILLISECOND_US).astype(np.int64)
     return round_trips_us
 
@@ -185,7 +187,7 @@ def _matrix_from_table(path: Path) -> NDArray[np.int64]:
     chosen = matrices == matrices.min(initial=0)
     source, target, rtt_us = (table.column(name).to_numpy()[chosen] for name in ("source", "target", "rtt_us"))
     if not len(source):
-        raise InputError(f"{path} holds no round trips")
+        raise InputError(f"{path} has no round trips")
     count = int(max(source.max(), target.max())) + 1
     matrix = np.full((count, count), -1, np.int64)
     matrix[source, target] = rtt_us

@@ -62,7 +62,7 @@ def run_key(run: Run) -> bytes:
 
 
 def resolved(run: Run) -> Run:
-    """The run with the module of its system filled in, where the system is another package's: workers import it by name."""
+    """The run with the module of its system, if the system is another package's: workers import it by name."""
     find_system(run.system, run.module)
     module = module_of(run.system) or module_of(run.dissemination or "")
     return msgspec.structs.replace(run, module=module) if module else run
@@ -86,7 +86,7 @@ def _size(run: Run) -> int:
 
 @cache
 def code_hash(*more: str, modules: tuple[str, ...] = ()) -> str:
-    """A hash of the source of every room that a result depends on, of further rooms, and of modules of other packages."""
+    """A hash of the source of all rooms that a result depends on, of more rooms, and of modules of other packages."""
     root = Path(str(gossamer.__file__)).parent
     rooms = ("kernels", "model", "planners", "protocols", "simulator", "systems", "workloads", *more)
     places = [root / room for room in rooms] + [_source(module) for module in modules]

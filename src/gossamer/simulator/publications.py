@@ -18,7 +18,10 @@ PAYLOAD = bytes(100)
 
 
 class Publications:
-    """Publishes messages at random times. Each comes from a random subscription, so popular topics get more messages."""
+    """Publishes messages at random times.
+
+    Each comes from a random subscription, so popular topics get more messages.
+    """
 
     def __init__(self, population: EventPopulation, interest: Interest, seed: int) -> None:
         self._population = population

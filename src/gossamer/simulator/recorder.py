@@ -173,5 +173,5 @@ class DeliveryLog:
 
 
 def _quantile(values: Sequence[int], share: float) -> int:
-    """The quantile of some values: the smallest one that is at least as large as this share of them; 0 without values."""
+    """The smallest value that is at least as large as this share of the values; 0 if there are none."""
     return sorted(values)[max(ceil(share * len(values)) - 1, 0)] if values else 0

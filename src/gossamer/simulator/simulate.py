@@ -78,7 +78,10 @@ class Simulation:
         self._publications = Publications(self._population, workload.interest, run.seed)
 
     def carry_out(self, progress: Progress) -> tuple[Overlay, dict[str, Any], Tables, list[int]]:
-        """Run until the end. Returns the last overlay, facts for the metrics, tables, and the nodes that are present."""
+        """Run until the end.
+
+        Returns the last overlay, facts for the metrics, tables, and the nodes that are present.
+        """
         run, engine = self._run, self._population.engine
         assert run.until_us is not None
         self._population.start_together(np.flatnonzero(self._churn.present_at_start(self._node_count)).tolist())

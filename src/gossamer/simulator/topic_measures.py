@@ -52,16 +52,12 @@ def _clustering(topics: TopicRange) -> tuple[NDArray[np.float64], ...]:
     return (kernel.topic_clustering(*topics.arrays, topics.first, topics.last),)
 
 
-def _no_figures(columns: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
-    return {}
-
-
 _COUNT = pa.int64()
 
-register(TopicMeasure({"subscribers": _COUNT}, _subscribers, _no_figures))
+register(TopicMeasure({"subscribers": _COUNT}, _subscribers))
 register(TopicMeasure({"components": _COUNT, "links": _COUNT}, _components, _component_figures))
 register(
     TopicMeasure({"diameter": _COUNT, "diameter_most": _COUNT}, _diameters, _diameter_figures, costly=True),
 )
 # The figure `clustering` is that of the whole overlay, not a mean over topics.
-register(TopicMeasure({"clustering": pa.float64()}, _clustering, _no_figures, costly=True))
+register(TopicMeasure({"clustering": pa.float64()}, _clustering, costly=True))

@@ -1,4 +1,4 @@
-"""Measures of directed views by topic (StAN, 3.1): the logical links of a node, and the physical links that carry them."""
+"""Measures of directed views by topic (StAN, 3.1): the logical and the physical links of a node."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from gossamer.model.arrays.overlay import TopicViews
 
 @dataclass(frozen=True)
 class ViewMeasures:
-    """For each node with a topic: entries in all its views, distinct peers in them, and nodes that have it in a view."""
+    """For each node with a topic: entries in its views, distinct peers in them, and nodes that have it in a view."""
 
     total: NDArray[np.int64]
     unique: NDArray[np.int64]

@@ -1,8 +1,8 @@
 """Interest views for simulated nodes: an oracle that knows the workload and which nodes are present.
 
 The oracle keeps one bitset of nodes for each topic, as a Python integer, and counts with bit slices: adding ten bitsets
-of 10,000 nodes takes a hundred operations on integers instead of 100,000 on sets. An answer depends only on the workload,
-the nodes that are present and the question.
+of 10,000 nodes takes a hundred operations on integers instead of 100,000 on sets. An answer depends only on the
+workload, the nodes that are present and the question.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -197,7 +197,7 @@ def _smallest_draw(bits: int, key: int) -> int:
 
 
 def _scanned(candidates: int, key: int) -> int:
-    """Scan by id and flip a coin at each tie, so that higher ids win more often: a biased rule for the exhibit of Figure 6."""
+    """Scan by id and flip a coin at each tie. Higher ids win more often: a biased rule for the exhibit of Figure 6."""
     chosen = -1
     for node in _ids(candidates):
         if chosen < 0 or finish((key + node * ITEM_FACTOR) & MASK) & 1:

@@ -1,4 +1,4 @@
-"""The harness of exhibits: verdicts are computed from published and measured values, and from nothing else."""
+"""The harness of exhibits: verdicts depend only on published and measured values."""
 
 import csv
 import json
@@ -38,7 +38,7 @@ def as_published(shift=1.0):
     return [(Point(series, x, RUN), value * shift) for (series, x), value in published_values(FIG12).items()]
 
 
-def test_values_as_published_are_met_and_a_shift_of_a_tenth_is_not():
+def test_published_values_are_met_and_values_off_by_a_tenth_are_missed():
     assert judge(FIG12, False, as_published()).verdict == "met"
     for shift in (0.9, 1.1):
         outcome = judge(FIG12, False, as_published(shift))
@@ -46,7 +46,7 @@ def test_values_as_published_are_met_and_a_shift_of_a_tenth_is_not():
         assert all(value.verdict == "missed" for value in outcome.values)
 
 
-def test_one_value_shifted_by_a_tenth_changes_its_own_verdict_alone():
+def test_one_value_off_by_a_tenth_changes_only_its_own_verdict():
     measured = as_published()
     measured[3] = (measured[3][0], measured[3][1] * 1.1)
     outcome = judge(FIG12, False, measured)
@@ -79,14 +79,14 @@ def test_a_deviation_from_a_published_zero_is_not_a_percentage():
     ],
 )
 @pytest.mark.parametrize("log_y", [False, True])
-def test_a_picture_is_drawn_of_any_values_and_twice_the_same(measured, log_y, tmp_path):
+def test_any_values_can_be_drawn_and_equal_values_give_equal_pictures(measured, log_y, tmp_path):
     exhibit = replace(FIG12, name="spidercast/fig7a", claims=(), log_y=log_y)
     outcome = judge(exhibit, True, [(Point(series, float(x), RUN), y) for series, x, y in measured])
     drawn = [path.read_bytes() for path in draw(outcome, tmp_path)]
     assert [path.read_bytes() for path in draw(outcome, tmp_path)] == drawn
 
 
-def test_the_interval_of_the_mean_is_students():
+def test_the_interval_of_the_mean_follows_students_t():
     point = Point("a", 1.0, RUN)
     exhibit = replace(FIG12, name="spidercast/fig7a", claims=())
     (value,) = judge(exhibit, False, [(point, 1.0), (point, 2.0), (point, 3.0)]).values
@@ -102,7 +102,7 @@ def test_a_claim_that_fails_makes_the_exhibit_missed():
         assert judge(exhibit, False, [(point, 1.0)]).verdict == verdict
 
 
-def test_a_point_may_measure_something_of_its_own_and_say_what_theory_expects(tmp_path):
+def test_a_point_may_have_its_own_measure_and_a_prediction(tmp_path):
     exhibit = replace(FIG12, name="spidercast/fig7a", claims=(), measure=lambda metrics: metrics["degree"])
     own = Point("b", 1.0, RUN, lambda metrics: metrics["other"], 8.0)
     metrics = {"degree": 3.0, "other": 9.0}
@@ -118,7 +118,7 @@ def values_of(*numbers):
     return [SeriesValue("a", float(x), 1, y, y - 0.1, y + 0.1, None, None, None) for x, y in enumerate(numbers)]
 
 
-def test_a_curve_falls_when_it_ends_lower_and_never_climbs_beyond_the_noise():
+def test_a_curve_falls_if_it_ends_lower_and_never_rises_beyond_its_intervals():
     assert falls(values_of(5, 4, 3), "a")
     assert falls(values_of(5, 4, 4.05), "a")
     assert not falls(values_of(5, 4, 4.5), "a")
@@ -126,7 +126,7 @@ def test_a_curve_falls_when_it_ends_lower_and_never_climbs_beyond_the_noise():
 
 
 @pytest.mark.parametrize("name", sorted(all_exhibits()))
-def test_every_exhibit_has_runs_that_exist_and_says_where_it_comes_from(name):
+def test_every_exhibit_has_valid_runs_and_a_source(name):
     exhibit: Exhibit = all_exhibits()[name]
     figure = name.partition("/")[2]
     if not figure.endswith("-partitions"):
@@ -141,7 +141,7 @@ def test_every_exhibit_has_runs_that_exist_and_says_where_it_comes_from(name):
     assert {series for series, _ in published_values(exhibit)} <= {point.series for point in exhibit.points(False)}
 
 
-def test_an_exhibit_is_found_by_name_by_paper_and_among_all():
+def test_an_exhibit_is_found_by_its_name_its_paper_and_all():
     assert [exhibit.name for exhibit in find_exhibits("spidercast/fig12")] == ["spidercast/fig12"]
     assert find_exhibits("all") == list(all_exhibits().values())
     papers = {name.partition("/")[0] for name in all_exhibits()}
@@ -152,7 +152,7 @@ def test_an_exhibit_is_found_by_name_by_paper_and_among_all():
         find_exhibits("spidercast/fig21")
 
 
-def test_reproduce_writes_table_picture_and_verdict_and_does_not_run_twice(monkeypatch, capsys, tmp_path):
+def test_reproduce_writes_table_picture_and_verdict_and_reuses_stored_runs(monkeypatch, capsys, tmp_path):
     small = WorkloadLaw(nodes=60, topics=10, subscriptions="3", popularity="rss")
 
     def points(quick):

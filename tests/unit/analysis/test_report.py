@@ -1,10 +1,15 @@
 """The advice of the report follows its rule: opposite results give opposite advice."""
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 pytest.importorskip("matplotlib", reason="the report is part of gossamer[report]")
 
-from gossamer.analysis.report import advice, standings
+from gossamer.analysis.report import advice, standings, write_report
+from gossamer.model.tables.folders import write_json
+from gossamer.model.tables.measures import FIGURES
+from gossamer.model.tables.schemas import write_table
 
 
 def row(label, system, degree, disconnected, seed=1, kind="build"):
@@ -64,3 +69,36 @@ def test_labels_are_escaped_in_html():
 
 def test_a_study_without_builds_says_that_there_is_no_recommendation():
     assert first() == ["No overlay was built, so there is no recommendation; the failures are listed below."]
+
+
+def write_study(folder, rows, labels):
+    """The files of a finished study that the report reads."""
+    for name in ("results", "workload", "graph", "failure", "profile"):
+        (folder / name).mkdir()
+    counts = dict.fromkeys(("lines", "comments", "quarantined", "self_loops", "merged", "rows"), 9)
+    for name, stage in {
+        "results": {"gossamer": "1", "versions": {}},
+        "workload": {"rows": {"nodes": 100, "interests": 400}},
+        "graph": {"rows": counts},
+        "failure": {"inputs": {"share": 0.2}},
+    }.items():
+        write_json(folder / name / "manifest.json", {"stage_seconds": 1.0, **stage})
+    table = [{**each, "metrics": '{"parameters": {}}'} for each in rows]
+    pq.write_table(pa.Table.from_pylist(table), folder / "results" / "results.parquet")
+    write_json(folder / "results" / FIGURES, labels)
+    write_table(
+        "failures", folder / "results" / "failures.parquet", {name: [] for name in ("system", "seed", "run", "reason")}
+    )
+    write_json(folder / "profile" / "profile.json", {"sample": {"tdi": 3.0}})
+    spread = {"data": ["data"], "spread": ["friends"], "value": [1], "count": [2], "share": [1.0]}
+    write_table("spreads", folder / "profile" / "spreads.parquet", spread)
+
+
+def test_the_report_shows_every_labelled_figure_of_the_results(tmp_path):
+    rows = [{**row("a", "spidercast", 9.0, 0, seed), "colours": float(seed)} for seed in (2, 5)]
+    write_study(tmp_path, rows, {"colours": "colours of a topic"})
+    write_report(tmp_path, tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text()
+    assert "Use <b>a</b>" in page
+    assert "<th>colours of a topic</th></tr></thead><tbody><tr><td>a</td><td>3.5</td>" in page
+    assert "No run failed." in page

@@ -1,4 +1,4 @@
-"""The oracle behind interest views, against brute force."""
+"""The oracle of interest views, compared with brute force."""
 
 import numpy as np
 from hypothesis import given
@@ -39,7 +39,7 @@ def peer(node):
 
 
 @given(interests, questions, st.sampled_from([1.0, 0.5, 0.1]), st.integers(0, 1000))
-def test_every_answer_is_what_looking_at_everybody_would_give(held, question, share, seed):
+def test_every_answer_equals_a_search_over_all_nodes(held, question, share, seed):
     topics, exclude, key = question
     view = oracle_of(held).view_for(SpiderCastParameters(view=share), seed, 3)
     known = set(range(NODES)) if share == 1.0 else set(view_slots(seed, 3, NODES, share).tolist())
@@ -56,7 +56,7 @@ def test_every_answer_is_what_looking_at_everybody_would_give(held, question, sh
 
 
 @given(interests, st.integers(0, NODES - 1))
-def test_a_node_that_is_gone_is_never_answered(held, gone):
+def test_an_absent_node_is_never_an_answer(held, gone):
     oracle = oracle_of(held)
     oracle.drop(gone)
     view = oracle.view_for(SpiderCastParameters(), 1, 3)
@@ -67,13 +67,13 @@ def test_a_node_that_is_gone_is_never_answered(held, gone):
 
 
 @given(st.integers(1, 500), st.floats(0.001, 0.999), st.integers(0, 99))
-def test_a_partial_view_holds_as_many_distinct_nodes_as_its_share(node_count, share, seed):
+def test_a_partial_view_has_as_many_distinct_nodes_as_its_share(node_count, share, seed):
     slots = view_slots(seed, 0, node_count, share)
     assert len(set(slots.tolist())) == len(slots) == view_size(node_count, share)
     assert ((slots >= 0) & (slots < node_count)).all()
 
 
-def test_everybody_is_in_about_as_many_views():
+def test_every_node_is_in_about_equally_many_views():
     counts = np.zeros(400)
     for node in range(400):
         counts[view_slots(1, node, 400, 0.1)] += 1
@@ -82,7 +82,7 @@ def test_everybody_is_in_about_as_many_views():
 
 
 @given(interests, questions)
-def test_a_table_filled_by_hearsay_answers_as_the_oracle_does(held, question):
+def test_a_table_that_knows_all_interests_answers_like_the_oracle(held, question):
     topics, exclude, key = question
     table = InterestTable(NODES, InterestExchange())
     for node, topics_held in held.items():
@@ -95,7 +95,7 @@ def test_a_table_filled_by_hearsay_answers_as_the_oracle_does(held, question):
         assert table.holder_below(topic, 5, exclude, key) == oracle.holder_below(topic, 5, exclude, key)
 
 
-def test_a_table_is_bounded_and_forgets_whom_it_has_not_heard_of_for_longest():
+def test_a_full_table_evicts_the_node_that_was_heard_of_longest_ago():
     table = InterestTable(0, InterestExchange(), most=3)
     for node in (1, 2, 3, 1, 4, 0):
         table.learn(Heard(node, b"at", Digest(1, 1, (7,))), 0, [])

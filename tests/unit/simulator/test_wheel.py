@@ -1,4 +1,4 @@
-"""The time wheel against a heap."""
+"""The time wheel, compared with a heap."""
 
 from heapq import heappop, heappush
 
@@ -40,7 +40,7 @@ def test_entries_come_out_in_order_of_time_and_then_of_scheduling(first, later):
 
 @settings(max_examples=100)
 @given(st.lists(delays, min_size=1, max_size=20), st.lists(delays, min_size=1, max_size=6))
-def test_reading_up_to_a_time_gives_exactly_what_is_due_by_then(times, stops):
+def test_reading_up_to_a_time_gives_exactly_the_entries_up_to_then(times, stops):
     wheel = TimeWheel()
     for number, at_us in enumerate(times):
         wheel.push((at_us, number, 0, None, None))

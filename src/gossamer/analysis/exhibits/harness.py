@@ -1,7 +1,7 @@
 """Defines exhibits, and turns measured values into a table and a verdict.
 
-An exhibit lists runs, which the command `gossamer reproduce` carries out. Its published values are in `published.toml` of
-the system's package. A verdict is always computed from measured and published values.
+An exhibit lists runs, which the command `gossamer reproduce` carries out. Its published values are in `published.toml`
+of the system's package. A verdict is always computed from measured and published values.
 """
 
 import tomllib
@@ -19,7 +19,8 @@ from gossamer.model.values.run import Run
 PUBLISHED = "published.toml"
 MET, MISSED, HOLDS, FAILS = "met", "missed", "holds", "does not hold"
 
-# Student's t, two-sided 95%, by degrees of freedom. Above ten seeds the value of the normal distribution is close enough.
+# Student's t, two-sided 95%, by degrees of freedom. Above ten seeds the value of the normal distribution is close
+# enough.
 _STUDENT = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262}
 
 Metrics = Mapping[str, Any]
@@ -216,7 +217,7 @@ def as_expected(values: Sequence[SeriesValue], tolerance: float) -> bool:
 
 
 def falls(values: Sequence[SeriesValue], series: str) -> bool:
-    """Whether a series falls from its first x to its last, and no step rises beyond the interval of the value before."""
+    """Whether a series falls from its first x to its last, and no step rises beyond the interval before it."""
     points = curve(values, series)
     steps_down = all(later.measured <= earlier.high for earlier, later in pairwise(points))
     return points[-1].measured < points[0].measured and steps_down

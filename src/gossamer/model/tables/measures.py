@@ -72,8 +72,8 @@ class TopicMeasure:
     columns: Mapping[str, pa.DataType]
     # From a range of topics to one array for each column.
     function: Callable[[TopicRange], Sequence[_Column]]
-    # From the columns of all topics to figures by name.
-    figures: Callable[[Mapping[str, _Column]], dict[str, Any]]
+    # From these columns of all topics to figures by name; None where the measure has no figure.
+    figures: Callable[[Mapping[str, _Column]], dict[str, Any]] | None = None
     # Figures by name, with the labels under which the report shows them. The report has its own text for ours.
     labels: Mapping[str, str] = field(default_factory=dict)
     # Whether `gossamer analyse --components-only` leaves it out.
@@ -140,7 +140,10 @@ def topic_measure(
     summary: Callable[[_Column], float] = lambda values: float(np.mean(values)),
     costly: bool = False,
 ) -> Callable[[Callable[[TopicRange], _Column]], Callable[[TopicRange], _Column]]:
-    """Register a function of topics with one column. `summary` gives its figure, which is named like the column by default."""
+    """Register a function of topics with one column.
+
+    `summary` gives its figure, which is named like the column by default.
+    """
 
     def decorate(function: Callable[[TopicRange], _Column]) -> Callable[[TopicRange], _Column]:
         def columns(topics: TopicRange) -> Sequence[_Column]:
@@ -182,9 +185,13 @@ def node_measures() -> tuple[NodeMeasure, ...]:
     return tuple(_node_measures)
 
 
-def topic_figures(columns: Mapping[str, _Column], costly: bool = True) -> dict[str, Any]:
-    """The figures of all measures of topics, from the columns of all topics."""
-    return {name: value for each in topic_measures(costly) for name, value in each.figures(columns).items()}
+def topic_figures(columns_of: Callable[[TopicMeasure], Mapping[str, _Column]], costly: bool = True) -> dict[str, Any]:
+    """The figures of all measures of topics; `columns_of` gives the columns of a measure for all topics."""
+    found: dict[str, Any] = {}
+    for each in topic_measures(costly):
+        if each.figures is not None:
+            found |= each.figures(columns_of(each))
+    return found
 
 
 def node_columns(overlay: Overlay, interest: Interest) -> dict[str, _Column]:

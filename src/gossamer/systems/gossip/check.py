@@ -1,4 +1,4 @@
-"""Simulations to compare with the theory: random subscribers and random messages, on one overlay or on drawn networks."""
+"""Simulations to compare with the theory: random subscribers and messages, on one overlay or on drawn networks."""
 
 from statistics import mean
 from typing import Any
@@ -51,7 +51,8 @@ def check_topics(
     return found
 
 
-# Chosen: a small network, because every copy of a message is an event of the engine, and enough messages to fill buffers.
+# Chosen: a small network, because every copy of a message is an event of the engine, and enough messages to fill
+# buffers.
 LOAD_NODES, LOAD_EVENTS = 100, 600
 
 

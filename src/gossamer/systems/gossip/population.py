@@ -19,7 +19,7 @@ U64 = np.uint64
 def gossip_events(
     overlay: Overlay, interest: Interest, parameters: GossipParameters, seed: int, event_count: int
 ) -> dict[str, Any]:
-    """The figures of `event_count` messages, each by a random node on a random topic (the paper's random publishers)."""
+    """The figures of `event_count` messages, each by a random node on a random topic."""
     if parameters.handle_us:
         raise InputError("`handle_us` needs virtual time; set `until_us`, or leave `handle_us` at 0")
     if event_count < 1:
@@ -49,8 +49,8 @@ def gossip_on(
     reached, subscribers, messages, hops = rows.T
     holders = interest.popularity[topics]
     others = interest.node_count - holders
-    # Chosen: a message has taken off when it reaches more nodes than the square root of all nodes. Near the threshold no
-    # limit separates the two cases.
+    # Chosen: a message has taken off when it reaches more nodes than the square root of all nodes. Near the threshold
+    # no limit separates the two cases.
     large = reached > interest.node_count**0.5
     return {
         "receivers_per_event": float(reached.mean()),

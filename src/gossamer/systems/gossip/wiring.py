@@ -1,9 +1,10 @@
 """Unstructured overlays with a degree law: random links that do not depend on topics.
 
-The configuration model (Bender and Canfield 1978) gives every node as many stubs as its degree and pairs stubs at random.
-Repeated links and self-loops are dropped, so degrees are slightly below the law where it has hubs. Scale-free networks
-follow Aiello, Chung and Lu: floor(e^a / x^b) nodes have degree x, and stubs are paired in the same way. If the number of
-stubs is odd (as with the paper's b = 1.1 and 1.5), one stub stays without a partner. Cost: O(m log m) for m links.
+The configuration model (Bender and Canfield 1978) gives every node as many stubs as its degree and pairs stubs at
+random. Repeated links and self-loops are dropped, so degrees are slightly below the law where it has hubs. Scale-free
+networks follow Aiello, Chung and Lu: floor(e^a / x^b) nodes have degree x, and stubs are paired in the same way. If the
+number of stubs is odd (as with the paper's b = 1.1 and 1.5), one stub stays without a partner. Cost: O(m log m) for m
+links.
 """
 
 import numpy as np

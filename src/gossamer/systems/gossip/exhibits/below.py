@@ -21,9 +21,9 @@ HUNDREDTHS = (2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 25, 30)
 STEEP_HUNDREDTHS = (5, 10, 20, 30, 40, 45, 50, 55, 60, 70, 80, 90, 100)
 GAMMAS = (0.01, 0.05, 0.1)
 POISSON = "poisson:5"
-# The paper gives this law no cutoff. The model's transition is that of a network with unlimited hubs. Drawn networks have
-# few hubs and a small percolating component (3.7% of messages take off even if all nodes subscribe), so a simulation
-# shows no jump.
+# The paper gives this law no cutoff. The model's transition is that of a network with unlimited hubs. Drawn networks
+# have few hubs and a small percolating component (3.7% of messages take off even if all nodes subscribe), so a
+# simulation shows no jump.
 SCALE_FREE = "power:3.3"
 NODES = 5_000
 # The paper's figure shows only the model; a few networks are enough to confirm it.
@@ -157,9 +157,10 @@ EXHIBITS = (
         left_out="gammas other than 0.05, two sigmas of three, one network",
         claims=_model_claims(SCALE_FREE),
         remark=(
-            "The model's transition is that of a network with unlimited hubs. A network of 5,000 nodes has few hubs (the largest "
-            "has some tens of links), and its percolating component is small: 3.7% of messages take off even if all nodes "
-            "subscribe. The simulation therefore shows no jump, and is below the model from half of the threshold on."
+            "The model's transition is that of a network with unlimited hubs. A network of 5,000 nodes has few hubs "
+            "(the largest has some tens of links), and its percolating component is small: 3.7% of messages take off "
+            "even if all nodes subscribe. The simulation therefore shows no jump, and is below the model from half of "
+            "the threshold on."
         ),
         log_y=True,
     ),

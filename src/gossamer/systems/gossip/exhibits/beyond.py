@@ -1,4 +1,4 @@
-"""Two exhibits that the paper does not have: subscribers reached by time to live, and losses in full buffers under load."""
+"""Two exhibits that the paper does not have: reach by time to live, and losses in full buffers under load."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -135,9 +135,9 @@ EXHIBITS = (
             ),
         ),
         remark=(
-            "The theory assumes that copies arrive independently. They arrive in bursts, one message at a time: at half load a "
-            "buffer of 4 loses 5% instead of the predicted 3%, and a buffer of 16 loses 1.5% instead of 0.6%. Where nodes are "
-            "busy all the time, this makes no difference."
+            "The theory assumes that copies arrive independently. They arrive in bursts, one message at a time: at "
+            "half load a buffer of 4 loses 5% instead of the predicted 3%, and a buffer of 16 loses 1.5% instead of "
+            "0.6%. Where nodes are busy all the time, this makes no difference."
         ),
     ),
 )

@@ -56,17 +56,18 @@ FIG6A = Exhibit(
         ),
     ),
     remark=(
-        "A biased tie rule (scan by id, flip a coin at each tie) causes the disconnected topics; without bias they almost "
-        "disappear. Both rules are drawn. The cause is islands, mostly of 4 to 9 nodes with similar interests. One island can "
-        "disconnect ten topics, so runs vary widely, and a mean of five runs meets a published 0 only if all five are 0. Of "
-        "20 seeds, 19, 17 and 5 have no disconnected topic at 1,000, 2,000 and 4,000 nodes (at most 11), and 5, 18 and 16 are "
-        "within 25% of the published value at 6,000 (1 to 14), 8,000 (10 to 17) and 10,000 nodes (4 to 18). The published row "
-        "could be a single run; by these shares its probability is about one in 28. No rule that we tried gives none at 4,000 "
-        "and about 15 at 6,000 nodes (six seeds, in a separate simulation of the same cycle). Line 9 of Figure 3 as printed, "
-        "all nodes acting at once, turns by id, Margin 0 to 10, quarantines of 1 and 20 cycles, and no redirects disconnect a "
-        "topic at 4,000 nodes in four to six runs. A coin of one in four with line 9 as printed does so in no run, but then "
-        "only two runs of six have more than two disconnected topics at 6,000 nodes. Nodes that join in hundreds give at most "
-        "5 at 6,000 nodes, and Java's generator seeded once with the node's number gives none."
+        "A biased tie rule (scan by id, flip a coin at each tie) causes the disconnected topics; without bias they "
+        "almost disappear. Both rules are drawn. The cause is islands, mostly of 4 to 9 nodes with similar interests. "
+        "One island can disconnect ten topics, so runs vary widely, and a mean of five runs meets a published 0 only "
+        "if all five are 0. Of 20 seeds, 19, 17 and 5 have no disconnected topic at 1,000, 2,000 and 4,000 nodes (at "
+        "most 11), and 5, 18 and 16 are within 25% of the published value at 6,000 (1 to 14), 8,000 (10 to 17) and "
+        "10,000 nodes (4 to 18). The published row could be a single run; by these shares its probability is about one "
+        "in 28. No rule that we tried gives none at 4,000 and about 15 at 6,000 nodes (six seeds, in a separate "
+        "simulation of the same cycle). Line 9 of Figure 3 as printed, all nodes acting at once, turns by id, Margin 0 "
+        "to 10, quarantines of 1 and 20 cycles, and no redirects disconnect a topic at 4,000 nodes in four to six "
+        "runs. A coin of one in four with line 9 as printed does so in no run, but then only two runs of six have more "
+        "than two disconnected topics at 6,000 nodes. Nodes that join in hundreds give at most 5 at 6,000 nodes, and "
+        "Java's generator seeded once with the node's number gives none."
     ),
 )
 
@@ -92,13 +93,13 @@ FIG6B = Exhibit(
         Claim("(3,1) has an average degree of about 13 (12 to 14)", lambda values: _between(values, "(3,1)", 12, 14)),
     ),
     remark=(
-        "Our implementation needs fewer links at every size: 6.9 to 6.0 with (3,0), and 10.4 to 9.8 with (3,1). Figure 3, line "
-        "9, as printed (a node disconnects neighbours above their target, but not those at their target) hardly ever "
-        "disconnects and gives 7.8 to 6.6 and 13.2 to 12.5 (three seeds), the published numbers. But it misses Figure 12 (11.4 "
-        "at 1,000 nodes, published 10.81), which our rule meets; no single rule that we tried meets both. Other variants, with "
-        "one seed: biased ties give 7.6 to 6.5 and 11.0 to 10.4, and no heartbeats at all give 7.4 to 6.3 and 12.1 to 11.6. The "
-        "engine, Margin, drop_when_stuck, a shorter quarantine and heartbeats every fifth cycle change less than 0.2. Counting "
-        "a link of both tasks twice adds at most 0.4."
+        "Our implementation needs fewer links at every size: 6.9 to 6.0 with (3,0), and 10.4 to 9.8 with (3,1). Figure "
+        "3, line 9, as printed (a node disconnects neighbours above their target, but not those at their target) "
+        "hardly ever disconnects and gives 7.8 to 6.6 and 13.2 to 12.5 (three seeds), the published numbers. But it "
+        "misses Figure 12 (11.4 at 1,000 nodes, published 10.81), which our rule meets; no single rule that we tried "
+        "meets both. Other variants, with one seed: biased ties give 7.6 to 6.5 and 11.0 to 10.4, and no heartbeats at "
+        "all give 7.4 to 6.3 and 12.1 to 11.6. The engine, Margin, drop_when_stuck, a shorter quarantine and "
+        "heartbeats every fifth cycle change less than 0.2. Counting a link of both tasks twice adds at most 0.4."
     ),
 )
 
@@ -190,11 +191,11 @@ FIG7_DIAMETER = Exhibit(
     left_out="10,000 nodes (2,000 instead, which has no published value) and seeds 3 to 5",
     tolerance=0.1,
     remark=(
-        "We measure the paper's definition (3.2) exactly: the largest number of hops between two nodes inside the overlay of a "
-        "topic, over all topics. No measure inside topics that we tried gives the published numbers: for RSS and NYSE the mean "
-        "diameter is 9.4 and 7.2, the mean eccentricity 8.4 and 5.2, the mean path 5.8 and 3.6, and the diameter of the most "
-        "popular topic 9 and 10 (one seed). The diameter of the whole overlay, whose paths may cross nodes without the topic, "
-        "gives them: see fig7-overlay-diameter."
+        "We measure the paper's definition (3.2) exactly: the largest number of hops between two nodes inside the "
+        "overlay of a topic, over all topics. No measure inside topics that we tried gives the published numbers: for "
+        "RSS and NYSE the mean diameter is 9.4 and 7.2, the mean eccentricity 8.4 and 5.2, the mean path 5.8 and 3.6, "
+        "and the diameter of the most popular topic 9 and 10 (one seed). The diameter of the whole overlay, whose "
+        "paths may cross nodes without the topic, gives them: see fig7-overlay-diameter."
     ),
 )
 
@@ -208,9 +209,9 @@ FIG7_OVERLAY_DIAMETER = Exhibit(
     left_out="10,000 nodes (2,000 instead, which has no published value) and seeds 3 to 5",
     tolerance=0.1,
     remark=(
-        "This is not the measure that the paper defines. It compares the published topic diameters with another measure, which "
-        "we found by trying about ten against the published numbers. It gives all five numbers in every seed, and one of the "
-        "two in fig8-overlay-diameter. It is a probable explanation, not a proven one."
+        "This is not the measure that the paper defines. It compares the published topic diameters with another "
+        "measure, which we found by trying about ten against the published numbers. It gives all five numbers in every "
+        "seed, and one of the two in fig8-overlay-diameter. It is a probable explanation, not a proven one."
     ),
 )
 
