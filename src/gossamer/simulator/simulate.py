@@ -46,8 +46,8 @@ class Simulation:
     ) -> None:
         if run.event_count and run.dissemination is None:
             raise InputError(
-                f"a dissemination must carry the {run.event_count} messages of `event_count`; "
-                "name a `dissemination`, or leave `event_count` out"
+                f"{run.event_count} messages need a dissemination to carry them; "
+                "set `dissemination`, or leave `event_count` out"
             )
         self._run, self._system, self._workload = run, system, workload
         self._node_count = workload.interest.node_count

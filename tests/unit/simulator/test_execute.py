@@ -55,7 +55,7 @@ def test_a_watcher_is_refused_where_no_machine_runs(until_us):
     ("settings", "sentence"),
     [
         ({"loss": 0.1}, "need an end: set `until_us`"),
-        ({"engine": "event", "until_us": SECOND_US, "event_count": 5}, "a dissemination must carry the 5 messages"),
+        ({"engine": "event", "until_us": SECOND_US, "event_count": 5}, "5 messages need a dissemination"),
     ],
 )
 def test_a_run_that_lacks_a_field_is_refused_by_its_name(settings, sentence):

@@ -38,7 +38,7 @@ def _scale_free(law: str, node_count: int, seed: int) -> Integers:
     total = int(nodes.sum())
     if total != node_count:
         raise InputError(
-            f"{law} is a network of {total} nodes and the workload has {node_count}; make a workload with {total} nodes"
+            f"{law} is a network of {total} nodes; the workload has {node_count}, so make a workload with {total}"
         )
     return np.asarray(spread_degrees(U64(seed), degrees, nodes))
 
