@@ -53,7 +53,7 @@ def simulated(others: int, **settings):
     log, views = TopicLog(), ViewBook()
     population = EventPopulation(
         system,
-        read_parameters(system.system, settings),
+        read_parameters(system, settings),
         1,
         interest_of(others),
         Network(ConstantLatency(20_000)),

@@ -182,7 +182,7 @@ def test_a_node_keeps_trying_to_join_until_the_address_answers():
     with node("--join", address, "--follow", "t") as early:
         lines = iter(early["process"].stderr.readline, "")
         complaint = next(entry for line in lines if (entry := json.loads(line))["level"] == "warning")
-        assert complaint["message"] == f"no seed has answered; still trying {address}"
+        assert complaint["message"] == f"none of the nodes to join has answered; still trying {address}"
         with node("--listen", address, "--follow", "t") as late:
             until_now(lambda: holders(late["metrics"]))
 

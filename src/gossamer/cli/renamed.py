@@ -58,7 +58,11 @@ def replace_old_flags(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
         words = _replacement(flag, given, arguments)
         (kept if flag.new else last).extend(words)
         uses.setdefault(flag.old, []).extend(words)
-    warnings = [f"{old} is deprecated; use {' '.join(words)}" for old, words in uses.items()]
+    warnings = [
+        f"{old} is deprecated; "
+        + (f"use {' '.join(words)}" if renamed[old].new else f"give {words[-1]} as the last argument without a flag")
+        for old, words in uses.items()
+    ]
     return kept + last, warnings
 
 

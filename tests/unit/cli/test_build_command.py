@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from gossamer.protocols.contract.system import System
-from tests.unit.cli.conftest import files
+from tests.unit.conftest import files
 
 
 @pytest.mark.parametrize("engine", ["cycle", "event"])

@@ -11,7 +11,7 @@ from gossamer.live.security.keys import Keys
 
 def test_the_commands_make_keys_that_load(gossamer, tmp_path):
     assert gossamer("keys", "init", "authority")[0] == 0
-    code, out, _ = gossamer("keys", "issue", "feed-1", "--authority", "authority", "--out", "keys/feed-1", "--json")
+    code, out, _ = gossamer("keys", "issue", "feed-1", "keys/feed-1", "--authority", "authority", "--json")
     assert code == 0
     made = json.loads(out)
     keys = Keys.load(tmp_path / "keys" / "feed-1")
@@ -35,10 +35,10 @@ def test_show_says_why_keys_are_not_valid(gossamer, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("issue", "a", "--authority", "nowhere", "--out", "out"), "there is no file nowhere/authority.key"),
-        (("issue", "a b", "--authority", "authority", "--out", "out"), "a node's name must be"),
-        (("issue", "a", "--authority", "authority", "--out", "out", "--days", "0"), "must lie between 1 and 36,500"),
-        (("issue", "a", "--authority", "authority", "--out", "file"), "file is not a folder"),
+        (("issue", "a", "out", "--authority", "nowhere"), "there is no file nowhere/authority.key"),
+        (("issue", "a b", "out", "--authority", "authority"), "a node's name must be"),
+        (("issue", "a", "out", "--authority", "authority", "--days", "0"), "must lie between 1 and 36,500"),
+        (("issue", "a", "file", "--authority", "authority"), "file is not a folder"),
         (("init", "authority"), "exists; choose another folder"),
         (("init", "new", "--days", "999999"), "must lie between 1 and 36,500"),
         (("show", "nowhere"), "there is no folder nowhere"),

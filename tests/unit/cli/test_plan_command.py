@@ -9,7 +9,7 @@ import pytest
 from gossamer.model.values.errors import InputError
 from gossamer.planners.greedy import GM, plan
 from gossamer.workloads.social import read_friends
-from tests.unit.cli.conftest import files
+from tests.unit.conftest import files
 
 OPTIONS = [
     (),

@@ -36,7 +36,7 @@ CASES = {
     ),
     "keys issue --out keys/a a --authority ca": (
         "keys issue a --authority ca keys/a",
-        ["--out is deprecated; use keys/a"],
+        ["--out is deprecated; give keys/a as the last argument without a flag"],
     ),
 }
 

@@ -5,7 +5,7 @@ import json
 import pyarrow.parquet as pq
 import pytest
 
-from tests.unit.cli.conftest import files
+from tests.unit.conftest import files
 
 
 def test_a_simulation_writes_its_tables_and_its_record_replays(gossamer, workload, tmp_path):

@@ -5,7 +5,7 @@ import json
 import pyarrow.parquet as pq
 import pytest
 
-from tests.unit.cli.conftest import MAKE, files
+from tests.unit.conftest import MAKE, files
 
 
 def test_a_made_workload_has_its_table_and_its_manifest(workload):

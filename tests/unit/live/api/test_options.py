@@ -44,8 +44,8 @@ def test_seeds_is_deprecated_and_works_as_join(make):
     ("name", "value", "sentence"),
     [
         ("keys", "no-such-folder", "no-such-folder"),
-        ("signatures", "strict", "signatures need a key"),
-        ("rules", "rules.toml", "access rules name certificates"),
+        ("signatures", "strict", "`signatures` need a key"),
+        ("rules", "rules.toml", "`rules` refer to the names in certificates"),
         ("secrets", {"t": b"s"}, "`secrets` needs system='stan'"),
     ],
 )

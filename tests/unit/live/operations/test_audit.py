@@ -17,6 +17,7 @@ from gossamer.protocols.contract.events import (
 )
 from gossamer.protocols.contract.facts import NeighbourDown, NeighbourUp
 from gossamer.protocols.contract.messages import Data
+from gossamer.systems.gossip.machine import GossipData
 
 HEADER = records.Header(system="spidercast", parameters={}, seed=1, dissemination="flood", recovery={})
 GOSSIP = msgspec.structs.replace(HEADER, system="random", dissemination="gossip", recovery=None)
@@ -27,10 +28,18 @@ def data(topic=7, sequence=1, publisher=1):
     return Data(topic, publisher, sequence, 0, 0, b"x")
 
 
+def as_gossip(value):
+    """The same event or action with gossip's own message class: a record holds only messages of its stack."""
+    if not isinstance(getattr(value, "message", None), Data):
+        return value
+    return msgspec.structs.replace(value, message=GossipData(*msgspec.structs.astuple(value.message)))
+
+
 def breaches(*steps, header=HEADER):
     """The breaches that an audit finds in these steps of node 1, and in the record of node 2, which did nothing."""
     content = records.encode_header(header)
-    for at_us, (event, *actions) in enumerate(steps):
+    for at_us, values in enumerate(steps):
+        event, *actions = map(as_gossip, values) if header.dissemination == "gossip" else values
         content += records.encode_step(at_us, 1, event, actions)
     audit = Audit()
     other = records.encode_header(header) + records.encode_step(0, 2, Started(), ())
