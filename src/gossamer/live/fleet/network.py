@@ -157,7 +157,10 @@ class Fleet:
             for member in self.members
             if member.hello is not None
         ]
-        (self.folder / MEMBERS).write_bytes(msgspec.json.encode(entries))
+        # Renamed when complete: `gossamer status --dir` may read it at any time.
+        making = self.folder / f".{MEMBERS}"
+        making.write_bytes(msgspec.json.encode(entries))
+        making.replace(self.folder / MEMBERS)
 
     async def tell(self, command: str) -> None:
         """Send all members a command that has no answer: "publish" or "quiet"."""
