@@ -61,7 +61,7 @@ def spark_session(
         # A broken connection to Java raises an exception where it matters; users need no log of py4j about it.
         logging.getLogger().setLevel(logging.CRITICAL)
         if master or remote:
-            _ship_package(session, Path(shipped))
+            _ship_packages(session, Path(shipped))
         yield session
 
 
@@ -120,21 +120,25 @@ def on_worker(module: str, name: str, *bound: Any) -> Callable[[Any], Any]:
     return call
 
 
-def _ship_package(session: "SparkSession", folder: Path) -> None:
-    """Send this package, and the packages of other systems and measures, to the workers of a cluster, with data files.
+def _ship_packages(session: "SparkSession", folder: Path) -> None:
+    """Send this package, and the packages of other systems and measures, to the workers of a cluster.
 
     The libraries that they need (numpy, numba, pyarrow) must be installed on the workers.
     """
     others = {module_of(system) for system in all_systems()} | set(measure_modules())
     for name in ("gossamer", *sorted(others - {""})):
-        # A system may be a module inside a package; the whole package is sent.
-        root = Path(str(import_module(name.partition(".")[0]).__file__)).parent
-        archive = folder / f"{root.name}.zip"
-        with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as packed:
-            for path in sorted(root.rglob("*")):
-                if path.is_file() and "__pycache__" not in path.parts:
-                    packed.write(path, path.relative_to(root.parent))
-        session.addArtifacts(str(archive), pyfile=True)
+        session.addArtifacts(str(pack(name, folder)), pyfile=True)
+
+
+def pack(module: str, folder: Path) -> Path:
+    """A zip of the package that a module is in, with its data files."""
+    root = Path(str(import_module(module.partition(".")[0]).__file__)).parent
+    archive = folder / f"{root.name}.zip"
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as packed:
+        for path in sorted(root.rglob("*")):
+            if path.is_file() and "__pycache__" not in path.parts:
+                packed.write(path, path.relative_to(root.parent))
+    return archive
 
 
 def _prepare_environment(embedded: bool) -> None:
