@@ -99,7 +99,7 @@ def test_a_scenario_that_waits_for_ever_is_an_error_and_not_a_hang():
     async def scenario(network):
         await asyncio.get_running_loop().create_future()
 
-    with pytest.raises(gossamer.MachineMisuse, match="wait for ever"):
+    with pytest.raises(gossamer.MachineMisuse, match="would never end"):
         run(scenario)
 
 

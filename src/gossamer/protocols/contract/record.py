@@ -74,7 +74,7 @@ class Difference(msgspec.Struct, frozen=True):
 
 
 # Events that contain a message or a timer of any class, in their recorded form. `StackDecoder` decodes the content
-# separately: converting an already decoded value would take a hundred times as long, because msgspec inspects the union each time.
+# separately: converting an already decoded value takes a hundred times as long, because msgspec inspects the union anew.
 
 
 class _Received(Value, frozen=True, array_like=True, gc=False, tag="message"):
