@@ -1,8 +1,8 @@
 """The libraries that the live benchmark compares, each as a publisher process and a subscriber process.
 
-`bench/live.py` starts `python -m bench.contenders NAME publisher|subscriber SETTINGS`. It prints JSON lines. A publisher prints
-its address, waits for the start signal, and then prints what it sent. A subscriber prints that it is ready, and then
-what it received.
+`bench/live.py` starts `python -m bench.contenders NAME publisher|subscriber SETTINGS`. It prints JSON lines. A
+publisher prints its address, waits for the start signal, and then prints what it sent. A subscriber prints that it is
+ready, and then what it received.
 """
 
 import asyncio

@@ -22,7 +22,7 @@ DEGREE, GAMMA = "poisson:5", 0.3
 
 
 def run() -> None:
-    """Run all measurements of gossip. Times are CPU times of this process, so that other processes disturb them less."""
+    """Run all measurements of gossip. Times are CPU times, so that other processes disturb them less."""
     rows = []
     for nodes in SIZES:
         building = seconds(lambda nodes=nodes: unstructured(DEGREE, nodes, 1))  # type: ignore[misc]

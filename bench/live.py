@@ -1,6 +1,7 @@
 """Live messaging compared: Gossamer, plain asyncio as a lower bound on cost, pyzmq, zenoh and libp2p.
 
-The extra `rivals` has the other libraries (`make bench-live` installs it); the output names libraries that are not installed.
+The extra `rivals` has the other libraries (`make bench-live` installs it); the output names libraries that are not
+installed.
 """
 
 import asyncio

@@ -4,10 +4,10 @@
 
     class Attach(plugin.WireMessage, frozen=True, array_like=True, gc=False, tag="star_attach"): ...
 
-A package exports `SYSTEMS`, a tuple of `plugin.System`, and declares an entry point in the group `gossamer.systems`; then
-every command knows the system. Files that a live node loads (parameters, messages, machine) must not use the names in `_LATER`,
-which import numpy or numba; populations, kernels and exhibits may use every name. CONTRIBUTING.md, "Add a system", describes
-each file.
+A package exports `SYSTEMS`, a tuple of `plugin.System`, and declares an entry point in the group `gossamer.systems`;
+then every command knows the system. Files that a live node loads (parameters, messages, machine) must not use the names
+in `_LATER`, which import numpy or numba; populations, kernels and exhibits may use every name. CONTRIBUTING.md, "Add a
+system", describes each file.
 """
 
 from importlib import import_module

@@ -11,9 +11,10 @@
 
         gossamer.testing.run(scenario, seed=1)
 
-The nodes are real `gossamer.Node`s: their frames travel through memory instead of sockets, so no port is opened. Time is
-virtual: `asyncio.sleep(60)` returns at once, and a test never waits. One seed decides latencies, identities and draws, so a
-failing test fails again with the same seed. Connections behave like TCP: bytes arrive in order, or the connection breaks.
+The nodes are real `gossamer.Node`s: their frames travel through memory instead of sockets, so no port is opened. Time
+is virtual: `asyncio.sleep(60)` returns at once, and a test never waits. One seed decides latencies, identities and
+draws, so a failing test fails again with the same seed. Connections behave like TCP: bytes arrive in order, or the
+connection breaks.
 """
 
 import asyncio
@@ -96,7 +97,7 @@ class VirtualNetwork:
         return self.loop.time()
 
     def partition(self, *sides: list[Node]) -> None:
-        """Hold back all bytes between nodes on different sides until `heal`. Nodes that are not listed join the first side."""
+        """Hold back bytes between nodes on different sides until `heal`. Nodes not listed are on the first side."""
         places = {node: place for place, node in enumerate(self._nodes)}
         self._sides = {places[node]: side for side, nodes in enumerate(sides) for node in nodes}
 

@@ -2,7 +2,8 @@
 
 Numba notices a change in a kernel's own file, but not in a function or constant that the kernel imports from another
 file. Therefore the name of the cache folder contains a hash of all kernel sources of this package. For a kernel of a
-third-party package, the hash also covers all sources of that package. A change in any of these files leads to a new folder.
+third-party package, the hash also covers all sources of that package. A change in any of these files leads to a new
+folder.
 """
 
 import hashlib
@@ -32,7 +33,7 @@ _KERNEL = "kernel"
 
 
 def kernel(function: Function) -> Function:
-    """Compile a function on its first call and store the result on disk. It releases the GIL and checks no array bounds."""
+    """Compile a function on its first call, cached on disk, without the GIL and without checks of array bounds."""
     before = numba.config.CACHE_LOCATOR_CLASSES
     numba.config.CACHE_LOCATOR_CLASSES = f"{__name__}.{SourceHashLocator.__name__}"
     try:
@@ -78,7 +79,7 @@ class SourceHashLocator:
 
 @cache
 def cache_base() -> Path:
-    """The folder for compiled kernels: NUMBA_CACHE_DIR, else `__pycache__` here, else the first writable cache folder."""
+    """The folder for compiled kernels: NUMBA_CACHE_DIR, else the first writable folder of the candidates below."""
     if numba.config.CACHE_DIR:
         return Path(numba.config.CACHE_DIR)
     beside = Path(__file__).parent / "__pycache__"

@@ -21,7 +21,7 @@ Ids = NDArray[np.int32]
 
 
 def warm_up() -> None:
-    """Compile the shared kernels. A system's own `warm_up` compiles its kernels; `python -m gossamer.systems` calls them all."""
+    """Compile the shared kernels. Each system has its own `warm_up`; `python -m gossamer.systems` calls all."""
     for warm in (_warm_draws, _warm_cyclon, _warm_flood, _warm_graphs, _warm_measures, _warm_planning):
         warm()
 

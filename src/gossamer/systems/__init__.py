@@ -1,14 +1,15 @@
 """The registry of systems: the built-in systems, each a package below this one, and third-party systems.
 
-The registry finds built-in systems by listing the packages below this one, which works in a checkout and in the zip file that
-Spark workers get. It finds third-party systems through entry points in the group `gossamer.systems`. An entry point names a
-module that exports `SYSTEMS`, `DISSEMINATIONS` or both: tuples of the values in `protocols/contract/system.py`.
+The registry finds built-in systems by listing the packages below this one, which works in a checkout and in the zip
+file that Spark workers get. It finds third-party systems through entry points in the group `gossamer.systems`. An entry
+point names a module that exports `SYSTEMS`, `DISSEMINATIONS` or both: tuples of the values in
+`protocols/contract/system.py`.
 
     [project.entry-points."gossamer.systems"]
     star-per-topic = "star_per_topic"
 
-A package is imported only when one of its names is looked up. A third-party package that cannot be used is left out, and
-`problems` says why.
+A package is imported only when one of its names is looked up. A third-party package that cannot be used is left out,
+and `problems` says why.
 """
 
 import pkgutil
@@ -195,7 +196,7 @@ def _read_others() -> None:
 
 @cache
 def all_systems() -> Mapping[str, System]:
-    """Every system by name: built-in systems by package, then third-party ones. Earlier look-ups do not change the order."""
+    """Every system by name: built-in ones by package, then third-party ones. Look-ups do not change the order."""
     _read_others()
     return MappingProxyType(dict(sorted(_registry.systems.items(), key=lambda item: _registry.places[item[0]])))
 
@@ -318,7 +319,7 @@ def decoder_of(header: Header) -> StackDecoder:
 def check_recovery(system: System, dissemination: str | None, settings: Mapping[str, object]) -> RecoveryParameters:
     """The parameters of recovery; an InputError if this stack cannot have recovery."""
     if dissemination is None:
-        raise InputError("recovery stands above a dissemination; give one too")
+        raise InputError("recovery needs a dissemination; give one too")
     if not system.recovers:
         raise InputError(f"{system.name} has no recovery: its overlay does not know which neighbours hold a topic")
     parameters: RecoveryParameters = read_parameters(RECOVERY, settings)

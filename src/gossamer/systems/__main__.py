@@ -22,7 +22,7 @@ def warm_ups() -> list[str]:
 
 
 def main() -> None:
-    """Compile in parallel processes, then load all kernels in this process, where a kernel that failed to compile raises."""
+    """Compile in parallel processes, then load all kernels here, where a kernel that failed to compile raises."""
     began = time.monotonic()
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         list(pool.map(_compile_apart, warm_ups()))

@@ -1,7 +1,7 @@
 """Connections in memory and a loop in virtual time, for `gossamer.testing`.
 
-A connection behaves like TCP: bytes arrive in order, each chunk after its own latency, or the connection breaks. When the loop
-has nothing left to do, its clock advances to the next timer; it never advances otherwise.
+A connection behaves like TCP: bytes arrive in order, each chunk after its own latency, or the connection breaks. When
+the loop has nothing left to do, its clock advances to the next timer; it never advances otherwise.
 """
 
 import asyncio
@@ -75,7 +75,8 @@ class VirtualConnection:
         self._chunks += 1
         loop, receiver = self.network.loop, self.ends[1 - sender]
         receiver.due = max(receiver.due, loop.time() + self.network.delay_seconds(self.number, self._chunks))
-        # The loop may fire timers with equal times in any order, so each timer takes the oldest chunk instead of its own.
+        # The loop may fire timers with equal times in any order, so each timer takes the oldest chunk instead of its
+        # own.
         receiver.on_the_way.append(chunk)
         loop.call_at(receiver.due, receiver.arrive)
 

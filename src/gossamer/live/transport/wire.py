@@ -1,7 +1,7 @@
 """The wire format: length-prefixed msgpack frames. `docs/wire.md` specifies it, with test vectors.
 
-A frame is a 4-byte big-endian length and that many bytes. The first frame of each end is a `Hello`. Every other frame is
-one protocol message, or a `Bye` with the reason why the link ends.
+A frame is a 4-byte big-endian length and that many bytes. The first frame of each end is a `Hello`. Every other frame
+is one protocol message, or a `Bye` with the reason why the link ends.
 """
 
 import struct

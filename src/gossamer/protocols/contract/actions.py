@@ -9,9 +9,9 @@ from gossamer.protocols.contract.messages import Peer, Value
 class Send(Value, frozen=True, array_like=True, gc=False, tag="send"):
     """Send one message to each of these nodes, in this order.
 
-    `to` is a tuple because most messages have several receivers: a live driver encodes the message once, and the simulator
-    schedules one event for all receivers. `addresses` has the same order. It is empty if the node keeps a connection to every
-    receiver, and in simulations, which need no addresses.
+    `to` is a tuple because most messages have several receivers: a live driver encodes the message once, and the
+    simulator schedules one event for all receivers. `addresses` has the same order. It is empty if the node keeps a
+    connection to every receiver, and in simulations, which need no addresses.
     """
 
     to: tuple[NodeId, ...]

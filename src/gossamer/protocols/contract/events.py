@@ -29,10 +29,10 @@ class Started(Value, frozen=True, array_like=True, gc=False, tag="started"):
 class Subscribe(Value, frozen=True, array_like=True, gc=False, tag="subscribe"):
     """The application asks for a topic, in a role (`model.values.ids.Role`).
 
-    `peers` are known nodes that hold the topic, and `secret` is a key that all nodes with the topic share; StAN uses both.
-    If `joining`, the peers introduce the node; otherwise they are its first view of the topic. If `validates`, the machine
-    asks with `Validate` before it delivers or relays a message. `last` (a number of messages) and `last_us` (a period) say
-    which older messages to fetch from the histories of neighbours (`protocols/delivery/recovery`).
+    `peers` are known nodes that hold the topic, and `secret` is a key that all nodes with the topic share; StAN uses
+    both. If `joining`, the peers introduce the node; otherwise they are its first view of the topic. If `validates`,
+    the machine asks with `Validate` before it delivers or relays a message. `last` (a number of messages) and `last_us`
+    (a period) say which older messages to fetch from the histories of neighbours (`protocols/delivery/recovery`).
     """
 
     topic: TopicId
@@ -54,10 +54,10 @@ class Unsubscribe(Value, frozen=True, array_like=True, gc=False, tag="unsubscrib
 class Publish(Value, frozen=True, array_like=True, gc=False, tag="publish"):
     """The application publishes on a topic that it holds.
 
-    The first message after `Started` has the sequence number now_us + 1, and each further message the next number. A node
-    that restarts therefore never reuses a number that other nodes remember. A driver that signs messages must know the number
-    in advance: it gives `sequence`, greater than every number before, and `published_us`, not later than now. `also` lists
-    further topics; topics that the node does not hold are ignored.
+    The first message after `Started` has the sequence number now_us + 1, and each further message the next number. A
+    node that restarts therefore never reuses a number that other nodes remember. A driver that signs messages must know
+    the number in advance: it gives `sequence`, greater than every number before, and `published_us`, not later than
+    now. `also` lists further topics; topics that the node does not hold are ignored.
     """
 
     topic: TopicId
@@ -70,8 +70,8 @@ class Publish(Value, frozen=True, array_like=True, gc=False, tag="publish"):
 class PublishBurst(Value, frozen=True, array_like=True, gc=False, tag="publish_burst"):
     """As `Publish` for several messages with consecutive sequence numbers, the first of which is `sequence`.
 
-    `items` gives the time of publication (not later than now) and the payload of each message. Only a stack whose dissemination
-    has a `Burst` class accepts this event.
+    `items` gives the time of publication (not later than now) and the payload of each message. Only a stack whose
+    dissemination has a `Burst` class accepts this event.
     """
 
     topic: TopicId
@@ -80,7 +80,7 @@ class PublishBurst(Value, frozen=True, array_like=True, gc=False, tag="publish_b
 
 
 class MessageReceived(Value, frozen=True, array_like=True, gc=False, tag="message"):
-    """A message arrived. `sender` is the peer at the other end of the connection, whatever the message itself claims."""
+    """A message arrived. `sender` is the peer at the other end of the connection, whatever the message claims."""
 
     sender: NodeId
     message: Any
@@ -89,16 +89,18 @@ class MessageReceived(Value, frozen=True, array_like=True, gc=False, tag="messag
 class PeerUp(Value, frozen=True, array_like=True, gc=False, tag="up"):
     """A connection requested with `Connect` is open.
 
-    The driver repeats this event while it has paused reading from the peer, so that the peer is not suspected of silence.
+    The driver repeats this event while it has paused reading from the peer, so that the peer is not suspected of
+    silence.
     """
 
     node: NodeId
 
 
 class PeerDown(Value, frozen=True, array_like=True, gc=False, tag="down"):
-    """A kept connection ended, a requested connection failed, or a message to a node without a connection could not be sent.
+    """A kept connection ended, a requested one failed, or a message to a node without a connection was not sent.
 
-    The node is unreachable, and the parts forget it. If `hung_up`, the node is alive and closed the connection on purpose.
+    The node is unreachable, and the parts forget it. If `hung_up`, the node is alive and closed the connection on
+    purpose.
     """
 
     node: NodeId

@@ -62,7 +62,7 @@ class ArrivedBurst(Fact, frozen=True, array_like=True, gc=False, tag="arrived_bu
 
 
 class Lost(Fact, frozen=True, array_like=True, gc=False, tag="lost"):
-    """Recovery gave up on this publisher's messages with after < sequence < before; delivery continues behind the gap."""
+    """Recovery gave up on the messages with after < sequence < before; delivery continues behind the gap."""
 
     topic: TopicId
     publisher: NodeId
@@ -79,7 +79,7 @@ class TopicViewChanged(Fact, frozen=True, array_like=True, gc=False, tag="stan_v
 
 
 class BufferFull(Fact, frozen=True, array_like=True, gc=False, tag="gossip_buffer_full"):
-    """This node's buffer was full, so it dropped a copy of a message; `publisher` is this node if the message was its own."""
+    """This node's buffer was full, so it dropped a copy of a message, possibly one of its own."""
 
     topic: TopicId
     publisher: NodeId

@@ -3,15 +3,15 @@
 The simulator's checkers apply them to machines while they run, and the audit applies them to the records of live nodes.
 
 - Data is sent only on a topic that the sender holds (the caller exempts gossip, which its paper allows), only to a
-  neighbour of the sender, and only to nodes that hold or have held one of its topics: the receiver may have unsubscribed
-  while the message was in flight.
+  neighbour of the sender, and only to nodes that hold or have held one of its topics: the receiver may have
+  unsubscribed while the message was in flight.
 - A message is delivered at most once, on topics that the node follows, and in the order of its publisher if the
   node's stack promises order.
 - A node reports each change of its neighbours once, and is never its own neighbour.
 
-Each class keeps the state that one rule needs about one node. Its methods return None, or a sentence about the breach without
-its subject, such as "delivered message 3 of 9 twice". `show` formats ids in these sentences: simulated ids are small
-decimal numbers, live ids are hashes.
+Each class keeps the state that one rule needs about one node. Its methods return None, or a sentence about the breach
+without its subject, such as "delivered message 3 of 9 twice". `show` formats ids in these sentences: simulated ids are
+small decimal numbers, live ids are hashes.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -100,7 +100,7 @@ class OrderInvariant:
         self._show = show
 
     def unsubscribe(self, topic: TopicId) -> None:
-        """The next subscription to the topic begins anew."""
+        """Forget the order of this topic; the next subscription starts without it."""
         self._last = {key: sequence for key, sequence in self._last.items() if key[0] != topic}
 
     def check_delivery(self, delivery: Deliver) -> str | None:
@@ -150,8 +150,8 @@ class NeighbourInvariants:
     ) -> Iterator[str]:
         """A node sends data only to its neighbours.
 
-        `stated_next` are the neighbours that the node reports later in the same step: the parts of a node handle an event
-        one after another, so a message may precede the fact that its receiver is a neighbour.
+        `stated_next` are the neighbours that the node reports later in the same step: the parts of a node handle an
+        event one after another, so a message may precede the fact that its receiver is a neighbour.
         """
         for data in messages:
             for receiver in receivers:

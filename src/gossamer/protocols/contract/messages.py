@@ -16,22 +16,24 @@ class WireMessage(Value, frozen=True, array_like=True, gc=False):
     """A message from one machine to another. Every class has its own tag."""
 
 
-# Bounds of sequence numbers and hop counts: larger than any real value, yet small enough that adding one still fits the wire
-# format. A relay adds a hop, so a message that already has HOPS_MAX hops is refused (`delivery.intake.Intake.refuses`).
+# Bounds of sequence numbers and hop counts: larger than any real value, yet small enough that adding one still fits the
+# wire format. A relay adds a hop, so a message that already has HOPS_MAX hops is refused
+# (`delivery.intake.Intake.refuses`).
 NUMBER_MAX = 2**62
 HOPS_MAX = 2**31
 Number = Annotated[int, msgspec.Meta(ge=0, le=NUMBER_MAX)]
 Hops = Annotated[int, msgspec.Meta(ge=0, le=HOPS_MAX)]
-# Chosen: at most 63 further topics of one message, so that one message cannot cause thousands of look-ups at its receiver.
+# Chosen: at most 63 further topics of one message, so that one message cannot cause thousands of look-ups at its
+# receiver.
 ALSO_MAX = 63
 
 
 class Data(WireMessage, frozen=True, array_like=True, gc=False, tag="data"):
-    """An application's message, identified by (publisher, sequence). Every dissemination carries this class or a subclass.
+    """An application's message, identified by (publisher, sequence). Disseminations carry this class or a subclass.
 
-    `previous` is the publisher's preceding sequence number on the topic, or 0 if this is its first message there since it
-    started; a receiver that lacks the preceding message detects the gap by it. `also` lists further topics of the message, each
-    with its own `previous`.
+    `previous` is the publisher's preceding sequence number on the topic, or 0 if this is its first message there since
+    it started; a receiver that lacks the preceding message detects the gap by it. `also` lists further topics of the
+    message, each with its own `previous`.
     """
 
     topic: TopicId
@@ -52,17 +54,17 @@ class Data(WireMessage, frozen=True, array_like=True, gc=False, tag="data"):
         return (self.topic, *(topic for topic, _ in self.also)) if self.also else (self.topic,)
 
 
-# Chosen: 256 messages in a burst, twice as many as a live node publishes in one turn of its loop. A relay spends 0.6 us on each
-# message of such a burst, and 3.4 us on a single message.
+# Chosen: 256 messages in a burst, twice as many as a live node publishes in one turn of its loop. A relay spends 0.6 us
+# on each message of such a burst, and 3.4 us on a single message.
 BURST_MAX = 256
 
 
 class Burst(WireMessage, frozen=True, array_like=True, gc=False):
     """Messages of one publisher on one topic with consecutive sequence numbers that travel as one message.
 
-    A publisher that is faster than its connections makes bursts (`PublishBurst`). Relays pass a burst on as a whole; a relay
-    that already has part of it, or that validates messages, splits it. `sequence` and `previous` belong to the first message;
-    the `previous` of every further message is the number before its own.
+    A publisher that is faster than its connections makes bursts (`PublishBurst`). Relays pass a burst on as a whole; a
+    relay that already has part of it, or that validates messages, splits it. `sequence` and `previous` belong to the
+    first message; the `previous` of every further message is the number before its own.
     """
 
     topic: TopicId
@@ -150,7 +152,7 @@ def _allows_data(annotation: Any, enclosing: tuple[type, ...]) -> bool:
 
 
 class Timer(Value, frozen=True, array_like=True, gc=False):
-    """A wake-up that a machine requested with `SetTimer`. Timers are never cancelled: the machine ignores a stale timer."""
+    """A wake-up that a machine requested with `SetTimer`. It is never cancelled: the machine ignores a stale one."""
 
 
 # Chosen: 256 bytes, enough for any host name and port. The decoder refuses a longer address.

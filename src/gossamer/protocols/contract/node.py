@@ -1,8 +1,9 @@
 """A node is a stack of parts behind one `handle`.
 
-The parts are ordered bottom up: membership, overlay, dissemination, recovery. A message or a timer goes to the part that owns
-its class. A publication goes to the dissemination and the parts above it. Every other event goes to all parts, the lowest
-first. When a part returns a fact, all parts above it learn the fact, in order, before anything else happens.
+The parts are ordered bottom up: membership, overlay, dissemination, recovery. A message or a timer goes to the part
+that owns its class. A publication goes to the dissemination and the parts above it. Every other event goes to all
+parts, the lowest first. When a part returns a fact, all parts above it learn the fact, in order, before anything else
+happens.
 """
 
 from collections.abc import Sequence
@@ -41,7 +42,7 @@ class NodeMachine:
 
     @property
     def overlay(self) -> TopicNeighbours:
-        """The part that knows which neighbours hold a topic. For observers only: parts get their overlay when they are made."""
+        """The part that knows which neighbours hold a topic, for observers. Parts get their overlay when constructed."""
         found: list[TopicNeighbours] = [part for part in self._parts if isinstance(part, TopicNeighbours)]
         if not found:
             raise MachineMisuse("no part of this node knows which neighbours hold a topic")
@@ -68,7 +69,8 @@ class NodeMachine:
                 # Differs: no paper says what to do with a message of another system; we report it and drop it.
                 reason = f"no part of this node takes {type(event.message).__name__}"
                 return (Observe(PeerMisbehaved(event.sender, reason)),)
-            # The body of `_teach`, inlined: the call would cost 0.06 of the 2.4 microseconds that a relayed message takes.
+            # The body of `_teach`, inlined: the call would cost 0.06 of the 2.4 microseconds that a relayed message
+            # takes.
             for fact in self._parts[level].handle(event, now_us, out):
                 for above, learn in self._learners[level]:
                     further = learn(fact, now_us, out)
@@ -86,7 +88,8 @@ class NodeMachine:
                 self._heard[event.node] = now_us
             if type(event) is PublishBurst and not self.takes_bursts:
                 raise MachineMisuse("the dissemination of this node takes one message at a time, not a burst")
-            # A publication begins at the dissemination. All other events are absent from the table and begin at the lowest part.
+            # A publication begins at the dissemination. All other events are absent from the table and begin at the
+            # lowest part.
             for level in range(self._levels_by_class.get(type(event), 0), len(self._parts)):
                 facts = self._parts[level].handle(event, now_us, out)
                 if facts:

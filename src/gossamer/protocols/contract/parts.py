@@ -43,8 +43,9 @@ class TopicNeighbours(Protocol):
     def neighbours_on(self, topic: TopicId) -> tuple[NodeId, ...]:
         """The neighbours that hold a topic, as far as this node knows, in the order of their ids.
 
-        For a topic that this node holds, every call returns the same tuple object until its contents change. A caller may
-        therefore cache what it derives from the tuple and compare by identity (`is`), as the tree does for every message.
+        For a topic that this node holds, every call returns the same tuple object until its contents change. A caller
+        may therefore cache what it derives from the tuple and compare by identity (`is`), as the tree does for every
+        message.
         """
         ...
 
@@ -80,8 +81,8 @@ class Part(Protocol):
 class SilenceDetector(Protocol):
     """A part that suspects peers that have been silent for too long. A node has at most one such part.
 
-    For every message and every `PeerUp` the node writes the time in microseconds into `heard`, by peer. The part reads the
-    times and clears the dictionary.
+    For every message and every `PeerUp` the node writes the time in microseconds into `heard`, by peer. The part reads
+    the times and clears the dictionary.
     """
 
     heard: dict[NodeId, int]

@@ -1,8 +1,8 @@
 """The record of a run: every event that a machine handled and every action that it returned, as bytes.
 
-A record is a header frame followed by one frame for each event. A frame is a 4-byte big-endian length and that many bytes
-of msgpack. Drivers choose where to write it. `replay` feeds a record to new machines and compares the actions byte for byte.
-Simulated and live nodes write the same format.
+A record is a header frame followed by one frame for each event. A frame is a 4-byte big-endian length and that many
+bytes of msgpack. Drivers choose where to write it. `replay` feeds a record to new machines and compares the actions
+byte for byte. Simulated and live nodes write the same format.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -74,7 +74,8 @@ class Difference(msgspec.Struct, frozen=True):
 
 
 # Events that contain a message or a timer of any class, in their recorded form. `StackDecoder` decodes the content
-# separately: converting an already decoded value takes a hundred times as long, because msgspec inspects the union anew.
+# separately: converting an already decoded value takes a hundred times as long, because msgspec inspects the union
+# anew.
 
 
 class _Received(Value, frozen=True, array_like=True, gc=False, tag="message"):

@@ -1,10 +1,10 @@
 """The values that describe a system and a dissemination: everything that the rest of the package knows about them.
 
-A system's folder exports `SYSTEMS`, a tuple of `System`, and may export `DISSEMINATIONS`, a tuple of `Dissemination`. The
-simulator, live nodes, the pipeline, reports and commands read these values; none of them knows a system by name.
+A system's folder exports `SYSTEMS`, a tuple of `System`, and may export `DISSEMINATIONS`, a tuple of `Dissemination`.
+The simulator, live nodes, the pipeline, reports and commands read these values; none of them knows a system by name.
 
-Code that needs numpy, numba or matplotlib is given as a dotted name, `package.module:attribute`. `load` imports it on demand,
-so a live node never loads it.
+Code that needs numpy, numba or matplotlib is given as a dotted name, `package.module:attribute`. `load` imports it on
+demand, so a live node never loads it.
 """
 
 from collections.abc import Callable, Mapping
@@ -89,14 +89,14 @@ class System:
     # Message kinds that only keep links alive; counts of control messages exclude them.
     keep_alive_kinds: tuple[str, ...] = ()
 
-    # Lockstep (docs/lockstep.md): the timers in the order in which they fire, whether the nodes of a cycle act in a random
-    # order or in the order of their ids, and the virtual duration of a cycle.
+    # Lockstep (docs/lockstep.md): the timers in the order in which they fire, whether the nodes of a cycle act in a
+    # random order or in the order of their ids, and the virtual duration of a cycle.
     timers: tuple[LockstepTimer, ...] = ()
     random_order: bool = False
     cycle_us: Callable[[Any], int] = lambda parameters: 1
 
-    # What a simulation gives to its nodes, depending on the parameters: an interest view, first contacts, and first peers
-    # in each topic (`first_peers` names the class that chooses these).
+    # What a simulation gives to its nodes, depending on the parameters: an interest view, first contacts, and first
+    # peers in each topic (`first_peers` names the class that chooses these).
     takes_view: Callable[[Any], bool] = lambda parameters: False
     contact_count: Callable[[Any], int] = lambda parameters: 0
     takes_first_peers: Callable[[Any], bool] = lambda parameters: False
@@ -139,8 +139,8 @@ class Dissemination:
     # (parameters, overlay part, seed, node, `delivery.state.DeliveryState`) -> the part.
     part: Callable[[Any, Any, int, NodeId, Any], Part]
     needs: Knows = Knows.TOPICS
-    # Whether nodes relay topics that they do not hold. If not, the checkers of every simulation and the audit of live nodes
-    # report such a relay as a breach.
+    # Whether nodes relay topics that they do not hold. If not, the checkers of every simulation and the audit of live
+    # nodes report such a relay as a breach.
     relays_without_topic: bool = False
     # (overlay, interest, parameters, seed, message count) -> figures: sends messages over an overlay that does not
     # change, without an engine.

@@ -2,8 +2,8 @@
 
 Paper: Voulgaris, Gavidia, van Steen: CYCLON: inexpensive membership management for unstructured P2P overlays (2005).
 
-The part is a building block that other systems use too (`protocols/membership/cyclon.py`). Here its view is the overlay, so
-that the drivers and measures for overlay protocols also work for a membership protocol.
+The part is a building block that other systems use too (`protocols/membership/cyclon.py`). Here its view is the
+overlay, so that the drivers and measures for overlay protocols also work for a membership protocol.
 """
 
 from gossamer.model.values.ids import NodeId

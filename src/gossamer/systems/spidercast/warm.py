@@ -12,7 +12,7 @@ U64 = np.uint64
 
 
 def warm_up() -> None:
-    """See `System.warm_up`. The state is constructed here, because importing the population would import the simulator too."""
+    """See `System.warm_up`. It constructs the state here, because the population would import the simulator."""
     world = World(
         starts=np.array([0, 1, 2]),
         sizes=np.ones(2, np.int32),

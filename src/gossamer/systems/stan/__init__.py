@@ -1,14 +1,15 @@
-"""StAN: one random view for each topic, aligned by weights so that topics share links; nodes do not disclose their interests.
+"""StAN: one random view for each topic, aligned by weights so that topics share links; interests are not disclosed.
 
 Paper: Matos, Nunes, Oliveira, Pereira: StAN: exploiting shared interests without disclosing them in gossip-based
 publish/subscribe (IPTPS 2010).
 
-Idea: every topic has its own gossip overlay. Nodes prefer peers with a small weight, a keyed hash that is the same in every
-topic. Two nodes with common topics therefore tend to share one link for all of them, without disclosing which topics they hold.
+Idea: every topic has its own gossip overlay. Nodes prefer peers with a small weight, a keyed hash that is the same in
+every topic. Two nodes with common topics therefore tend to share one link for all of them, without disclosing which
+topics they hold.
 
 Departures from the paper are marked `Differs:` where they are made; docs/papers.md lists them. Start with `machine.py`.
-All draws of a topic use a seed of that topic, so topics do not depend on each other, and the kernel can run a cycle topic by
-topic.
+All draws of a topic use a seed of that topic, so topics do not depend on each other, and the kernel can run a cycle
+topic by topic.
 """
 
 from gossamer.model.values.ids import NodeId
@@ -63,7 +64,8 @@ SYSTEMS: tuple[System, ...] = (
         warm_up=f"{_HERE}.warm:warm_up",
         exhibits=f"{_HERE}.exhibits:EXHIBITS",
         live=(LiveStart("stan", "stan", {"membership": "cyclon"}),),
-        # The default study runs StAN without churn only: its walks in every topic each second take minutes for each churn run.
+        # The default study runs StAN without churn only: its walks in every topic each second take minutes for each
+        # churn run.
         study=(StudyEntry(),),
     ),
 )
