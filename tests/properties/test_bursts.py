@@ -198,7 +198,7 @@ class Script:
 
 @settings(max_examples=400)
 @given(st.booleans(), st.booleans(), st.sampled_from((0, 3)), st.lists(steps, max_size=25))
-def test_a_burst_has_the_same_effect_as_its_messages_one_by_one(recovers, validates, last, program):
+def test_a_burst_does_what_its_messages_do_one_after_another(recovers, validates, last, program):
     whole, apart = Node(recovers, splits=False), Node(recovers, splits=True)
     script = Script(validates, last)
     assert whole.give(script.subscribe) == apart.give(script.subscribe)
