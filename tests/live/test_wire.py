@@ -34,7 +34,7 @@ VECTORS = {
         ((1_700_000_000_000_010, b"1.08"), (1_700_000_000_000_020, b"1.09")),
         1_700_000_000_000_001,
     ),
-    "Leave": LeaveNotice(0),
+    "LeaveNotice": LeaveNotice(0),
 }
 
 
@@ -46,7 +46,7 @@ def test_the_vectors_of_the_document_are_the_bytes_that_nodes_send(name):
 
 
 def test_a_decoded_message_equals_the_encoded_one():
-    for message in (VECTORS["TreeData"], VECTORS["TreeBurst"], VECTORS["Leave"]):
+    for message in (VECTORS["TreeData"], VECTORS["TreeBurst"], VECTORS["LeaveNotice"]):
         assert decode_frame(wire.encode(message)) == message
 
 
