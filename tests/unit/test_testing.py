@@ -78,7 +78,7 @@ def test_links_come_back_after_all_connections_were_reset():
     assert run(scenario) == (True, b"again")
 
 
-def test_a_crashed_node_is_gone_without_a_word():
+def test_a_crashed_node_sends_no_goodbye():
     async def scenario(network):
         async with (
             network.node() as one,

@@ -100,7 +100,7 @@ def test_a_simulation_measures_only_the_nodes_present_at_its_end(gossamer, workl
     assert sum(degrees["nodes"]) == metrics["nodes"]
 
 
-def test_the_last_overlay_is_what_the_links_table_adds_up_to(gossamer, workload, tmp_path):
+def test_the_links_table_adds_up_to_the_last_overlay(gossamer, workload, tmp_path):
     gossamer(
         "churn",
         "make",

@@ -31,7 +31,7 @@ def interests():
     return made
 
 
-def test_data_is_sent_on_one_held_topic_at_least(interests):
+def test_data_is_sent_on_at_least_one_held_topic(interests):
     assert interests.check_send(data(5)) is None
     assert interests.check_send(data(4, also=[6])) is None
     assert interests.check_send(data(4, also=[3])) == "sent message 1 of 9 on topic 4 without holding it"
