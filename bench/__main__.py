@@ -4,7 +4,7 @@ import platform
 import sys
 from importlib import import_module
 
-# Module and function, imported when run: `make bench-live` has no Spark.
+# Module and function of each benchmark, imported when it runs: `make bench-live` has no Spark.
 BENCHMARKS = {
     "setup": ("setup", "run"),
     "cyclon": ("cyclon", "run"),
@@ -25,7 +25,7 @@ BENCHMARKS = {
 
 
 def main() -> None:
-    """Run what was asked for."""
+    """Run the named benchmarks, or all of them."""
     names = sys.argv[1:] or list(BENCHMARKS)
     unknown = [name for name in names if name not in BENCHMARKS]
     if unknown:

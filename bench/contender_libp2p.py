@@ -1,8 +1,8 @@
 """py-libp2p's gossipsub as a contender, on trio: tuned for speed as far as its API goes.
 
-No signatures, no encryption, no spam protection (10 messages a second otherwise), a mesh as wide as there are
-subscribers, each connected to the publisher alone, mplex (cheaper than yamux here). A full
-queue drops, so the publisher looks before it publishes.
+It runs without signatures, encryption and spam protection (which allows 10 messages a second), with a mesh that
+includes all subscribers, each connected only to the publisher, and with mplex, which is cheaper than yamux here. A full
+queue drops messages, so the publisher checks the queue before it publishes.
 """
 
 import sys

@@ -1,7 +1,8 @@
-"""What the live benchmark compares, each as a publisher and a subscriber in processes of their own.
+"""The libraries that the live benchmark compares, each as a publisher process and a subscriber process.
 
-`python -m bench.contenders NAME publisher|subscriber SETTINGS` is started by `bench/live.py`. It prints JSON lines: a
-publisher its address, then, told to go, what it sent; a subscriber that it is ready, then what it received.
+`bench/live.py` starts `python -m bench.contenders NAME publisher|subscriber SETTINGS`. It prints JSON lines. A
+publisher prints its address, waits for the start signal, and then prints what it sent. A subscriber prints that it is
+ready, and then what it received.
 """
 
 import asyncio
@@ -16,24 +17,24 @@ from typing import Any
 
 TOPIC = "bench/topic"
 _NUMBER = struct.Struct(">QQ")
-# So long without a message, and the rest will not come.
+# After this time without a message, the messages still missing count as lost.
 QUIET_SECONDS = 10.0
 
 
 def say(**facts: Any) -> None:
-    """One line for whoever measures."""
+    """Print one line for `bench/live.py`."""
     print(json.dumps(facts), flush=True)
 
 
 def payload(number: int, size: int) -> bytes:
-    """A number and the time, and bytes to fill up."""
+    """A payload of this size: the message's number, the time, and padding."""
     return _NUMBER.pack(number, time.time_ns()) + b"." * (size - _NUMBER.size)
 
 
 class Reader:
-    """Counts what comes: missing, twice, out of order, and how long it took.
+    """Counts received, missing, duplicate and disordered messages, and measures latencies.
 
-    Where messages are lost, a thread notices the silence and reports what there is.
+    If messages are lost, a thread notices that no more arrive and reports the counts.
     """
 
     def __init__(self, settings: dict[str, Any]) -> None:
@@ -50,17 +51,17 @@ class Reader:
         threading.Thread(target=self._watch, daemon=True).start()
 
     def take(self, content: bytes) -> bool:
-        """One message; says whether all have come."""
+        """Count one message; return whether all messages have arrived."""
         number, sent = _NUMBER.unpack_from(content)
         if self.has_come[number]:
             self.twice += 1
             return False
         if self.missing == self.count:
-            # From when it was sent: what waits in buffers for a subscriber that has no turn is time as well.
+            # Start at the time of sending, because time in buffers before the subscriber runs counts too.
             self.began, self.cpu = sent / 1e9, time.process_time()
         self.has_come[number] = 1
         self.missing -= 1
-        # A gap is missing, not out of order: only what comes after a later one is.
+        # A message is out of order if a later message arrived before it. A missing message is not.
         if number < self._next:
             self.disordered += 1
         else:
@@ -77,7 +78,7 @@ class Reader:
         self.report()
 
     def report(self, **more: Any) -> None:
-        """What was received; said once."""
+        """Print the counts, once."""
         if self._is_reported:
             return
         self._is_reported = True
@@ -97,24 +98,24 @@ class Reader:
 
 
 def _peak_mb() -> float:
-    """The most memory held; not `ru_maxrss`, which begins with that of the process that started this one."""
+    """The peak memory of this process. `ru_maxrss` is not used because it starts with the parent process's value."""
     status = Path("/proc/self/status").read_text()
     return int(status.partition("VmHWM:")[2].split()[0]) / 1024
 
 
 async def wait_for_go() -> None:
-    """Until whoever measures says so."""
+    """Wait for the start signal of `bench/live.py`."""
     await asyncio.get_running_loop().run_in_executor(None, sys.stdin.readline)
 
 
 async def pace(settings: dict[str, Any], number: int, began: float) -> None:
-    """Where a rate is wanted, wait for a message's turn."""
+    """If the settings give a rate, wait until the message is due."""
     if settings["rate"]:
         await asyncio.sleep(max(0.0, began + number / settings["rate"] - time.perf_counter()))
 
 
 async def gossamer_publisher(settings: dict[str, Any]) -> None:
-    """Ours: a node that publishes."""
+    """Gossamer: a node that publishes."""
     from gossamer import Node
 
     async with Node() as node, node.publisher(TOPIC):
@@ -130,7 +131,7 @@ async def gossamer_publisher(settings: dict[str, Any]) -> None:
 
 
 async def gossamer_subscriber(settings: dict[str, Any]) -> None:
-    """Ours: a node that follows."""
+    """Gossamer: a node that follows."""
     from gossamer import Node
 
     reader = Reader(settings)
@@ -148,7 +149,7 @@ async def gossamer_subscriber(settings: dict[str, Any]) -> None:
 
 
 async def asyncio_publisher(settings: dict[str, Any]) -> None:
-    """The floor: frames with a length over TCP, gathered in 64 KiB, and nothing else."""
+    """Plain asyncio: frames with a length over TCP, written in blocks of 64 KiB, without any protocol."""
     writers: list[asyncio.StreamWriter] = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -175,7 +176,7 @@ async def asyncio_publisher(settings: dict[str, Any]) -> None:
 
 
 async def asyncio_subscriber(settings: dict[str, Any]) -> None:
-    """The floor's other end."""
+    """Plain asyncio: the receiving end."""
     result = Reader(settings)
     host, _, port = settings["address"].rpartition(":")
     done = asyncio.get_running_loop().create_future()
@@ -207,7 +208,7 @@ async def zmq_publisher(settings: dict[str, Any]) -> None:
 
     socket = zmq.Context().socket(zmq.XPUB)
     socket.setsockopt(zmq.XPUB_NODROP, 1)
-    # Says every subscription, not only the first of a topic, so that all can be waited for.
+    # Report every subscription, not only the first of a topic, so that the publisher can wait for all subscribers.
     socket.setsockopt(zmq.XPUB_VERBOSE, 1)
     port = socket.bind_to_random_port("tcp://127.0.0.1")
     say(address=f"127.0.0.1:{port}")
@@ -223,7 +224,7 @@ async def zmq_publisher(settings: dict[str, Any]) -> None:
                 socket.send(topic + payload(number, settings["size"]), zmq.NOBLOCK)
                 break
             except zmq.Again:
-                # With no-drop a full queue is an error that says: later.
+                # With the no-drop option a full queue raises an error: try again later.
                 time.sleep(0.0001)
     say(seconds=time.perf_counter() - began, cpu_seconds=time.process_time() - cpu)
     await wait_for_go()
@@ -245,7 +246,7 @@ async def zmq_subscriber(settings: dict[str, Any]) -> None:
 
 
 async def zenoh_publisher(settings: dict[str, Any]) -> None:
-    """eclipse-zenoh: a peer that blocks where a queue is full."""
+    """eclipse-zenoh: a peer that blocks while a queue is full."""
     import socket as sockets
 
     import zenoh

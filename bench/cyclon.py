@@ -9,7 +9,7 @@ from gossamer.protocols.membership.cyclon import CyclonParameters
 from gossamer.simulator.lockstep import Lockstep
 from gossamer.systems import find_system
 
-# Measured on a machine like the one this was written on (PeerSim 1.0.5, view 20, shuffle 8).
+# Measured earlier on similar hardware (PeerSim 1.0.5, view 20, shuffle 8).
 PEERSIM = {10_000: 0.60, 100_000: 0.30, 1_000_000: 0.17}
 PEERSIM_BYTES = 593
 
@@ -37,7 +37,7 @@ def run() -> None:
         "Cyclon kernel, view 20, shuffle 8, one core",
         ["nodes", "node-cycles", "PeerSim (quoted)", "ratio", "bytes a node", "than PeerSim"],
         rows,
-        "PeerSim's figures are quoted from an earlier run on a like machine, not measured in this run.",
+        "PeerSim's figures are from an earlier measurement on similar hardware.",
     )
     node_count, cycles = 2_000, 5
     driver = Lockstep(find_system("cyclon"), parameters, 1, node_count, parameters.view_size)

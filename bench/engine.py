@@ -21,14 +21,14 @@ NODES, DEGREE, EVENTS = 10_000, 10, 12
 
 
 def run() -> None:
-    """Constant latency with nothing watching; drawn latency and loss with every checker on."""
+    """Measure constant latency without watchers, and random latency and loss with all checkers."""
     _idle()
     generator = np.random.default_rng(1)
     ends = generator.integers(0, NODES, (2, NODES * DEGREE // 2))
     overlay = Overlay.from_links(ends[0], ends[1], NODES)
     neighbours = [tuple(overlay.neighbours_of(node).tolist()) for node in range(NODES)]
     settings = {
-        "constant 20 ms, nothing watching": (Network(ConstantLatency(20_000)), False, 400_000),
+        "constant 20 ms, no watchers": (Network(ConstantLatency(20_000)), False, 400_000),
         "uniform 5-50 ms, 1% loss, all checkers": (Network(UniformLatency(5_000, 50_000), 0.01), True, 200_000),
     }
     rows = []

@@ -8,7 +8,7 @@ from gossamer.protocols.contract.messages import Data
 
 
 class FloodMachine:
-    """Deliver what is new, and pass it to every neighbour but the sender."""
+    """Delivers new messages, and relays them to every neighbour except the sender."""
 
     __slots__ = ("_neighbours", "_node", "_seen", "_sequence")
 

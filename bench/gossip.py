@@ -22,7 +22,7 @@ DEGREE, GAMMA = "poisson:5", 0.3
 
 
 def run() -> None:
-    """Everything there is to measure of gossip; times are the process's own, so that a busy machine matters less."""
+    """Run all measurements of gossip. Times are CPU times, so that other processes disturb them less."""
     rows = []
     for nodes in SIZES:
         building = seconds(lambda nodes=nodes: unstructured(DEGREE, nodes, 1))  # type: ignore[misc]
@@ -61,7 +61,7 @@ def run() -> None:
 
 
 def _kernel(overlay: Overlay, interest: Interest, events: int, gamma: float = GAMMA) -> tuple[float, int]:
-    """(seconds, messages) of so many events."""
+    """The seconds and the messages that this number of published messages takes."""
     numbers = np.arange(events)
     publishers, topics = numbers * 7919 % overlay.node_count, numbers % interest.topic_count
     arrays = interest.topic_starts, interest.topic_nodes, overlay.starts, overlay.neighbours

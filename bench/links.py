@@ -1,7 +1,7 @@
-"""Links a node keeps against topics it follows: ours, simulated and live, beside a mesh for each topic.
+"""Links of a node by the number of topics that it follows: Gossamer, simulated and live, against a mesh for each topic.
 
-Draws `docs/pictures/links-per-topic.svg`. A mesh keeps six links in every topic (what gossipsub keeps); links that several
-topics share count once. Nobody can have more links than there are other nodes.
+Draws `docs/pictures/links-per-topic.svg`. A mesh has six links in every topic, as in gossipsub; a link that several
+topics share counts once. A node cannot have more links than there are other nodes.
 """
 
 import asyncio
@@ -64,7 +64,7 @@ def _mesh(interest: Interest) -> float:
 
 
 async def _live(interest: Interest) -> float:
-    """The mean number of links that the nodes keep once that number has stood still for a while."""
+    """The mean number of links of the live nodes, after that number has been stable for a while."""
     async with AsyncExitStack() as stack:
         nodes: list[Node] = []
         for index in range(interest.node_count):

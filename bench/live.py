@@ -1,6 +1,7 @@
-"""Live messaging, side by side in one run: ours, a bare asyncio floor, pyzmq, zenoh, libp2p.
+"""Live messaging compared: Gossamer, plain asyncio as a lower bound on cost, pyzmq, zenoh and libp2p.
 
-Rivals come from the extra `rivals` (`make bench-live` installs it); one that is not installed is left out and named.
+The extra `rivals` has the other libraries (`make bench-live` installs it); the output names libraries that are not
+installed.
 """
 
 import asyncio
@@ -17,14 +18,14 @@ from bench.report import show
 from gossamer import Node
 
 MODULES = {"gossamer": "gossamer", "asyncio": "asyncio", "pyzmq": "zmq", "zenoh": "zenoh", "libp2p": "libp2p"}
-# Messages for each measurement, by how fast a contender is known to be.
+# The number of messages of each measurement, chosen by the known speed of each library.
 COUNTS = {1: 200_000, 10: 100_000}
 SLOW_COUNTS = {1: 2_000, 10: 300}
 RATE = 100
 PACED = 500
-# How long is waited before anything is sent: an overlay builds itself, and finds out whether it is in parts.
+# The wait before the first message, in which the overlay is built and checked for disconnected topics.
 SETTLE_SECONDS = {"gossamer": 10.0}
-# A measurement that takes longer has not finished.
+# A measurement that takes longer counts as not finished.
 LIMIT_SECONDS = 120.0
 SHARED = (1, 40)
 SHARED_COUNT = 4_000
@@ -32,10 +33,10 @@ SHARED_RATE = 1_000
 
 
 def run() -> None:
-    """Rates, latencies, and what a message costs on a shared link."""
+    """Measure rates, latencies, and the bytes of a message on a shared link."""
     present = [name for name, module in MODULES.items() if find_spec(module)]
     absent = [name for name in MODULES if name not in present]
-    note = f"Not installed here, and left out: {', '.join(absent)} (make bench-live)." if absent else ""
+    note = f"Not installed: {', '.join(absent)} (make bench-live installs them)." if absent else ""
     _throughput(present, note)
     _latency(present)
     _shared_link()
@@ -51,7 +52,7 @@ def _throughput(names: list[str], note: str) -> None:
                 results = measure(name, subscribers, size, counts[subscribers], 0)
                 rows.append([str(subscribers), f"{size:,}", name, *rates(results, counts[subscribers])])
     show(
-        "Lossless rate: messages a second at each subscriber, as fast as they go, loopback, one run",
+        "Lossless rate: messages a second at each subscriber, unthrottled, loopback, one repetition",
         ["1 to", "bytes", "what", "messages/s", "missing", "twice", "out of order", "CPU us/message, all"],
         rows,
         f"Wanted of gossamer at 100 bytes: 100,000 (1 to 1) and 20,000 (1 to 10). {note}",
@@ -77,11 +78,11 @@ def _latency(names: list[str]) -> None:
 
 
 def _shared_link() -> None:
-    """Bytes are the same in one process as in two, so both nodes are here."""
+    """Measure bytes on a shared link. Both nodes run in this process, which does not change the bytes."""
     found = {topics: asyncio.run(_cost(topics)) for topics in SHARED}
     one, many = found[SHARED[0]][1], found[SHARED[-1]][1]
     show(
-        f"Bytes on the wire (both ways, all that is said) where topics share a link, 100-byte payloads, {SHARED_RATE:,}/s",
+        f"Bytes on the wire (both directions, all frames) if topics share a link, 100-byte payloads, {SHARED_RATE:,}/s",
         ["topics", "links", "bytes until ready", "bytes/message"],
         [[str(topics), str(links), f"{before:,}", f"{each:.1f}"] for topics, (links, before, each) in found.items()],
         f"{SHARED[-1]} links of one topic each would be {SHARED[-1]} handshakes and {SHARED[-1] * one:,} bytes until "
@@ -90,7 +91,7 @@ def _shared_link() -> None:
 
 
 async def _cost(topics: int) -> tuple[int, int, float]:
-    """Links of the subscriber, bytes until all topics are ready, and then bytes for each message."""
+    """The subscriber's links, the bytes until all topics are ready, and the bytes of each message after that."""
     names = [f"bench/{number}" for number in range(topics)]
     async with AsyncExitStack() as stack:
         one = await stack.enter_async_context(Node())
@@ -136,7 +137,7 @@ def _start() -> None:
 
 
 def rates(results: dict[str, Any] | None, count: int) -> list[str]:
-    """A row's figures; no rate where messages are missing."""
+    """The figures of a row; without a rate if messages are missing."""
     if results is None:
         return ["did not finish", "", "", "", ""]
     found = results["subscribers"]
@@ -153,11 +154,11 @@ def rates(results: dict[str, Any] | None, count: int) -> list[str]:
 
 
 def measure(name: str, subscribers: int, size: int, count: int, rate: int) -> dict[str, Any] | None:
-    """One publisher, some subscribers, each a process; nothing where they do not finish."""
+    """Measure one publisher and some subscribers, each in its own process; None if they do not finish."""
     settings = {"size": size, "count": count, "rate": rate, "subscribers": subscribers}
     publisher = _start_one(name, "publisher", settings)
     processes = [publisher]
-    # The end of a process is the end of its lines, which `_read` takes for not finished.
+    # If a process ends early, its output ends, and `_read` reports it as not finished.
     limit = threading.Timer(LIMIT_SECONDS, _kill, [processes])
     limit.start()
     try:

@@ -1,4 +1,4 @@
-"""The pipeline on embedded Spark at three sizes: ingest, sample, analyse, sweep; and what a user might do instead."""
+"""The pipeline on embedded Spark at three sizes: ingest, sample, analyse, sweep; and alternatives without Spark."""
 
 import json
 import os
@@ -39,7 +39,7 @@ TASKS = 200
 
 @dataclass
 class Cost:
-    """Filled when the block ends: wall seconds, core seconds, and the peak memory of Java and Python together."""
+    """Wall seconds, core seconds, and the peak memory of Java and Python together, set when the measured block ends."""
 
     seconds: float = 0.0
     core_seconds: float = 0.0
@@ -84,7 +84,7 @@ def _ingest(spark: Any, folder: Path) -> None:
         )
         raw.unlink()
     show(
-        f"Edges as text, {os.cpu_count()} cores: lines judged and quarantined; the whole ingest; a sample of {SAMPLE_NODES:,}",
+        f"Edges as text, {os.cpu_count()} cores: parse and quarantine lines; the whole ingest; a sample of {SAMPLE_NODES:,}",
         ["lines", "parse", "ingest", "peak memory", "shuffled a line", "sample"],
         rows,
         "Wanted: 0.6 and 0.2 million lines a second, under 8 GiB, and 30 s.",
@@ -123,7 +123,7 @@ def _analyse(spark: Any, folder: Path) -> None:
             ]
         )
     show(
-        "Components of every topic, 20 of 1,000 topics and 10 links a node: the same on every way",
+        "Components of every topic, 20 of 1,000 topics and 10 links a node: equal results in three ways",
         ["nodes", "shuffle", "files", "in process, one core"],
         rows,
         "Wanted at 1,000,000 nodes: under 35 s and under 12 s.",
@@ -140,7 +140,7 @@ def _sweep(spark: Any, folder: Path) -> None:
     with _measured() as cost:
         sweep(spark, runs(1_000, TASKS), folder / "runs", silent)
     show(
-        f"{TASKS} runs that do nearly nothing, a task each",
+        f"{TASKS} nearly empty runs, one Spark task each",
         ["wall a task", "core-seconds a task"],
         [[f"{cost.seconds / TASKS:.3f} s", f"{cost.core_seconds / TASKS:.3f}"]],
         "Wanted: under 0.2 core-seconds.",
@@ -149,7 +149,7 @@ def _sweep(spark: Any, folder: Path) -> None:
 
 @contextmanager
 def _events_in(folder: Path) -> Iterator[None]:
-    """Spark writes down what its tasks did, so that shuffled bytes can be counted."""
+    """Spark settings that log the work of every task, so that shuffled bytes can be counted."""
     (folder / "events").mkdir()
     settings = {"enabled": "true", "dir": (folder / "events").as_uri(), "compress": "false", "rolling.enabled": "false"}
     text = "".join(f"spark.eventLog.{name} {value}\n" for name, value in settings.items())
@@ -162,7 +162,7 @@ def _events_in(folder: Path) -> Iterator[None]:
 
 
 def _shuffled(folder: Path) -> int:
-    """Bytes that tasks have written for others to read."""
+    """The bytes that Spark tasks have written to shuffles."""
     lines = (line for file in (folder / "events").iterdir() for line in file.read_text().splitlines())
     ended = (json.loads(line) for line in lines if '"SparkListenerTaskEnd"' in line[:60])
     return sum(event["Task Metrics"]["Shuffle Write Metrics"]["Shuffle Bytes Written"] for event in ended)
@@ -170,7 +170,7 @@ def _shuffled(folder: Path) -> int:
 
 @contextmanager
 def _measured() -> Iterator[Cost]:
-    """This process and all that it started, Java and its Python workers among them."""
+    """Measure this process and its descendants, which include Java and its Python workers."""
     cost, done = Cost(), threading.Event()
 
     def watch() -> None:
@@ -198,7 +198,7 @@ def _family() -> dict[int, tuple[float, int]]:
         try:
             fields = Path(f"/proc/{name}/stat").read_text().rpartition(")")[2].split()
         except OSError:
-            continue  # it has ended meanwhile
+            continue  # the process has ended
         parents[int(name)] = int(fields[1])
         facts[int(name)] = (sum(map(int, fields[11:15])) / ticks, int(fields[21]) * page)
     mine = {os.getpid()}

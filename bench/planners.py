@@ -1,4 +1,4 @@
-"""Central planners: real friendships, a hundred thousand nodes, how cost grows, what local search and parts do."""
+"""Central planners: real friendships, a hundred thousand nodes, growth of cost, local search and plans in parts."""
 
 import os
 import resource
@@ -20,7 +20,7 @@ from gossamer.simulator.measure import measure_topics
 from gossamer.workloads.interests import make_interests
 from gossamer.workloads.social import interests_of_graph, read_friends
 
-# Where the real data sets are, if they are here.
+# The folder of the real data sets, if it exists.
 DATA = Path(os.environ.get("GOSSAMER_DATA", "../shared/data"))
 EGO, CORNELL = "ego-facebook/facebook_combined.txt.gz", "facebook100-cornell5/cornell5_edges.txt.gz"
 LOWODA = lowoda(3)
@@ -58,7 +58,7 @@ def run_large() -> None:
         if law == "zipf:1.0":
             rows.append([f"{law}, LowODA(3) in 16 parts", *_row(interest, LOWODA, bounds.links, parts=16)])
     show(
-        "Plans for 100,000 nodes, 20 of 10,000 topics each, one core; exact but for the one in parts",
+        "Plans for 100,000 nodes, 20 of 10,000 topics each, one core; exact, except the plan in parts",
         COLUMNS,
         rows,
         "Wanted: under 600 s and 12 GiB.",
@@ -188,7 +188,7 @@ def _past_the_greedy() -> None:
                 ]
             )
     show(
-        "Past the greedy: what each costs or gains beside GM in one piece",
+        "Beyond GM: cost and gain of each variant relative to GM in one piece",
         ["workload", "plan", "links", "against GM", "max degree", "time", "parted"],
         rows,
     )

@@ -1,4 +1,4 @@
-"""What a message costs one node with recovery on top: taken in, delivered and passed on; and published."""
+"""The cost of a message for one node with recovery: received, delivered and relayed; and published."""
 
 import time
 
@@ -25,17 +25,17 @@ class Three:
     """An overlay of three neighbours."""
 
     def neighbours_on(self, topic: int) -> tuple[int, ...]:
-        """See `interface.Overlay`."""
+        """See `TopicNeighbours`."""
         return (2, 3, 4)
 
 
 def run() -> None:
-    """A message from one of three neighbours, and one of the node's own, through the whole of `handle`."""
+    """Measure `handle` of the whole machine for a message from one of three neighbours, and for a published message."""
     received: list[Event] = [
         MessageReceived(2, TreeData(TOPIC, 9, number + 1, 0, number, PAYLOAD, number)) for number in range(COUNT)
     ]
     published: list[Event] = [Publish(TOPIC, PAYLOAD)] * COUNT
-    wanted = {"taken in, delivered, passed on to two": (received, 6.0), "published to three": (published, 5.0)}
+    wanted = {"received, delivered, relayed to two": (received, 6.0), "published to three": (published, 5.0)}
     rows = []
     for name, (events, most_us) in wanted.items():
         cost_us = min(_cost_us(events) for _ in range(5))

@@ -9,7 +9,7 @@ from rich.table import Table
 
 
 def seconds(work: Callable[[], object], repeats: int = 3) -> float:
-    """The best of a few runs: what the work costs when nothing disturbs it."""
+    """The shortest time of a few repetitions, which other processes disturbed least."""
     best = float("inf")
     for _ in range(repeats):
         began = time.perf_counter()
@@ -19,13 +19,13 @@ def seconds(work: Callable[[], object], repeats: int = 3) -> float:
 
 
 def resident_bytes() -> int:
-    """What this process holds in memory now."""
+    """The resident memory of this process."""
     with open("/proc/self/statm") as file:
         return int(file.read().split()[1]) * resource.getpagesize()
 
 
 def show(title: str, columns: list[str], rows: list[list[str]], note: str = "") -> None:
-    """Print one table, and what was measured on what."""
+    """Print one table with a title and a note."""
     table = Table(*columns)
     for row in rows:
         table.add_row(*row)

@@ -1,4 +1,4 @@
-"""What set-up and generation cost: compiling every kernel from cold, and making a large workload."""
+"""The cost of set-up: compiling every kernel with an empty cache, and generating a large workload."""
 
 import os
 import subprocess
@@ -12,7 +12,7 @@ from gossamer.workloads.interests import make_interests
 
 
 def run() -> None:
-    """Cold compilation in a cache of its own; a million nodes with twenty subscriptions each."""
+    """Compile with an empty cache, and generate workloads of up to a million nodes with twenty subscriptions each."""
     with tempfile.TemporaryDirectory() as cache:
         began = time.perf_counter()
         environment = {**os.environ, "NUMBA_CACHE_DIR": cache}
@@ -31,4 +31,4 @@ def run() -> None:
     for node_count in (10_000, 100_000, 1_000_000):
         elapsed = seconds(partial(make_interests, node_count, 1_000, "20", "rss", 1), 2)
         rows.append([f"{node_count:,} x 20 of 1,000", f"{elapsed:.2f} s", f"{elapsed / node_count / 20 * 1e9:.0f} ns"])
-    show("Making a workload, popularity rss", ["nodes x subscriptions", "time", "a subscription"], rows)
+    show("Generating a workload, popularity rss", ["nodes x subscriptions", "time", "a subscription"], rows)

@@ -19,7 +19,7 @@ def run() -> None:
     interest = make_interests(10_000, 100, "10", "rss", seed=1)
     system = find_system("spidercast")
     rows = []
-    protocols: dict[str, dict[str, int]] = {"the paper's (mend_us=0)": {"mend_us": 0}, "default (looks for parts)": {}}
+    protocols: dict[str, dict[str, int]] = {"the paper's (mend_us=0)": {"mend_us": 0}, "default (mends topics)": {}}
     for name, chosen in protocols.items():
         kernel = min(_kernel(10_000, 100, 10, chosen) for _ in range(3))
         driver = Lockstep(system, read_parameters(system, chosen), 1, 10_000, 0, interest)
@@ -46,7 +46,7 @@ def run() -> None:
             elapsed = _kernel(nodes, topics, subscriptions)
             rows.append([what, f"{nodes:,}", f"{topics:,}", str(subscriptions), f"{elapsed:.2f} s"])
     show(
-        "How the kernel's cost grows, full view: with nodes squared (a CONNECT looks at n/64 words a topic)",
+        "How the kernel's cost grows, full view: quadratic in nodes (a CONNECT reads n/64 words for each topic)",
         ["grown", "nodes", "topics", "subscriptions", "time"],
         rows,
     )

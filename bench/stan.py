@@ -31,7 +31,7 @@ def run() -> None:
         f"StAN kernel, 20 of {TOPICS:,} topics (rss), {CYCLES} cycles, one core",
         [*COLUMNS, "exponent"],
         rows,
-        "The exponent says how the time grows with nodes from the line above.",
+        "The exponent is the growth of time with nodes since the line above.",
     )
     node_count = 500
     interest = make_interests(node_count, 50, "8", "rss", 1)
@@ -48,7 +48,7 @@ def run() -> None:
 
 
 def run_large() -> None:
-    """The paper's own plane at 100,000 nodes and 1,000 topics: 76 topics a node, ten cycles."""
+    """Measure the paper's workload at 100,000 nodes and 1,000 topics: 76 topics a node, ten cycles."""
     row, _ = _measure(make_grid_interests(GridLaw(nodes=100_000, topics=TOPICS), 1), 10)
     show("StAN kernel on the paper's plane, 10 cycles, one core", COLUMNS, [row])
 

@@ -1,4 +1,4 @@
-"""A transport inside one process: for tests and experiments without ports."""
+"""A transport inside one process, for tests without ports."""
 
 import asyncio
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Every stack that a node can be: for tests that look at all parts, messages and timers there are."""
+"""All possible stacks of a node, for tests that cover all parts, messages and timers."""
 
 import msgspec
 
@@ -8,7 +8,7 @@ from gossamer.systems import all_disseminations, all_systems, make_machine
 
 
 def stacks():
-    """A machine of every stack there is: each system with each membership, dissemination, and recovery where it can stand."""
+    """A machine of every possible stack: each system with each membership, dissemination, and recovery if possible."""
     for system in all_systems().values():
         if system.is_central:
             continue
@@ -24,5 +24,5 @@ def stacks():
 
 
 def all_parts():
-    """The class of every part that stands in some stack."""
+    """The class of every part of any stack."""
     return list(dict.fromkeys(part for machine in stacks() for part in machine.part_classes))

@@ -1,11 +1,11 @@
-"""Waiting for a condition, never for a time; who waits too long has failed."""
+"""Waiting for a condition, never for a fixed time; a wait that takes too long fails the test."""
 
 import asyncio
 from inspect import isawaitable
 
 
 async def until(condition, seconds=20):
-    """Let the loop turn until the condition holds, which may be a coroutine function; answers what it gave."""
+    """Run the loop until the condition, which may be a coroutine function, is true; return its result."""
     async with asyncio.timeout(seconds):
         while True:
             found = condition()
@@ -17,5 +17,5 @@ async def until(condition, seconds=20):
 
 
 def until_now(condition, seconds=30):
-    """The same where there is no loop: other processes go on meanwhile."""
+    """The same without an event loop, for conditions on other processes."""
     return asyncio.run(until(condition, seconds))

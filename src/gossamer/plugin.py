@@ -1,12 +1,13 @@
-"""For systems of your own: everything that a package with a system imports. `examples/star_per_topic` is one.
+"""For your own systems: everything that a package with a system imports. `examples/star_per_topic` is such a package.
 
     from gossamer import plugin
 
     class Attach(plugin.WireMessage, frozen=True, array_like=True, gc=False, tag="star_attach"): ...
 
-A package exports `SYSTEMS`, a tuple of `plugin.System`, and names itself in the entry points group `gossamer.systems`; then
-every command knows the system. Files that a live node loads (parameters, messages, machine) use the light names only; a
-population, a kernel and exhibits may use all of them. CONTRIBUTING.md, "Add a system", says what each file does.
+A package exports `SYSTEMS`, a tuple of `plugin.System`, and declares an entry point in the group `gossamer.systems`;
+then every command knows the system. Files that a live node loads (parameters, messages, machine) must not use the names
+in `_LATER`, which import numpy or numba; populations, kernels and exhibits may use every name. CONTRIBUTING.md, "Add a
+system", describes each file.
 """
 
 from importlib import import_module
@@ -53,7 +54,7 @@ if TYPE_CHECKING:
     from gossamer.simulator.lockstep import Lockstep
     from gossamer.simulator.population import CycleChanges
 
-# Names that need numpy or numba: (module, name there), loaded when they are first used.
+# Names that need numpy or numba, with their module and their name there; imported on first use.
 _LATER = {
     "Claim": ("gossamer.analysis.exhibits.harness", "Claim"),
     "CycleChanges": ("gossamer.simulator.population", "CycleChanges"),

@@ -1,4 +1,4 @@
-"""For your own tests: a network of nodes in memory and virtual time, with seeded faults, and the checkers.
+"""For your own tests: a network of nodes in memory and in virtual time, seeded faults, and the checkers.
 
     import gossamer.testing
 
@@ -11,9 +11,10 @@
 
         gossamer.testing.run(scenario, seed=1)
 
-The nodes are real `gossamer.Node`s: their frames travel through memory instead of sockets, so no port is opened. Time is
-virtual: `asyncio.sleep(60)` returns at once, and a test never waits. One seed decides latencies, identities and draws, so a
-failing test fails again with the same seed. Connections behave as TCP does: bytes arrive in order, later or not at all.
+The nodes are real `gossamer.Node`s: their frames travel through memory instead of sockets, so no port is opened. Time
+is virtual: `asyncio.sleep(60)` returns at once, and a test never waits. One seed decides latencies, identities and
+draws, so a failing test fails again with the same seed. Connections behave like TCP: bytes arrive in order, or the
+connection breaks.
 """
 
 import asyncio
@@ -32,9 +33,9 @@ if TYPE_CHECKING:
 __all__ = ["VirtualNetwork", "all_checkers", "run"]
 
 Result = TypeVar("Result")
-# Chosen: a dial to a node that is not there fails after a second, as a refused TCP connection over a network does.
+# Chosen: a connection attempt to an absent node fails after one second.
 DIAL_FAILS_SECONDS = 1.0
-# Where the wall clock of every run starts, in seconds since 1970: 2001-09-09.
+# The time of the wall clock when a run starts, in seconds since 1970: 2001-09-09.
 EPOCH_SECONDS = 1_000_000_000
 
 
@@ -52,7 +53,7 @@ def run(
     seed: int = 0,
     latency_us: tuple[int, int] = (1_000, 5_000),
 ) -> Result:
-    """Run a scenario in a loop of its own whose time is virtual; every node that is still up at the end is stopped."""
+    """Run a scenario in a new event loop with virtual time. At the end, all nodes that still run are stopped."""
     low_us, high_us = latency_us
     if not 0 <= low_us <= high_us:
         raise InputError(f"latency_us must be (low, high) with 0 <= low <= high, got {latency_us}")
@@ -70,7 +71,7 @@ def run(
 
 
 class VirtualNetwork:
-    """Makes nodes that reach each other through memory, and disturbs the connections between them."""
+    """Creates nodes that communicate through memory, and injects faults into their connections."""
 
     def __init__(self, loop: VirtualLoop, seed: int, latency_us: tuple[int, int]) -> None:
         self.loop = loop
@@ -84,7 +85,7 @@ class VirtualNetwork:
         self._sides: dict[int, int] | None = None
 
     def node(self, **options: Any) -> Node:
-        """A node of this network; `options` are those of `gossamer.Node`, without `listen`."""
+        """A new node of this network; `options` are those of `gossamer.Node`, except `listen`."""
         endpoint = _Endpoint(self, len(self._nodes))
         node = Node(environment=endpoint, **options)
         self._nodes.append(node)
@@ -96,18 +97,18 @@ class VirtualNetwork:
         return self.loop.time()
 
     def partition(self, *sides: list[Node]) -> None:
-        """Hold back all bytes between nodes of different sides until `heal`; nodes that are not named are on the first."""
+        """Hold back bytes between nodes on different sides until `heal`. Nodes not listed are on the first side."""
         places = {node: place for place, node in enumerate(self._nodes)}
         self._sides = {places[node]: side for side, nodes in enumerate(sides) for node in nodes}
 
     def heal(self) -> None:
-        """End the partition: bytes that were held back arrive, in order."""
+        """End the partition: the bytes that it held back arrive in order."""
         self._sides = None
         for connection in list(self._connections):
             connection.flush()
 
     def break_connections(self, share: float = 1.0) -> int:
-        """Reset this share of the connections, drawn by the seed; returns how many."""
+        """Reset this share of the connections, chosen by the seed; return how many were reset."""
         broken = 0
         for place, connection in enumerate(list(self._connections)):
             if self._draw(place, 1_000_000) < share * 1_000_000:
@@ -116,7 +117,7 @@ class VirtualNetwork:
         return broken
 
     async def crash(self, node: Node) -> None:
-        """The node vanishes without a word: its connections are reset, and nothing that it says gets out."""
+        """Crash a node: its connections are reset, and no goodbye leaves it."""
         place = self._nodes.index(node)
         for connection in list(self._connections):
             if place in connection.places:
@@ -125,22 +126,22 @@ class VirtualNetwork:
         await node.stop()
 
     async def stop(self) -> None:
-        """Stop every node that is still up."""
+        """Stop every node that still runs."""
         for node in self._nodes:
             if node.is_running:
                 await node.stop()
 
     def is_cut(self, one: int, other: int) -> bool:
-        """Whether a partition stands between two endpoints."""
+        """Whether a partition separates two endpoints."""
         return self._sides is not None and self._sides.get(one, 0) != self._sides.get(other, 0)
 
     def delay_seconds(self, connection: int, chunk: int) -> float:
-        """How long a chunk of bytes takes."""
+        """The latency of a chunk of bytes."""
         low_us, high_us = self._latency_us
         return (low_us + self._draw(connection, high_us - low_us + 1, chunk)) / 1_000_000
 
     def entropy(self, place: int) -> Callable[[int], bytes]:
-        """What a node takes for random bytes: decided by the seed and the node's number."""
+        """A node's source of random bytes, determined by the seed and the node's number."""
         count = 0
 
         def random_bytes(size: int) -> bytes:
@@ -171,11 +172,11 @@ class VirtualNetwork:
         self._servers.pop(port, None)
 
     async def dial(self, endpoint: "_Endpoint", factory: Callable[[], Any], port: int) -> tuple[Any, Any]:
-        """Connect to a server, or fail as a refused connection does."""
+        """Connect to a server, or raise ConnectionRefusedError."""
         found = self._servers.get(port)
         if found is None or self.is_cut(endpoint.place, found[0].place):
             await asyncio.sleep(DIAL_FAILS_SECONDS)
-            raise ConnectionRefusedError(f"nobody listens at port {port} of the virtual network")
+            raise ConnectionRefusedError(f"no node listens on port {port} of the virtual network")
         other, serve = found
         self._dialled += 1
         connection = VirtualConnection(self, self._dialled, (endpoint.place, other.place), (factory(), serve()), port)
@@ -202,12 +203,12 @@ class _Endpoint:
         return EPOCH_SECONDS * 1_000_000_000 + self.monotonic_ns()
 
     async def create_server(self, factory: Callable[[], Any], host: str, port: int, **options: Any) -> VirtualServer:
-        """As the loop's; TLS is not simulated."""
+        """As `loop.create_server`, without TLS."""
         self._refuse_tls(options)
         return VirtualServer(self._network, self._network.listen(self, factory, port))
 
     async def create_connection(self, factory: Callable[[], Any], host: str, port: int, **options: Any) -> Any:
-        """As the loop's; TLS is not simulated."""
+        """As `loop.create_connection`, without TLS."""
         self._refuse_tls(options)
         return await self._network.dial(self, factory, port)
 

@@ -55,14 +55,14 @@ def test_a_record_replays_into_the_same_actions():
     assert count > 500
 
 
-def test_a_replay_with_another_seed_says_where_it_first_differs():
+def test_a_replay_with_another_seed_reports_the_first_difference():
     count, difference = replayed(recorded(), seed=2)
     assert difference is not None
     assert difference.step == count + 1
     assert "cyclon" in difference.recorded
 
 
-def test_a_machine_with_one_changed_decision_is_found_out():
+def test_a_machine_with_one_changed_decision_is_detected():
     class Lazy:
         def __init__(self, node, view):
             self.inner = make_machine(CYCLON, PARAMETERS, 1, node, None)

@@ -125,7 +125,7 @@ def test_ages_stop_at_the_same_value_in_kernel_and_machine():
 
 MUTANTS = {
     "asks the youngest": ("highest = max(highest, ages[i])", "highest = min(highest, ages[i]) if i else ages[i]"),
-    "takes in one entry too few": ("for i in range(count_in):", "for i in range(count_in - 1):"),
+    "accepts one entry too few": ("for i in range(count_in):", "for i in range(count_in - 1):"),
     "replies with the asker's draws": (
         "draw_base(seed, U64(peer), REPLY, counter)",
         "draw_base(seed, U64(me), REPLY, counter)",

@@ -102,7 +102,7 @@ def test_the_greedy_adds_the_same_links_in_the_same_order_as_a_search_over_all_p
 MUTANTS = {
     "takes equals in another order": ("work.candidates[:candidates].sort()", "work.candidates[:candidates] *= 1"),
     "trusts stale contributions": ("if value == level:", "if value > 0:"),
-    "never looks at what it set aside": ("if work.numbers[ASIDE] >= least:", "if False:"),
+    "never considers links that were set aside": ("if work.numbers[ASIDE] >= least:", "if False:"),
     "forgets to free": ("work.aside[node] = -1\n            if many:", "if many:"),
     "raises too easily": ("int(np.floor(rho * value)) + 1", "int(np.floor(rho * value))"),
     "forgets the row it left": ("if numbers[NEXT] < numbers[CANDIDATES]:", "if False:"),

@@ -90,7 +90,7 @@ def churn(seed: int, cycle: int, present: set[int], interest: Interest) -> Cycle
 
 
 def machine_state(driver: Lockstep):
-    """For each node and task: neighbours with the values they told and were told, L, K and redirect candidates."""
+    """For each node and task: neighbours with the values received from and sent to them, L, K and redirect candidates."""
     found = {}
     for node, machine in driver.machines.items():
         part = machine._parts[-1]
@@ -211,7 +211,10 @@ def test_interests_too_large_for_masks_are_compared_in_full(subscriptions, view)
 MUTANTS = {
     "counts coverage one too high": ("before + change < coverage", "before + change <= coverage"),
     "strict reading of coverage reached": ("if degree < target or (task.asked", "if degree <= target or (task.asked"),
-    "asks again whoever refused": ("task.asked_degrees[slot] = task.degrees[slot]", "task.asked_degrees[slot] = NEVER"),
+    "asks again a peer that refused": (
+        "task.asked_degrees[slot] = task.degrees[slot]",
+        "task.asked_degrees[slot] = NEVER",
+    ),
     "raises L past the margin": (
         "and np.int64(task.counts[node]) < target + margin:",
         "and np.int64(task.counts[node]) <= target + margin:",
@@ -227,7 +230,7 @@ MUTANTS = {
         "if np.int64(task.degrees[slot]) >= np.int64(task.targets[slot]):",
     ),
     "ignores redirects": ("        task.redirect[node] = other\n", ""),
-    "sleeps through what it is told": ("        task.quiet[other] = False\n", ""),
+    "sleeps although a message arrived": ("        task.quiet[other] = False\n", ""),
     "quarantines nobody": ("            task.quarantine[node, cycle % task.quarantine.shape[1]] = peer\n", ""),
     "agrees to part while under-covered": (
         "if under > 0 and np.int64(task.counts[peer]) <= degree_max(world, task, rule, peer):",
@@ -235,8 +238,8 @@ MUTANTS = {
     ),
     "keeps L after agreeing to part": ("    if under == 0:\n        task.target[peer] = task.counts[peer]\n", ""),
     "never raises past one": ("random.uncovered[node] > 0 or coverage > ADAPTIVE_COVERAGE_MAX", "True"),
-    "drops when stuck whatever it covers": ("fewest > (under if stuck else 0)", "fewest > (under + 1 if stuck else 0)"),
-    "looks while neighbours move": (
+    "drops any neighbour when stuck": ("fewest > (under if stuck else 0)", "fewest > (under + 1 if stuck else 0)"),
+    "checks while neighbours change": (
         "            state.stale[node] = True\n            continue\n",
         "            state.stale[node] = True\n",
     ),
@@ -244,7 +247,7 @@ MUTANTS = {
     "keeps idle bridges": ("        _drop_idle_bridges(world, random, node, counters)\n", ""),
     "sleeps through new claims": ("        state.stale[task.nodes[slot]] = True\n", ""),
     "believes dead roots for ever": ("links <= depth_max and", "links <= 255 and"),
-    "waits for another look": ("np.int64(state.alone[i]) < patience:", "np.int64(state.alone[i]) <= patience:"),
+    "waits for another check": ("np.int64(state.alone[i]) < patience:", "np.int64(state.alone[i]) <= patience:"),
     "bridges to higher nodes too": ("if candidate < node and world.present", "if world.present"),
     "lets bridges go": ("random.is_bridge[random.mirrors[slot]] = True", "pass"),
     "forgets to pass the departed on": ("counters[M_LEAVE] += speaks", "counters[M_LEAVE] += 1"),

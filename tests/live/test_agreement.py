@@ -108,6 +108,6 @@ def degree(overlay):
 
 
 def components(interest, overlay):
-    """How many parts each topic is in."""
+    """The number of components of each topic."""
     arrays = (interest.topic_starts, interest.topic_nodes, overlay.starts, overlay.neighbours)
     return topic_components(*arrays, 0, TOPICS)[0].tolist()

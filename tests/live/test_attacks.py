@@ -1,4 +1,4 @@
-"""A peer can be anything: each bound has an attack here, and the node goes on serving others."""
+"""Attacks of peers, one for each bound: the node keeps serving other nodes."""
 
 import asyncio
 import os
@@ -15,7 +15,7 @@ from tests.waiting import until
 
 
 async def still_serves(node):
-    """Whether an honest newcomer gets a message through."""
+    """Whether a new honest node can send a message to the attacked node."""
     async with Node(join=[node.address]) as other, other.subscribe("honest") as messages:
         await node.publish("honest", b"x")
         async with asyncio.timeout(10):
@@ -25,7 +25,7 @@ async def still_serves(node):
 
 
 def attack(network, limits, act):
-    """Run an attack on a node, see that it still serves, and answer its counts."""
+    """Run an attack on a node, check that it still serves others, and return its counts."""
 
     async def scenario():
         async with network(1, limits=limits) as (node,):
@@ -36,7 +36,7 @@ def attack(network, limits, act):
     return asyncio.run(scenario())
 
 
-def test_who_connects_and_says_nothing_is_dropped_in_time(network):
+def test_a_peer_that_sends_no_greeting_is_disconnected_after_a_timeout(network):
     async def act(node):
         peer = await RawPeer.dial(node.address)
         assert isinstance(await peer.read(), wire.Hello)
@@ -47,7 +47,7 @@ def test_who_connects_and_says_nothing_is_dropped_in_time(network):
     assert counts["link refused: no greeting came in time"] == 1
 
 
-def test_who_speaks_http_is_dropped_at_once(network):
+def test_a_peer_that_sends_http_is_disconnected_at_once(network):
     async def act(node):
         peer = await RawPeer.dial(node.address)
         peer.writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -83,7 +83,7 @@ def test_random_frames_are_counted_and_then_the_link_ends(network, seed):
     assert counts["frames that could not be read"] == 50
 
 
-def test_a_truncated_frame_is_waited_for_and_lost_with_its_link(network):
+def test_a_truncated_frame_is_dropped_when_its_link_ends(network):
     async def act(node):
         peer = await RawPeer.greet(node)
         peer.writer.write(wire.frame(TreeData(1, 2, 3, 4, 5, b"x" * 100))[:50])
@@ -94,7 +94,7 @@ def test_a_truncated_frame_is_waited_for_and_lost_with_its_link(network):
     attack(network, Limits(), act)
 
 
-def test_strangers_beyond_the_bound_make_the_quietest_go(network):
+def test_links_of_strangers_beyond_the_bound_close_the_link_that_was_idle_longest(network):
     async def act(node):
         peers = [await RawPeer.greet(node, identity=100 + index) for index in range(12)]
         await until(lambda: len(node.status().links) <= 8)
@@ -126,12 +126,12 @@ def test_a_flood_of_frames_is_read_no_faster_than_allowed(network):
         return asyncio.get_running_loop().time() - started
 
     seconds, counts = attack(network, Limits(frames_per_second=10_000), act)
-    # The first second's worth is free; a clock is read here because the bound is one on time.
+    # The budget of the first second is free. The test reads a clock because the bound is a rate.
     assert seconds > 0.9
     assert counts["too many frames"] >= 1
 
 
-def test_the_messages_of_a_burst_count_like_as_many_frames(network):
+def test_each_message_of_a_burst_counts_as_a_frame(network):
     async def act(node):
         peer = await RawPeer.greet(node)
         frame = wire.frame(TreeBurst(9, 8, 1, 0, ((0, b""),) * BURST_MAX))
@@ -216,7 +216,7 @@ def test_names_of_nodes_that_cannot_be_reached_cost_a_bounded_number_of_dials(ne
     assert counts["frames lost: too much waits for a dial"] > 0
 
 
-def test_a_peer_that_claims_what_it_was_not_asked_for_changes_nothing(network):
+def test_unrequested_answers_and_claims_of_a_peer_have_no_effect(network):
     async def act(node):
         peer = await RawPeer.greet(node)
         peer.send(ConnectOk(0, 1, 1, (1, 2, 3)))
@@ -229,5 +229,5 @@ def test_a_peer_that_claims_what_it_was_not_asked_for_changes_nothing(network):
 
     kept, counts = attack(network, Limits(), act)
     assert not any(kept)
-    # Flooding's message: a node whose stack has no flooding cannot even read it.
+    # A message of flooding cannot be decoded by a node whose stack has no flooding.
     assert counts["unreadable frames"] == 1

@@ -41,7 +41,7 @@ def test_a_burst_travels_in_few_frames_and_each_message_keeps_its_receipt_and_ti
     assert (audit["breach_count"], audit["deliveries"]) == (0, 2 * 502)
 
 
-def test_the_first_message_after_a_pause_leaves_at_once_and_the_next_ones_together(network):
+def test_the_first_message_after_a_pause_leaves_at_once_and_the_next_messages_leave_together(network):
     async def scenario():
         async with network(2) as (one, other), other.subscribe("t") as messages, one.publisher("t") as publisher:
             await one.ready("t")

@@ -53,7 +53,7 @@ async def holders(metrics):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_node_leaves_in_good_order_on_a_signal(number):
+def test_a_signal_makes_a_node_leave_gracefully(number):
     with node("--follow", "t") as found:
         process = found["process"]
         assert found["message"] == f"listening on {found['address']}"
@@ -116,7 +116,7 @@ def keys_for(folder, *names):
     return [str(folder / name) for name in names]
 
 
-def test_commands_speak_tls_and_sign_and_keep_strangers_out(tmp_path):
+def test_commands_use_tls_and_signatures_and_refuse_nodes_without_keys(tmp_path):
     hub, feed, desk = keys_for(tmp_path / "ours", "hub", "feed", "desk")
     (stranger,) = keys_for(tmp_path / "theirs", "stranger")
     strict = ("--signatures", "strict")
@@ -241,13 +241,13 @@ WRONG = {
     "a secret for a system without secrets": (("node", "--secret", "t=/etc/hostname"), "needs --system stan"),
     "no address for a publisher to join": (("pub", "t", "x"), "give the address of a node through which to join"),
     "no address for a subscriber to join": (("sub", "t"), "give the address of a node through which to join"),
-    "a rate of nothing": (("pub", "t", "x", "--join", "a:1", "--rate", "0"), "--rate must be above 0"),
+    "a rate of zero": (("pub", "t", "x", "--join", "a:1", "--rate", "0"), "--rate must be above 0"),
     "status of no node": (("status",), "give the --metrics address"),
     "a folder without a network": (("status", "--dir", "."), "no network runs in"),
     "records without a folder": (("up", "--record"), "--record needs --out"),
     "a kill without the time to settle": (("up", "--kill", "0.2", "--seconds", "10"), "give --seconds above 20"),
     "a folder that is there": (("up", "--out", "."), "exists; give another folder"),
-    "topics that nobody shares": (
+    "topics without common followers": (
         ("up", "--nodes", "2", "--topics", "100000", "--subscriptions", "1", "--popularity", "uniform"),
         "no topic is followed by two nodes",
     ),

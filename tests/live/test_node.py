@@ -29,7 +29,7 @@ def test_five_lines_are_enough_to_publish_and_receive():
     assert abs(message.published_at - time()) < 60
 
 
-def test_messages_of_a_publisher_come_in_order_and_once(network):
+def test_messages_of_a_publisher_arrive_in_order_and_once(network):
     async def scenario():
         async with network(6) as nodes:
             readers = [await node.subscribe("t").__aenter__() for node in nodes[1:]]
@@ -242,7 +242,7 @@ def test_a_topic_with_a_secret_is_another_topic_for_nodes_without_it(network):
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here to stand for a full disk")
-def test_a_full_disk_stops_the_recording_and_the_node_goes_on(caplog):
+def test_a_full_disk_stops_the_recording_but_not_the_node(caplog):
     async def scenario():
         async with (
             Node(record="/dev/full") as one,

@@ -60,9 +60,9 @@ def test_a_network_starts_with_the_links_of_its_plan_and_mends_them(tmp_path):
     async def scenario():
         addresses = {name: f"127.0.0.1:{port}" for name, port in zip(PLAN, free_ports(5), strict=True)}
         async with AsyncExitStack() as stack:
-            # The last of the plan come first: who is not up yet is waited for.
+            # Start the nodes of the plan in reverse order: a node waits for peers that have not started.
             nodes = await start(stack, path, ("n4", "n3", "n2", "n1", "n0"), addresses)
-            # Who looked for a peer of its plan in vain may have another link for a moment.
+            # A node that could not reach a peer of its plan may have another link for a moment.
             await until(lambda: links_of(nodes) == LINKS)
             await nodes.pop("n2").stop()
             async with nodes["n4"].subscribe("all") as messages:
@@ -84,7 +84,7 @@ def test_a_network_starts_with_the_links_of_its_plan_and_mends_them(tmp_path):
         (json.dumps(PLAN), {"name": "n0"}, "'n1' has no address"),
     ],
 )
-def test_what_is_wrong_with_a_plan_is_said_in_a_sentence(tmp_path, content, options, sentence):
+def test_an_error_in_a_plan_is_reported_in_one_sentence(tmp_path, content, options, sentence):
     path = tmp_path / "peers.json"
     if content is not None:
         path.write_text(content)
@@ -92,7 +92,7 @@ def test_what_is_wrong_with_a_plan_is_said_in_a_sentence(tmp_path, content, opti
         Node(system="planned", plan=PlanEntry(path, **options))
 
 
-def test_a_plan_and_the_system_that_takes_it_go_together(tmp_path):
+def test_a_plan_requires_a_system_that_takes_plans(tmp_path):
     with pytest.raises(InputError, match="go together"):
         Node(system="planned")
     with pytest.raises(InputError, match="go together"):

@@ -18,7 +18,7 @@ def test_a_slow_reader_that_drops_loses_the_oldest_messages_and_counts_them(netw
     assert asyncio.run(scenario()) == ([b"%d" % number for number in range(90, 100)], 90)
 
 
-def test_a_slow_reader_that_blocks_makes_the_publisher_wait_and_loses_nothing(network):
+def test_a_slow_blocking_reader_makes_the_publisher_wait_and_loses_no_message(network):
     async def scenario():
         limits = Limits(queue_bytes_slow=20_000, patience_seconds=60)
         async with network(2, limits=limits) as (one, other), other.subscribe("t", queue=10) as messages:

@@ -48,7 +48,7 @@ def test_a_reader_iterates_until_its_subscription_ends(pair):
         messages.get(timeout=5)
 
 
-def test_get_raises_a_timeout_error_when_no_message_comes(pair):
+def test_get_raises_a_timeout_error_when_no_message_arrives(pair):
     with pair[0].subscribe("t") as messages, pytest.raises(TimeoutError, match=r"no message on 't' within 0\.05 s"):
         messages.get(timeout=0.05)
 

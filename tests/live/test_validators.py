@@ -32,7 +32,7 @@ def test_a_validator_decides_which_messages_are_delivered_and_relayed(network, i
 
 
 @pytest.mark.parametrize("is_async", [False, True])
-def test_a_validator_that_is_slower_than_the_publisher_loses_nothing(network, is_async):
+def test_with_a_validator_slower_than_the_publisher_no_message_is_lost(network, is_async):
     async def later(message):
         await asyncio.sleep(0)
         return True
@@ -57,7 +57,7 @@ def test_a_validator_that_is_slower_than_the_publisher_loses_nothing(network, is
         assert [message.payload for message in found] == [b"%d" % number for number in range(6_000)]
 
 
-def test_a_validator_that_raises_ignores_the_message_and_the_node_goes_on(network):
+def test_a_validator_that_raises_ignores_the_message_and_the_node_keeps_working(network):
     def judge(message):
         if message.payload == b"1":
             raise RuntimeError("a bug in the application")
@@ -85,7 +85,7 @@ def test_a_validator_may_be_set_before_the_node_starts():
     assert asyncio.run(scenario()) == b"good"
 
 
-def test_a_topic_may_have_a_limit_of_its_own(network):
+def test_a_topic_may_have_its_own_limit(network):
     async def scenario():
         async with network(2) as (one, other), other.subscribe("t") as messages:
             other.limit("t", 10)

@@ -34,19 +34,19 @@ VECTORS = {
         ((1_700_000_000_000_010, b"1.08"), (1_700_000_000_000_020, b"1.09")),
         1_700_000_000_000_001,
     ),
-    "Leave": LeaveNotice(0),
+    "LeaveNotice": LeaveNotice(0),
 }
 
 
 @pytest.mark.parametrize("name", VECTORS)
-def test_the_document_shows_the_bytes_that_are_sent(name):
+def test_the_vectors_of_the_document_are_the_bytes_that_nodes_send(name):
     shown = re.search(rf"^### {name}\n.*?```\n([0-9a-f\s]+)```", DOCUMENT.read_text(), re.MULTILINE | re.DOTALL)
     assert shown, f"docs/wire.md has no vector for {name}; it should read {wire.frame(VECTORS[name]).hex(' ')}"
     assert bytes.fromhex(shown.group(1)) == wire.frame(VECTORS[name])
 
 
-def test_a_message_is_read_back_as_it_was_written():
-    for message in (VECTORS["TreeData"], VECTORS["TreeBurst"], VECTORS["Leave"]):
+def test_a_decoded_message_equals_the_encoded_one():
+    for message in (VECTORS["TreeData"], VECTORS["TreeBurst"], VECTORS["LeaveNotice"]):
         assert decode_frame(wire.encode(message)) == message
 
 
@@ -65,20 +65,20 @@ def test_a_message_is_read_back_as_it_was_written():
         (wire.encode(wire.Bye("full")), "turned us away: full"),
     ],
 )
-def test_a_greeting_that_does_not_fit_is_turned_away_with_a_sentence(greeting, sentence):
+def test_an_unacceptable_greeting_is_refused_with_a_sentence(greeting, sentence):
     with pytest.raises(PeerError, match=sentence):
         wire.read_hello(greeting, MINE)
 
 
-def test_a_newer_version_that_also_speaks_ours_is_welcome():
+def test_a_greeting_that_also_lists_our_version_is_accepted():
     assert wire.read_hello(wire.encode(msgspec.structs.replace(MINE, versions=(1, 2), node=2)), MINE).node == 2
 
 
-def test_flood_and_tree_have_messages_of_their_own():
+def test_flood_and_tree_have_different_message_classes():
     assert not set(Flood.MESSAGES) & {TreeData}
 
 
-def test_who_speaks_another_version_is_told_why_and_dropped(network):
+def test_a_peer_with_another_wire_version_gets_the_reason_and_is_disconnected(network):
     async def scenario():
         async with network(1) as (node,):
             peer = await RawPeer.greet(node, versions=(7,))
@@ -90,7 +90,7 @@ def test_who_speaks_another_version_is_told_why_and_dropped(network):
     assert "speaks versions [7]" in asyncio.run(scenario())
 
 
-def test_who_runs_another_system_is_told_why_and_dropped(network):
+def test_a_peer_with_another_system_gets_the_reason_and_is_disconnected(network):
     async def scenario():
         async with network(1) as (node,):
             peer = await RawPeer.greet(node, stack=("stan", "flood"))

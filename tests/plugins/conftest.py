@@ -13,7 +13,7 @@ SOURCE = ROOT / "src"
 
 @pytest.fixture(scope="session")
 def star(tmp_path_factory):
-    """The folder that holds the installed example system."""
+    """The folder with the installed example system."""
     folder = tmp_path_factory.mktemp("installed")
     example = ROOT / "examples" / "star_per_topic"
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]

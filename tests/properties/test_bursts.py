@@ -1,4 +1,4 @@
-"""A burst is its messages one after another: two nodes, one given bursts and one given their messages, do the same."""
+"""A burst is equivalent to its messages one by one: of two nodes, one gets bursts and the other their messages."""
 
 from collections import defaultdict
 
@@ -49,7 +49,7 @@ class Fixed:
 
 
 class Node:
-    """Tree and recovery with little memory, its timers, and all that came of what it was given, by kind."""
+    """A node with tree, recovery and small limits; it runs its timers and collects all its actions by kind."""
 
     def __init__(self, recovers, splits):
         self.splits = splits
@@ -62,7 +62,7 @@ class Node:
         self.now_us, self.timers = 1_000_000, []
 
     def give(self, event):
-        """What comes of an event, or of each of its messages where this node takes them apart."""
+        """Handle an event; if this node splits bursts, handle each of its messages instead."""
         events = [event]
         if self.splits and isinstance(event, PublishBurst):
             events = [
@@ -104,7 +104,7 @@ class Node:
         return found
 
     def kept(self):
-        """All that the node knows: names, history, the tree, what it is about to announce, each publisher's order."""
+        """The whole state of the node: names, history, the tree, gathered announcements, each publisher's order."""
         branches = {
             topic: (branch.reference, branch.supplier, branch.hops, branch.heard_us, tuple(branch.lazy))
             for topic, branch in self.tree._branches.items()
@@ -221,7 +221,7 @@ def test_a_burst_does_what_its_messages_do_one_after_another(recovers, validates
         assert whole.kept() == apart.kept()
 
 
-def test_a_burst_that_is_all_new_goes_on_as_one_a_hop_further_and_is_delivered_message_by_message():
+def test_a_new_burst_is_relayed_whole_and_delivered_message_by_message():
     node = Node(recovers=True, splits=False)
     node.give(Subscribe(TOPIC, Role.BOTH))
     node.give(MessageReceived(2, TreeData(TOPIC, 100, 1, 0, 900_000, b"first")))
@@ -235,7 +235,7 @@ def test_a_burst_that_is_all_new_goes_on_as_one_a_hop_further_and_is_delivered_m
     ]
 
 
-def test_the_messages_of_a_burst_follow_each_other():
+def test_the_messages_of_a_burst_have_consecutive_numbers():
     burst = TreeBurst(TOPIC, 100, 5, 2, ((1, b"a"), (2, b"b"), (3, b"c")), 3)
     assert burst.messages == [
         TreeData(TOPIC, 100, 5, 2, 1, b"a", 3),
@@ -244,14 +244,14 @@ def test_the_messages_of_a_burst_follow_each_other():
     ]
 
 
-def test_a_burst_on_a_topic_that_is_not_held_is_one_offence():
+def test_a_burst_on_a_topic_that_the_node_does_not_hold_is_reported_once():
     node = Node(recovers=True, splits=False)
     burst = TreeBurst(UNKNOWN, 100, 5, 2, ((1, b"a"), (2, b"b")), 3)
     (observed,) = node.machine.handle(MessageReceived(2, burst), 0)
     assert observed.fact.reason == "sent a topic that this node does not hold"
 
 
-def test_no_message_of_a_burst_has_a_number_that_others_cannot_read():
+def test_no_message_of_a_burst_has_a_number_that_other_nodes_cannot_decode():
     def content(number):
         return msgspec.msgpack.encode(["tree_burst", TOPIC, 100, number, 0, ((1, b"x"),) * BURST_MAX, 0])
 
@@ -262,7 +262,7 @@ def test_no_message_of_a_burst_has_a_number_that_others_cannot_read():
 
 
 @pytest.mark.parametrize("items", [(), ((1, b"x"),) * (BURST_MAX + 1), ((1,),), ((1, b"x", 2),), (("now", b"x"),)])
-def test_a_burst_of_nothing_of_too_much_or_of_something_else_cannot_be_read(items):
+def test_an_empty_too_large_or_malformed_burst_is_not_decoded(items):
     content = msgspec.msgpack.encode(["tree_burst", TOPIC, 100, 5, 0, items, 0])
     with pytest.raises(msgspec.ValidationError):
         decode_message(content)
@@ -270,7 +270,7 @@ def test_a_burst_of_nothing_of_too_much_or_of_something_else_cannot_be_read(item
     assert decode_message(good).count == BURST_MAX
 
 
-def test_a_dissemination_that_takes_one_message_at_a_time_says_so():
+def test_a_dissemination_without_bursts_refuses_a_burst():
     machine = NodeMachine((Flood(Fixed(), ME, DeliveryState(ME)),))
     machine.handle(Subscribe(TOPIC, Role.BOTH), 0)
     assert not machine.takes_bursts

@@ -195,7 +195,7 @@ def test_bounds_with_redundancy_lie_below_every_redundant_plan(interest, redunda
 
 
 @given(workloads(nodes_most=30, topics_most=6), RULES, st.integers(1, 6))
-def test_a_plan_in_parts_is_topic_connected_and_independent_of_who_plans_the_parts(interest, rule, parts):
+def test_a_plan_in_parts_is_topic_connected_and_independent_of_the_process_that_plans_each_part(interest, rule, parts):
     parts = min(parts, interest.node_count)
     overlay = plan_in_parts(interest, rule, parts)
     assert_connected(overlay, interest)

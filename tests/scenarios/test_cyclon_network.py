@@ -1,4 +1,4 @@
-"""Cyclon as a network: close to a random graph, even, connected, and quick to forget the dead."""
+"""A network that runs Cyclon: close to a random graph, with even in-degrees, connected, and quick to forget dead nodes."""
 
 import networkx as nx
 import numpy as np
@@ -62,7 +62,7 @@ def test_clustering_and_path_length_are_close_to_a_random_graphs(settled):
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_nodes_that_all_join_through_one_become_an_even_graph(seed):
+def test_nodes_that_all_join_through_one_contact_have_even_in_degrees(seed):
     population = CyclonPopulation(PARAMETERS, seed, 300, absent=range(1, 300))
     counts = np.zeros(5, np.int64)
     for node in range(1, 300):
@@ -90,7 +90,7 @@ def test_nodes_that_join_one_by_one_under_loss_make_one_network(seed, gap_us):
     assert nx.is_connected(graph_of(links.overlay(150)))
 
 
-def test_nodes_that_were_cut_off_until_they_knew_nobody_find_their_way_back():
+def test_nodes_whose_views_became_empty_during_a_partition_rejoin():
     side = frozenset({3, 70, 111})
     network = Network(UniformLatency(5_000, 50_000), 0.0, (Partition(10_000_000, 100_000_000, side),))
     links, _ = run_events(2, network, cycles=140)
@@ -99,7 +99,7 @@ def test_nodes_that_were_cut_off_until_they_knew_nobody_find_their_way_back():
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_after_half_of_the_nodes_crash_the_rest_stays_connected_and_forgets_them(seed):
+def test_after_half_of_the_nodes_crash_the_others_stay_connected_and_forget_them(seed):
     population = CyclonPopulation(PARAMETERS, seed, NODES)
     for _ in range(30):
         population.cycle()
@@ -133,7 +133,7 @@ def run_events(seed, network, faults=(), nodes=150, cycles=40):
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_under_latency_loss_and_a_partition_the_overlay_stays_whole(seed):
+def test_the_overlay_stays_connected_under_latency_loss_and_a_partition(seed):
     side = frozenset(range(0, 150, 3))
     network = Network(UniformLatency(5_000, 400_000), 0.05, (Partition(10_000_000, 13_000_000, side),))
     links, engine = run_events(seed, network)
@@ -142,7 +142,7 @@ def test_under_latency_loss_and_a_partition_the_overlay_stays_whole(seed):
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_nodes_that_crash_and_restart_find_their_way_back(seed):
+def test_nodes_that_crash_and_restart_rejoin(seed):
     def crash(engine):
         for node in range(40):
             engine.crash(node)
@@ -159,7 +159,7 @@ def test_nodes_that_crash_and_restart_find_their_way_back(seed):
 
 
 def test_event_engine_and_kernel_agree_on_the_statistics_of_the_overlay():
-    """Other latencies, other draws: the same kind of graph."""
+    """The two engines differ in latencies and draws, but produce the same kind of graph."""
     links, _ = run_events(1, Network(UniformLatency(5_000, 50_000)), nodes=600, cycles=50)
     population = CyclonPopulation(CyclonParameters(view_size=8, shuffle_length=4), 1, 600)
     for _ in range(50):

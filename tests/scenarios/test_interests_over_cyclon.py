@@ -1,4 +1,4 @@
-"""Networks that learn interests from Cyclon, as live ones do: 10,000 topics, loss, crashes, parted halves, rivals."""
+"""Networks that learn interests from Cyclon, as live networks do: 10,000 topics, loss, crashes, partitions, rivals."""
 
 from collections import Counter
 
@@ -40,7 +40,7 @@ class Frames:
 
 
 class Net:
-    """Machines over Cyclon, with ids as live topics have them; everybody is introduced by node 0."""
+    """Machines over Cyclon, with topic ids like those of live nodes; all nodes join through node 0."""
 
     def __init__(self, seed=1, system="spidercast", network=None, **settings):
         self.links, self.frames = LinkBook(), Frames()
@@ -67,11 +67,11 @@ class Net:
         self.engine.run(self.engine.now_us + int(seconds * SECOND_US))
 
     def neighbours(self, node):
-        """Everybody's idea of its neighbours' interests."""
+        """For each node, the interests of its neighbours as the node knows them."""
         return [row for task in self.machines[node]._parts[-1].tasks for row in task.neighbours.items()]
 
     def mistaken(self):
-        """Links whose one end does not know what the other holds."""
+        """Links with an end that does not know the interest of the other end."""
         return [
             (node, other)
             for node in self.engine.present
@@ -122,8 +122,8 @@ def test_nodes_with_ten_thousand_topics_join_in_frames_of_64_kib():
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_fifty_nodes_that_know_one_seed_are_connected_soon_with_few_links_and_again_after_a_crash(seed):
-    """As live nodes start: one after another, here within 2.5 or 15 s; 40 of 200 topics each, turns every 500 ms."""
+def test_fifty_nodes_that_join_through_one_contact_connect_with_few_links_and_again_after_crashes(seed):
+    """Nodes start one after another, as live nodes do, here within 2.5 or 15 s; 40 of 200 topics each."""
     net = Net(seed, network=Network(ConstantLatency(1_000)), period_us=500_000, part_uncovered=True)
     interest = make_interests(50, 200, "40", "rss", seed)
     for node in range(50):
@@ -141,7 +141,7 @@ def test_fifty_nodes_that_know_one_seed_are_connected_soon_with_few_links_and_ag
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_what_neighbours_hold_is_known_in_the_end_though_messages_are_lost_and_overtaken(seed):
+def test_nodes_learn_their_neighbours_interests_despite_loss_and_reordering(seed):
     net = Net(seed, network=Network(UniformLatency(1_000, 200_000), loss=0.1))
     for node in range(16):
         net.join(node, some_topics(seed, node, 8 if node % 4 else 1_500, 2_000 if node % 4 == 0 else 12))
@@ -156,13 +156,13 @@ def test_what_neighbours_hold_is_known_in_the_end_though_messages_are_lost_and_o
         net.wait(0.1)
     net.wait(20)
     assert net.frames.count["InterestAsk"] > 0, "nothing was missed"
-    # With such a loss links still come and go, and a new one may be asking.
+    # With this loss links still change, and a new link may have an open request.
     mistaken = set(net.mistaken())
     net.wait(10)
     assert not mistaken.intersection(net.mistaken())
 
 
-def test_two_halves_that_were_parted_for_long_find_each_other():
+def test_two_halves_reconnect_after_a_long_partition():
     def parts_known(net):
         """Entries of views that lead from one half to the other."""
         views = {node: machine._parts[1].view() for node, machine in net.machines.items()}
@@ -175,14 +175,14 @@ def test_two_halves_that_were_parted_for_long_find_each_other():
     net.wait(20)
     assert net.is_connected(topic(1))
     net.wait(119)
-    assert parts_known(net) == 0, "they know nobody of each other any more"
+    assert parts_known(net) == 0, "no node knows a node of the other half"
     net.wait(300)
     assert parts_known(net) > 100
     assert net.is_connected(topic(1))
 
 
 @pytest.mark.parametrize("system", ["random", "similarity"])
-def test_the_rivals_can_stand_on_cyclon_too(system):
+def test_the_rivals_also_run_on_cyclon(system):
     net = Net(system=system)
     for node in range(40):
         net.join(node, [topic(node % 5), topic(9)] if node else [])

@@ -1,4 +1,4 @@
-"""Recovery in whole networks, in virtual time: what is lost on the way arrives all the same, once and in order."""
+"""Recovery in whole networks, in virtual time: lost messages are recovered and delivered once and in order."""
 
 import io
 
@@ -48,7 +48,7 @@ class Log:
 
 
 class Net:
-    """60 nodes, 3 of 8 topics each, started together and left alone for twenty seconds, every checker watching."""
+    """60 nodes, 3 of 8 topics each, started together, after twenty seconds without messages, with every checker."""
 
     def __init__(self, seed, dissemination="tree", network=None, system="spidercast", record=None, **settings):
         self.interest = make_interests(NODES, TOPICS, "3", "zipf:0.5", seed)
@@ -87,7 +87,7 @@ class Net:
         self.engine.run(self.engine.now_us + int(seconds * SECOND_US))
 
     def publish(self, node, topic, count=1):
-        """Publish, several messages as a burst, and note who ought to get them."""
+        """Publish one message, or several as a burst, and note the nodes that must receive them."""
         sequence = max(self.sequences.get(node, 0), self.engine.now_us) + 1
         self.sequences[node] = sequence + count - 1
         if count == 1:
@@ -107,7 +107,7 @@ class Net:
         return sorted(nodes, key=lambda node: draw(1, node, 0, topic))
 
     def traffic(self, count, every=0.05, burst=1):
-        """So many publications, by five publishers on each topic in turn; every third of them a burst."""
+        """Make `count` publications, by five publishers on each topic in turn; every third of them is a burst."""
         for number in range(count):
             topic = number % TOPICS
             self.publish(self.holders(topic)[number // TOPICS % 5], topic, burst if number % 3 == 0 else 1)
@@ -125,7 +125,7 @@ class Net:
     ("system", "dissemination"), [("spidercast", "tree"), ("spidercast", "flood"), ("stan", "tree")]
 )
 @pytest.mark.parametrize("seed", range(3))
-def test_with_one_message_in_twenty_lost_everybody_gets_everything_in_order(seed, system, dissemination):
+def test_with_five_percent_loss_every_subscriber_receives_all_messages_in_order(seed, system, dissemination):
     net = Net(seed, dissemination, Network(UniformLatency(5_000, 50_000), loss=0.05), system)
     net.traffic(400)
     net.wait(15)
@@ -135,7 +135,7 @@ def test_with_one_message_in_twenty_lost_everybody_gets_everything_in_order(seed
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_bursts_of_which_one_in_twenty_is_lost_arrive_whole_and_in_order(seed):
+def test_with_five_percent_loss_bursts_arrive_complete_and_in_order(seed):
     net = Net(seed, network=Network(UniformLatency(5_000, 50_000), loss=0.05))
     net.traffic(200, burst=20)
     net.wait(15)
@@ -146,7 +146,7 @@ def test_bursts_of_which_one_in_twenty_is_lost_arrive_whole_and_in_order(seed):
     assert net.log.sent[Answer] >= 1, "something was lost and asked for"
 
 
-def test_in_a_network_that_loses_nothing_nobody_asks_and_a_quiet_one_says_nothing():
+def test_without_loss_no_node_requests_messages_and_an_idle_network_is_silent():
     net = Net(1)
     net.traffic(200)
     net.wait(15)
@@ -158,8 +158,8 @@ def test_in_a_network_that_loses_nothing_nobody_asks_and_a_quiet_one_says_nothin
 
 
 @pytest.mark.parametrize("seconds", [3, 25])
-def test_after_a_partition_both_sides_get_what_the_other_published(seconds):
-    """Three seconds: no link breaks. Twenty-five: all links between the sides do, and new ones are made."""
+def test_after_a_partition_both_sides_receive_the_messages_of_the_other_side(seconds):
+    """In three seconds no link breaks. In twenty-five, all links between the sides break, and new ones are made."""
     side = frozenset(range(0, NODES, 2))
     partition = Partition(30 * SECOND_US, (30 + seconds) * SECOND_US, side)
     net = Net(2, network=Network(ConstantLatency(20_000), 0.0, (partition,)), mend_us=2 * SECOND_US)
@@ -171,7 +171,7 @@ def test_after_a_partition_both_sides_get_what_the_other_published(seconds):
     assert not net.missing()
 
 
-def test_who_joins_late_and_asks_for_the_last_ten_gets_the_ten():
+def test_a_late_subscriber_that_asks_for_ten_messages_receives_the_last_ten():
     net = Net(3)
     late = net.holders(0)[-1]
     topics = set(net.interest.topics_of(late).tolist())
@@ -194,7 +194,7 @@ def test_who_joins_late_and_asks_for_the_last_ten_gets_the_ten():
     )
 
 
-def test_who_returns_after_a_crash_gets_what_it_missed_of_the_last_minute():
+def test_a_node_that_restarts_after_a_crash_receives_the_messages_of_the_last_minute():
     net = Net(4)
     net.traffic(80)
     net.wait(100)
@@ -217,7 +217,7 @@ def test_who_returns_after_a_crash_gets_what_it_missed_of_the_last_minute():
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_when_a_fifth_crashes_under_traffic_those_who_stay_miss_nothing_of_those_who_stay(seed):
+def test_after_a_fifth_crashes_the_other_nodes_receive_all_messages_of_each_other(seed):
     net = Net(seed, network=Network(UniformLatency(5_000, 50_000)))
     net.traffic(100)
     victims = [node for node in range(NODES) if draw(seed, node, 2, 0) % 5 == 0]
@@ -249,7 +249,7 @@ def test_a_record_of_a_run_with_recovery_replays():
     assert count > 10_000
 
 
-def test_a_gap_that_nobody_can_fill_is_reported_and_the_rest_is_delivered():
+def test_a_gap_that_no_neighbour_can_fill_is_reported_and_later_messages_are_delivered():
     """The one copy that leaves the publisher is destroyed, and the publisher forgets it."""
     net = Net(6)
     publisher = net.holders(0)[0]

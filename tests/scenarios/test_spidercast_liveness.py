@@ -10,18 +10,18 @@ from gossamer.systems.spidercast.parameters import SpiderCastParameters
 from gossamer.systems.spidercast.population import SpiderCastPopulation, spidercast_numbers
 from gossamer.workloads.interests import make_interests
 
-# The paper's usual setting. Four nodes that cover each other and nobody else are an island, which K_g = 3 does not
-# forbid; up to ten seeds in a thousand ended so before islands were bridged (`systems/spidercast/roots.py`).
+# The paper's usual setting. With K_g = 3, four nodes that cover only each other may form an isolated component. Up to ten
+# seeds in a thousand ended with one before such components were bridged (`systems/spidercast/roots.py`).
 NODES, TOPICS = 1_000, 100
-# The stated number of periods after the last change of membership. The slowest of 5 x 1,000 seeds takes 130: a root that
-# crashed is believed for a few looks, the lowest then waits for 8, and there is a look every 15 periods.
+# The stated number of periods after the last change of membership. The slowest of 5 x 1,000 seeds takes 130: a crashed root
+# stays known for a few checks, the lowest node then waits for 8 checks, and there is one check every 15 periods.
 PERIODS = 240
 
 LAWS = {"rss": {}, "nyse": {}, "zipf:1": {}, "uniform": {}, "zipf:2": {"adaptive": True}}
 
 
 def parted_after_churn(law: str, seed: int) -> int:
-    """Topics still parted, 240 periods after ten cycles of joins, leaves and crashes."""
+    """Topics that are disconnected 240 periods after ten cycles of joins, leaves and crashes."""
     interest = make_interests(NODES, TOPICS, "10", law, seed)
     parameters = SpiderCastParameters(**LAWS[law])
     population = SpiderCastPopulation(spidercast_numbers(parameters), seed, interest)

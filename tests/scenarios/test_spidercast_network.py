@@ -1,4 +1,4 @@
-"""SpiderCast as a network in virtual time, with messages on it."""
+"""Networks of SpiderCast nodes in virtual time, with messages."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ SECOND_US = 1_000_000
 
 
 class Net:
-    """150 nodes, 4 of 12 topics each, started together and left alone for twenty seconds."""
+    """150 nodes, 4 of 12 topics each, started together, after twenty seconds without messages."""
 
     def __init__(self, seed, dissemination, network=None, law="rss", **settings):
         self.interest = make_interests(NODES, 12, "4", law, seed)
@@ -45,7 +45,7 @@ class Net:
         self.engine.run(self.engine.now_us + int(seconds * SECOND_US))
 
     def publish(self, node, topic):
-        """Publish, and say who ought to get it."""
+        """Publish a message; return the nodes that must receive it."""
         self.engine.give(node, Publish(topic, b"x"))
         up = set(self.engine.present)
         return {int(other) for other in self.interest.nodes_of(topic)} & up - {node}
@@ -65,7 +65,7 @@ class Net:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_after_ten_events_a_tree_sends_hardly_more_than_one_message_a_subscriber(seed):
+def test_after_ten_messages_a_tree_sends_hardly_more_than_one_copy_to_each_subscriber(seed):
     net = Net(seed, "tree")
     for topic in range(4):
         for _ in range(10):
@@ -83,7 +83,7 @@ def test_after_ten_events_a_tree_sends_hardly_more_than_one_message_a_subscriber
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_a_tree_reaches_everybody_again_within_five_seconds_of_losing_a_fifth_of_its_nodes(seed):
+def test_five_seconds_after_a_fifth_of_its_nodes_crashed_a_tree_reaches_all_subscribers(seed):
     net = Net(seed, "tree")
     topic = 0
     for _ in range(10):
@@ -101,7 +101,7 @@ def test_a_tree_reaches_everybody_again_within_five_seconds_of_losing_a_fifth_of
 
 @pytest.mark.parametrize("dissemination", ["flood", "tree"])
 @pytest.mark.parametrize("seed", range(3))
-def test_every_subscriber_gets_every_message_whoever_publishes(seed, dissemination):
+def test_every_subscriber_receives_the_messages_of_every_publisher(seed, dissemination):
     net = Net(seed, dissemination, Network(UniformLatency(5_000, 50_000)))
     for number in range(24):
         topic = number % 12
@@ -110,7 +110,7 @@ def test_every_subscriber_gets_every_message_whoever_publishes(seed, disseminati
         assert net.receivers(number) == expected
 
 
-def test_a_publisher_that_was_gone_is_heard_when_it_is_back():
+def test_messages_of_a_publisher_that_restarted_are_delivered():
     net = Net(1, "flood")
     (publisher,) = net.some_of(0, 1)
     for number in range(2):
@@ -133,12 +133,12 @@ def test_once_churn_stops_every_topic_is_connected_again(seed):
         else:
             net.population.join(node)
         net.wait(0.7)
-    # The stated 240 periods (`test_spidercast_liveness.py`), and as many again: what is lost is repeated after 240 s.
+    # The stated 240 periods (`test_spidercast_liveness.py`) twice, because a lost message is repeated after 240 s.
     net.wait(480)
     assert net.parted_topics() == 0
 
 
-def test_links_are_symmetric_at_rest_and_degrees_keep_their_bound():
+def test_links_of_a_settled_overlay_are_symmetric_and_degrees_are_bounded():
     net = Net(3, None, Network(UniformLatency(5_000, 50_000), loss=0.02))
     net.wait(30)
     for node, mine in net.links.neighbours.items():
@@ -146,7 +146,7 @@ def test_links_are_symmetric_at_rest_and_degrees_keep_their_bound():
         assert len(mine) <= 3 * 4 + 5
 
 
-def test_a_lost_heartbeat_or_three_part_nobody_but_silence_does():
+def test_three_lost_heartbeats_end_no_link_but_longer_silence_does():
     net = Net(1, None)
     (victim,) = net.some_of(0, 1)
     others = [node for node, mine in net.links.neighbours.items() if victim in mine]
@@ -172,7 +172,7 @@ def test_a_node_that_changes_its_interest_is_covered_again():
     assert node not in net.receivers(1)
 
 
-def test_a_topic_with_one_subscriber_and_a_node_without_topics_come_to_rest():
+def test_a_topic_with_one_subscriber_and_a_node_without_topics_need_no_links():
     interest = Interest.from_pairs(np.array([0, 1, 2, 2]), np.array([0, 1, 1, 2]), 4, 3)
     simulated = find_system("spidercast")
     links = LinkBook()
@@ -219,7 +219,7 @@ def test_ties_broken_by_round_trip_shorten_links_and_leave_topics_connected():
 
 
 def two_islands(mend_us):
-    """Eight nodes on one topic; a partition of the first half minute leaves two fours, content with themselves."""
+    """Eight nodes on one topic. A partition in the first half minute leaves two components of four covered nodes each."""
     interest = Interest.from_pairs(np.arange(8), np.zeros(8, np.int64), 8, 1)
     simulated, links = find_system("spidercast"), LinkBook()
     parameters = read_parameters(simulated, {"mend_us": mend_us})
@@ -234,7 +234,7 @@ def components(links, interest):
     return int(measure_topics(links.overlay(interest.node_count), interest).components[0])
 
 
-def test_two_parts_of_a_topic_that_are_content_with_themselves_are_bridged():
+def test_two_components_of_a_topic_whose_nodes_are_all_covered_are_bridged():
     engine, links, interest = two_islands(mend_us=2 * SECOND_US)
     assert components(links, interest) == 2
     engine.run(90 * SECOND_US)
@@ -245,7 +245,7 @@ def test_two_parts_of_a_topic_that_are_content_with_themselves_are_bridged():
     assert links.overlay(8).link_count == bridges, "one bridge is enough"
 
 
-def test_two_parts_stay_two_when_nobody_looks_as_in_the_paper():
+def test_without_mending_two_covered_components_stay_disconnected_as_in_the_paper():
     engine, links, interest = two_islands(mend_us=0)
     engine.run(300 * SECOND_US)
     assert components(links, interest) == 2

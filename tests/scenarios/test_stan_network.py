@@ -1,4 +1,4 @@
-"""StAN as a network in virtual time, with every checker watching."""
+"""Networks of StAN nodes in virtual time, with every checker."""
 
 import io
 
@@ -53,7 +53,7 @@ class Net:
         return int((topics.components > 1).sum())
 
     def missed(self):
-        """Publish on every topic; how many that ought to get it do not."""
+        """Publish on every topic; return how many expected deliveries are missing."""
         number = max(self.log.columns()["event"], default=-1) + 1
         expected = 0
         up = set(self.engine.present)

@@ -15,7 +15,7 @@ ROOMS = sorted(folder.name for folder in SOURCE.iterdir() if folder.is_dir() and
 PACKAGES = sorted(path.parent.name for path in (SOURCE / "systems").glob("*/__init__.py"))
 # The registry of systems: what it exports, and nothing below it.
 REGISTRY = "systems.__init__"
-# Which of our rooms a room may import. `model.values` alone is named where that is all.
+# Which rooms a room may import; `model.values` if it may import only that part of the model.
 MAY_IMPORT = {
     "model": set(),
     "protocols": {"model.values"},
@@ -29,6 +29,9 @@ MAY_IMPORT = {
     "analysis": {"model", "theory", REGISTRY},
     "web": {"model", "analysis", "live", REGISTRY},
     "cli": set(ROOMS) - {"systems"} | {"model.values", REGISTRY},
+    # The public modules beside `gossamer` itself.
+    "testing": {"model.values", "simulator", "live"},
+    "plugin": {"model", "protocols", "kernels", "simulator", "analysis"},
     # A system's folder, by kind of file (`kind_of`).
     "systems, registry": {"model.values", "protocols"},
     "systems, light": {"model.values", "protocols"},
@@ -40,7 +43,7 @@ MAY_IMPORT = {
 
 CLOCKS = {"time", "datetime", "random", "secrets", "uuid"}
 HEAVY = {"numpy", "numba", "pyarrow", "pyspark", "pandas", "matplotlib", "scipy"}
-# What of the outside world a room must not touch.
+# Libraries that a room must not import.
 MUST_NOT = {
     "model": CLOCKS | {"pyspark", "numba", "asyncio", "socket"},
     "protocols": CLOCKS | HEAVY | {"asyncio", "os", "logging", "threading", "socket", "pathlib", "io"},
@@ -54,6 +57,8 @@ MUST_NOT = {
     "analysis": {"pyspark"},
     "web": {"pyspark"},
     "cli": set(),
+    "testing": CLOCKS | HEAVY,
+    "plugin": CLOCKS | HEAVY | {"asyncio"},
 }
 MUST_NOT |= {
     "systems, registry": MUST_NOT["protocols"],
@@ -69,7 +74,7 @@ POPULATION_FILES = {"population", "planner", "first_views", "wiring", "check"}
 
 
 def kind_of(path: Path) -> str:
-    """Which row of the table a file of `systems` obeys."""
+    """The row of the table for a file below `systems`."""
     names = [part.removesuffix(".py") for part in path.relative_to(SOURCE / "systems").parts]
     if len(names) == 1:
         return "systems, registry" if names == ["__init__"] else "systems, command"
@@ -94,9 +99,9 @@ def imports_of(path: Path) -> list[str]:
 
 
 def breaches(room: str, path: Path, own: str = "") -> list[str]:
-    """What a file imports against its row of the table; `own` is the package that it may import from freely."""
+    """The imports of a file that its row of the table does not allow; `own` is its own package."""
     allowed = MAY_IMPORT[room] | ({own} if own else {room})
-    # A command line tool times itself; so does the step that compiles the kernels.
+    # The command line and the command that compiles kernels measure their own time.
     banned = set() if path.name == "__main__.py" else MUST_NOT[room]
     wrong = []
     for name in imports_of(path):
@@ -117,6 +122,11 @@ def test_a_room_imports_only_what_the_design_allows(room):
     assert room in MAY_IMPORT, f"the room {room} is not in the import table"
     wrong = [breach for path in sorted((SOURCE / room).rglob("*.py")) for breach in breaches(room, path)]
     assert not wrong
+
+
+@pytest.mark.parametrize("module", ["testing", "plugin"])
+def test_a_public_module_imports_only_what_the_design_allows(module):
+    assert not breaches(module, SOURCE / f"{module}.py")
 
 
 @pytest.mark.parametrize("package", ["", *PACKAGES])

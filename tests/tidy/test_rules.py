@@ -33,7 +33,7 @@ def test_no_public_class_name_exists_twice():
 
 
 def test_no_file_outside_its_folder_knows_a_system_by_name():
-    """Everything about a system is in the values that its folder exports; the registry holds the default's name."""
+    """Everything about a system is in the values that its folder exports; the registry has the name of the default."""
     # Words that are also a system's name: a tie rule, and the gossip probability of the theory.
     other_words = {"random", "gossip"}
     names = {*all_systems(), *live_names()} - other_words
@@ -55,7 +55,7 @@ def test_nothing_in_readme_docs_or_examples_imports_below_the_public_modules():
         assert set(imported) <= public, f"{path.name} imports {sorted(set(imported) - public)}"
 
 
-def test_no_room_has_a_drawer_for_everything():
+def test_no_file_has_a_name_that_fits_any_content():
     assert not [path for path in FILES if path.stem in {"utils", "helpers", "manager", "common", "misc", "data"}]
 
 
@@ -77,21 +77,21 @@ def test_the_lock_files_name_no_download_address():
         assert "://" not in path.read_text()
 
 
-def test_every_exception_stands_in_the_printed_tree():
+def test_every_exception_is_in_the_printed_tree():
     classes = [value for value in vars(errors).values() if inspect.isclass(value) and issubclass(value, Exception)]
     assert len(classes) >= 7
     for exception in classes:
         assert exception.__name__ in errors.__doc__
 
 
-def test_the_facade_is_exactly_what_it_says():
+def test_the_public_api_has_exactly_the_names_in_all():
     public = {
         name for name in vars(gossamer) if not name.startswith("_") and not inspect.ismodule(vars(gossamer)[name])
     }
     assert (public | {"__version__"} | set(gossamer._LATER)) - {"TYPE_CHECKING", "Any"} == set(gossamer.__all__)
 
 
-def test_the_version_stands_once_in_effect():
+def test_the_version_is_the_same_in_package_and_project_file():
     assert f'version = "{gossamer.__version__}"' in (ROOT / "pyproject.toml").read_text()
 
 
@@ -106,7 +106,7 @@ def test_every_default_says_where_it_comes_from(name):
         assert description.startswith(("Paper:", "Chosen:")), f"{name}.{field.name} does not say"
 
 
-def test_every_part_stands_in_some_stack():
+def test_every_part_belongs_to_a_stack():
     """A part that no system uses is unused code."""
     found = {
         node.name
@@ -126,7 +126,7 @@ def test_no_two_messages_or_timers_share_a_tag():
 
 
 def test_protocols_iterate_over_no_set():
-    """The order of a set is an accident; a protocol that walks one is not repeatable."""
+    """The order of a set is arbitrary, so a protocol that iterates over a set is not repeatable."""
     for path in [*(SOURCE / "protocols").rglob("*.py"), *(SOURCE / "systems").rglob("machine.py")]:
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, (ast.For, ast.comprehension)):

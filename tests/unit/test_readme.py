@@ -16,7 +16,7 @@ def test_there_is_a_snippet_for_each_job():
 
 
 @pytest.mark.parametrize("number", range(len(SNIPPETS)))
-def test_a_snippet_runs_as_it_stands(number, tmp_path):
+def test_a_snippet_runs_unchanged(number, tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", SNIPPETS[number]], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
     )

@@ -78,7 +78,7 @@ def test_links_come_back_after_all_connections_were_reset():
     assert run(scenario) == (True, b"again")
 
 
-def test_a_crashed_node_is_gone_without_a_word():
+def test_a_crashed_node_sends_no_goodbye():
     async def scenario(network):
         async with (
             network.node() as one,
@@ -99,7 +99,7 @@ def test_a_scenario_that_waits_for_ever_is_an_error_and_not_a_hang():
     async def scenario(network):
         await asyncio.get_running_loop().create_future()
 
-    with pytest.raises(gossamer.MachineMisuse, match="wait for ever"):
+    with pytest.raises(gossamer.MachineMisuse, match="would never end"):
         run(scenario)
 
 

@@ -14,7 +14,9 @@ SPOKES_MAX = 4_096
 class StarParameters(Struct, frozen=True, kw_only=True):
     """How often a node looks for a lower hub, and how it learns the interests of others."""
 
-    period_us: Annotated[int, Meta(ge=1, description="Chosen: 1 s. Between two looks for a lower hub")] = 1_000_000
+    period_us: Annotated[
+        int, Meta(ge=1, description="Chosen: 1 s. The period between two searches for a lower hub")
+    ] = 1_000_000
     membership: Annotated[
         Literal["oracle", "cyclon"], Meta(description="Chosen: oracle (simulation). cyclon: as live nodes learn them")
     ] = "oracle"
@@ -110,7 +112,7 @@ class Star:
         return self._changed(out)
 
     def _changed(self, out: list[plugin.Action]) -> Any:
-        """State which neighbours came and went, and keep connections to those there are."""
+        """Report the neighbours gained and lost, and keep connections to the current ones."""
         before, self._neighbours = self._neighbours, dict.fromkeys((*self._told, *self._spokes))
         self._on.clear()
         gone = [node for node in before if node not in self._neighbours]

@@ -146,7 +146,7 @@ def _tasks(
     for held in interests:
         for topic in held:
             followers[topic] = followers.get(topic, 0) + 1
-    # Nobody publishes on a topic with a single follower: it has no other node to receive the messages.
+    # A topic with a single follower gets no messages, because no other node would receive them.
     shared = {topic: count for topic, count in followers.items() if count > 1}
     if not shared:
         raise InputError("no topic is followed by two nodes; ask for fewer topics or more subscriptions")

@@ -1,8 +1,9 @@
-"""How kernels are compiled and where the results are kept, in one place.
+"""How kernels are compiled, and where compiled kernels are stored.
 
-Numba notices a change in a kernel's own file, but not in a function or constant that the kernel takes from another
-file. So the cache is a folder whose name holds a hash of every kernel source: ours, and for other people's kernels also
-the whole source of their package. A change anywhere compiles into a new folder.
+Numba notices a change in a kernel's own file, but not in a function or constant that the kernel imports from another
+file. Therefore the name of the cache folder contains a hash of all kernel sources of this package. For a kernel of a
+third-party package, the hash also covers all sources of that package. A change in any of these files leads to a new
+folder.
 """
 
 import hashlib
@@ -20,19 +21,19 @@ import numba
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-# Every compiled function, so that `python -m gossamer.systems` can compile them all and a test can see that it did.
+# Every compiled function, so that a test can check that `python -m gossamer.systems` compiles them all.
 COMPILED: list[Any] = []
 
-# Prefix of the folders that hold compiled kernels.
+# Prefix of the folders with compiled kernels.
 FOLDER_PREFIX = "kernels-"
 # Characters of the hash in a folder's name.
 _HASH_LENGTH = 16
-# A system's compiled code is in files and folders of this name.
+# The name of the file or folder in which a system keeps its kernels.
 _KERNEL = "kernel"
 
 
 def kernel(function: Function) -> Function:
-    """Compile on first call and keep the result on disk; releases the GIL, checks no bounds."""
+    """Compile a function on its first call, cached on disk, without the GIL and without checks of array bounds."""
     before = numba.config.CACHE_LOCATOR_CLASSES
     numba.config.CACHE_LOCATOR_CLASSES = f"{__name__}.{SourceHashLocator.__name__}"
     try:
@@ -44,7 +45,7 @@ def kernel(function: Function) -> Function:
 
 
 class SourceHashLocator:
-    """Tells numba where a kernel's compiled code is kept. It also works for a package inside a zip."""
+    """Tells numba where to store a kernel's compiled code. It also works for a package inside a zip file."""
 
     def __init__(self, function: Any) -> None:
         package = function.__module__.partition(".")[0]
@@ -57,7 +58,7 @@ class SourceHashLocator:
         return str(self._path)
 
     def ensure_cache_path(self) -> None:
-        """Make the folder."""
+        """Create the folder."""
         self._path.mkdir(parents=True, exist_ok=True)
 
     def get_source_stamp(self) -> str:
@@ -65,12 +66,12 @@ class SourceHashLocator:
         return self._hash
 
     def get_disambiguator(self) -> str:
-        """Tells functions of one name apart."""
+        """Distinguishes functions of one module that have the same name."""
         return str(self._line)
 
     @classmethod
     def from_function(cls, py_func: Any, py_file: str) -> "SourceHashLocator":  # noqa: ARG003
-        """Called by numba."""
+        """The locator of a function; called by numba."""
         located = cls(py_func)
         located.ensure_cache_path()
         return located
@@ -78,7 +79,7 @@ class SourceHashLocator:
 
 @cache
 def cache_base() -> Path:
-    """Where folders of compiled kernels are: NUMBA_CACHE_DIR, beside this package, or where this user may write."""
+    """The folder for compiled kernels: NUMBA_CACHE_DIR, else the first writable folder of the candidates below."""
     if numba.config.CACHE_DIR:
         return Path(numba.config.CACHE_DIR)
     beside = Path(__file__).parent / "__pycache__"
@@ -95,11 +96,11 @@ def cache_base() -> Path:
 
 @cache
 def source_hash(package: str) -> str:
-    """A hash of our kernel sources and, for another package, of all of its sources too."""
+    """A hash of the kernel sources of this package and, for a third-party package, of all sources of that package."""
     ours = files("gossamer")
     digest = hashlib.sha256(numba.__version__.encode())
     _add(ours / "kernels", digest)
-    # The constants of the keyed draw are compiled in.
+    # Kernels contain the constants of the keyed draw.
     _add(ours / "model" / "values" / "draw.py", digest)
     for system in _sorted(ours / "systems"):
         if system.is_dir():

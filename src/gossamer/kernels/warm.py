@@ -1,4 +1,4 @@
-"""Calls every shared kernel once on a tiny input, with the types that the rooms use."""
+"""Calls every shared kernel once on a tiny input, with the argument types that the rooms use."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ Ids = NDArray[np.int32]
 
 
 def warm_up() -> None:
-    """Call every shared kernel once; a system's own are called by its `warm_up` (`python -m gossamer.systems` calls all)."""
+    """Compile the shared kernels. Each system has its own `warm_up`; `python -m gossamer.systems` calls all."""
     for warm in (_warm_draws, _warm_cyclon, _warm_flood, _warm_graphs, _warm_measures, _warm_planning):
         warm()
 

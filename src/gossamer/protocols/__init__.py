@@ -1,6 +1,6 @@
-"""How one node decides: sans-I/O machines, one file per published protocol.
+"""The building blocks of a node, as machines without I/O: contract, membership, dissemination and delivery.
 
-Nothing here reads a clock, draws unkeyed randomness, or touches a socket, a file or numpy. Start with
-`interface.py` for the contract, `node.py` for how parts stack into one machine, and `cyclon.py` for a
-protocol from end to end.
+No file here reads a clock, draws unkeyed randomness, or uses a socket, a file or numpy. Start with `contract/parts.py`
+for the interfaces, `contract/node.py` for how parts form one machine, and `membership/cyclon.py` for a complete
+protocol.
 """

@@ -1,6 +1,6 @@
 """Checkers: watchers of a simulation that raise `CheckFailed` at the first breach of a rule.
 
-They see what machines were told and what they answered, never the state of a protocol. The rules that live nodes keep too
+They see the events and actions of machines, never the state of a protocol. The rules that live nodes must obey too
 are in `protocols/contract/invariants.py`.
 """
 
@@ -262,8 +262,8 @@ def all_checkers(
 ) -> tuple[Watcher, ...]:
     """The checkers that fit a stack.
 
-    With a dissemination they also check which nodes data reaches, with recovery the order of deliveries, and for a system
-    that must not disclose topics (`discloses=False`) that it discloses none.
+    With a dissemination they also check which nodes data reaches, with recovery the order of deliveries, and for a
+    system that must not disclose topics (`discloses=False`) that it discloses none.
     """
     # The registry says whether a dissemination relays through nodes without the topic.
     exempt = dissemination is not None and find_dissemination(dissemination).relays_without_topic

@@ -1,13 +1,15 @@
-"""The registry of systems: one package below this one for each published system, and other people's packages.
+"""The registry of systems: the built-in systems, each a package below this one, and third-party systems.
 
-Ours are found by listing the packages below this one, which works in a checkout and in the zip that Spark workers
-get. Other people's are found through entry points in the group `gossamer.systems`; an entry names a module that exports
-`SYSTEMS` (and may export `DISSEMINATIONS`), tuples of the values in `protocols/contract/system.py`:
+The registry finds built-in systems by listing the packages below this one, which works in a checkout and in the zip
+file that Spark workers get. It finds third-party systems through entry points in the group `gossamer.systems`. An entry
+point names a module that exports `SYSTEMS`, `DISSEMINATIONS` or both: tuples of the values in
+`protocols/contract/system.py`.
 
     [project.entry-points."gossamer.systems"]
     star-per-topic = "star_per_topic"
 
-A package is imported only when it is asked for. One that cannot be used is left out; `problems` says why.
+A package is imported only when one of its names is looked up. A third-party package that cannot be used is left out,
+and `problems` says why.
 """
 
 import pkgutil
@@ -42,7 +44,7 @@ from gossamer.protocols.delivery.recovery.messages import RecoveryParameters
 from gossamer.protocols.delivery.state import DeliveryState
 from gossamer.protocols.dissemination import DISSEMINATIONS as BUILDING_BLOCKS
 
-# Everything that the rooms above need to know about systems; they import it from here.
+# Everything that other rooms need to know about systems; they import it from here.
 __all__ = [
     "DEFAULT_SYSTEM",
     "RECOVERY",
@@ -69,15 +71,15 @@ __all__ = [
 ]
 
 GROUP = "gossamer.systems"
-# The system that a live node, a fleet or a benchmark runs where none is named.
+# The system that a live node, a fleet or a benchmark runs by default.
 DEFAULT_SYSTEM = "spidercast"
-# Published systems and disseminations that are not built yet: a request for one is refused in one sentence.
+# Names reserved for published systems and disseminations that are not implemented yet.
 TO_COME = ("feverfew", "omen", "push-pull")
 
 
 @dataclass(frozen=True)
 class RecoveryLayer:
-    """What may stand above a dissemination: order, gaps, history."""
+    """The optional part above a dissemination: delivery in order, requests for gaps, history."""
 
     name: str = "recovery"
     parameters: type[msgspec.Struct] = RecoveryParameters
@@ -87,32 +89,32 @@ RECOVERY = RecoveryLayer()
 
 
 class _Registry:
-    """What has been found so far. Packages are imported one by one until a name is found."""
+    """The systems and disseminations found so far. Packages are imported one by one until a name is found."""
 
     def __init__(self) -> None:
         self.systems: dict[str, System] = {}
         self.disseminations: dict[str, Dissemination] = {each.name: each for each in BUILDING_BLOCKS}
         self.live: dict[str, LiveStart] = {}
-        # The module that each name of other people's came from; ours are not in it.
+        # The module that defines each third-party name; built-in names are absent.
         self.modules: dict[str, str] = {}
-        # Where each name stands in a listing: (module, place in it), with ours first.
+        # The position of each name in listings: (module, index in it). Built-in names sort first.
         self.places: dict[str, tuple[str, int]] = {}
         self.problems: list[str] = []
         self._read: set[str] = set()
 
     def read_ours(self, only: str | None = None) -> None:
-        """Import our own packages, or one of them."""
+        """Import all built-in packages, or only one of them."""
         for info in pkgutil.iter_modules(__path__):
             if info.ispkg and only in (None, info.name):
                 self._take(f"{__name__}.{info.name}", "")
 
     def read_others(self) -> None:
-        """Import the packages that entry points name."""
+        """Import the third-party packages that entry points name."""
         for entry in sorted(entry_points(group=GROUP), key=lambda each: each.name):
             self.read_module(entry.value.partition(":")[0])
 
     def read_module(self, module: str) -> None:
-        """Import a package of other people's; what is wrong with it becomes a sentence."""
+        """Import a third-party package; if it cannot be used, add a sentence to `problems`."""
         self._take(module, module)
 
     def _take(self, module: str, other: str) -> None:
@@ -124,7 +126,7 @@ class _Registry:
             systems, disseminations = _values(found, module)
             values: tuple[System | Dissemination, ...] = (*systems, *disseminations)
             self._check(values)
-        except Exception as error:  # other people's code may raise anything
+        except Exception as error:  # third-party code may raise anything
             if not other:
                 raise
             self.problems.append(f"{module} is left out: {_sentence(error)}")
@@ -176,7 +178,7 @@ _registry = _Registry()
 
 
 def _look_up(table: Mapping[str, Any], name: str) -> Any | None:
-    """Import as little as possible: the package of this name, then all of ours, then other people's."""
+    """Import as little as possible: the package of this name, then all built-in packages, then third-party packages."""
     if name not in table:
         _registry.read_ours(name)
     if name not in table:
@@ -194,14 +196,14 @@ def _read_others() -> None:
 
 @cache
 def all_systems() -> Mapping[str, System]:
-    """Every system by name: ours by package, then other people's. The order does not depend on earlier look-ups."""
+    """Every system by name: built-in ones by package, then third-party ones. Look-ups do not change the order."""
     _read_others()
     return MappingProxyType(dict(sorted(_registry.systems.items(), key=lambda item: _registry.places[item[0]])))
 
 
 @cache
 def all_disseminations() -> Mapping[str, Dissemination]:
-    """Every dissemination by name: the building blocks first, then as for systems."""
+    """Every dissemination by name: those of `protocols/dissemination` first, then in the order of `all_systems`."""
     _read_others()
     found = _registry.disseminations.items()
     return MappingProxyType(dict(sorted(found, key=lambda item: _registry.places.get(item[0], ("", 0)))))
@@ -214,13 +216,16 @@ def live_names() -> list[str]:
 
 
 def problems() -> list[str]:
-    """One sentence for each package of other people's that cannot be used."""
+    """One sentence for each third-party package that cannot be used."""
     _read_others()
     return list(_registry.problems)
 
 
 def find_system(name: str, module: str = "") -> System:
-    """The system of this name; `module` is where a run says that it is, for workers that have no entry points."""
+    """The system of this name.
+
+    `module` is the third-party module that a run names; Spark workers need it because they have no entry points.
+    """
     if module:
         _registry.read_ours()
         _registry.read_module(module)
@@ -232,7 +237,7 @@ def find_system(name: str, module: str = "") -> System:
 
 
 def find_dissemination(name: str) -> Dissemination:
-    """The dissemination of this name, or an error that lists those there are."""
+    """The dissemination of this name; an InputError lists the known names."""
     _refuse_if_to_come(name, all_disseminations)
     found: Dissemination | None = _look_up(_registry.disseminations, name)
     if found is None:
@@ -242,7 +247,7 @@ def find_dissemination(name: str) -> Dissemination:
 
 
 def find_live(name: str) -> LiveStart:
-    """How a live node runs the system of this name, or an error that lists the names there are."""
+    """How a live node runs the system of this live name; an InputError lists the known names."""
     _refuse_if_to_come(name, live_names)
     found: LiveStart | None = _look_up(_registry.live, name)
     if found is None:
@@ -256,7 +261,7 @@ def _refuse_if_to_come(name: str, known: Any) -> None:
 
 
 def module_of(name: str) -> str:
-    """The module of other people's that brings this system or dissemination; empty for ours."""
+    """The third-party module that defines this system or dissemination; empty for built-in ones."""
     return _registry.modules.get(name, "")
 
 
@@ -270,7 +275,7 @@ def make_machine(
     settings: Mapping[str, object] | None = None,
     recovery: Mapping[str, object] | None = None,
 ) -> NodeMachine:
-    """A node's machine: the system's parts, the dissemination above them, and recovery on top where it has settings."""
+    """A node's machine: the system's parts, then the dissemination if one is named, then recovery unless it is None."""
     if system.parts is None:
         raise InputError(f"{system.name} is planned centrally: it can be built, and has no node to run or simulate")
     parts = system.parts(parameters, seed, node, view)
@@ -290,7 +295,7 @@ def make_machine(
 
 
 def machine_of(header: Header, node: NodeId, view: InterestView | None = None) -> NodeMachine:
-    """A fresh machine of the stack that a record's header names."""
+    """A new machine of the stack that a record's header names."""
     system = find_system(header.system)
     parameters = read_parameters(system, header.parameters)
     return make_machine(
@@ -298,7 +303,7 @@ def machine_of(header: Header, node: NodeId, view: InterestView | None = None) -
         parameters,
         header.seed,
         node,
-        # Nodes that learn interests from messages alone have no view that answers for them.
+        # Nodes that learn interests only from messages take no view from outside.
         view if system.takes_view(parameters) else None,
         header.dissemination,
         header.dissemination_parameters,
@@ -307,14 +312,14 @@ def machine_of(header: Header, node: NodeId, view: InterestView | None = None) -
 
 
 def decoder_of(header: Header) -> StackDecoder:
-    """Reads the events and messages of the stack that a record's header names."""
+    """A decoder for the events and messages of the stack that a record's header names."""
     return StackDecoder(machine_of(header, 0, RecordedView()).part_classes)
 
 
 def check_recovery(system: System, dissemination: str | None, settings: Mapping[str, object]) -> RecoveryParameters:
-    """The parameters of recovery, refused where it cannot stand."""
+    """The parameters of recovery; an InputError if this stack cannot have recovery."""
     if dissemination is None:
-        raise InputError("recovery stands above a dissemination; give one too")
+        raise InputError("recovery needs a dissemination; give one too")
     if not system.recovers:
         raise InputError(f"{system.name} has no recovery: its overlay does not know which neighbours hold a topic")
     parameters: RecoveryParameters = read_parameters(RECOVERY, settings)
@@ -322,7 +327,7 @@ def check_recovery(system: System, dissemination: str | None, settings: Mapping[
 
 
 def check_dissemination(system: System, dissemination: str, settings: Mapping[str, object] | None = None) -> Any:
-    """The parameters of a dissemination, refused where this system cannot carry it."""
+    """The parameters of a dissemination; an InputError if this system cannot carry it."""
     found = find_dissemination(dissemination)
     if not system.carries(found):
         known = ", ".join(each.name for each in all_disseminations().values() if system.carries(each)) or "none"

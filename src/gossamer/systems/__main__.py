@@ -1,6 +1,6 @@
-"""`python -m gossamer.systems`: compile every kernel, so that no command has to, and delete what older sources left.
+"""`python -m gossamer.systems`: compile all kernels in advance, and delete compiled kernels of older sources.
 
-One process for the shared kernels and one for each system that has any, as many at once as there are cores.
+One process compiles the shared kernels, and one the kernels of each system; as many run at once as there are cores.
 """
 
 import os
@@ -17,12 +17,12 @@ SHARED = "gossamer.kernels.warm:warm_up"
 
 
 def warm_ups() -> list[str]:
-    """The dotted names of all functions that compile kernels; the systems' first, as they take longest."""
+    """The dotted names of all functions that compile kernels; systems come first, because they take longest."""
     return [*dict.fromkeys(system.warm_up for system in all_systems().values() if system.warm_up), SHARED]
 
 
 def main() -> None:
-    """Compile in processes side by side, then load everything here: what is not in the cache by then fails here."""
+    """Compile in parallel processes, then load all kernels here, where a kernel that failed to compile raises."""
     began = time.monotonic()
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         list(pool.map(_compile_apart, warm_ups()))

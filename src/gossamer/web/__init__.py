@@ -1,1 +1,1 @@
-"""The dashboard. Nothing has landed here yet."""
+"""The dashboard, which is not implemented yet."""

@@ -100,7 +100,7 @@ def test_a_simulation_measures_only_the_nodes_present_at_its_end(gossamer, workl
     assert sum(degrees["nodes"]) == metrics["nodes"]
 
 
-def test_the_last_overlay_is_what_the_links_table_adds_up_to(gossamer, workload, tmp_path):
+def test_the_links_table_adds_up_to_the_last_overlay(gossamer, workload, tmp_path):
     gossamer(
         "churn",
         "make",
@@ -150,7 +150,7 @@ def test_every_input_of_a_simulation_is_hashed_in_its_manifest(gossamer, workloa
     ("dissemination", "membership"),
     [("flood", "oracle"), ("tree", "oracle"), ("gossip", "oracle"), ("tree", "cyclon")],
 )
-def test_messages_reach_everybody_and_the_record_replays(gossamer, workload, tmp_path, dissemination, membership):
+def test_messages_reach_all_subscribers_and_the_record_replays(gossamer, workload, tmp_path, dissemination, membership):
     flags = ("--dissemination", dissemination, "--set", f"membership={membership}", "--events", 20, "--until", "40s")
     flags = (*flags, "--record", "--json")
     code, out, err = gossamer("simulate", "spidercast", "w", "s", "--seed", 3, *flags)

@@ -44,7 +44,7 @@ def test_the_douban_kind_reports_how_close_it_came(gossamer):
     assert set(made["reached"]) == set(made["wanted"])
 
 
-def test_force_replaces_what_gossamer_made(gossamer, workload):
+def test_force_replaces_output_of_gossamer(gossamer, workload):
     assert gossamer(*MAKE, "--force")[0] == 0
 
 

@@ -7,7 +7,7 @@ from gossamer.protocols.contract.system import read_parameters
 from gossamer.systems import check_dissemination, find_system
 
 
-def test_an_unknown_system_is_refused_with_those_there_are():
+def test_the_error_for_an_unknown_system_lists_the_known_ones():
     with pytest.raises(InputError, match=r"no system 'cylon'; there are: cyclon, .*; did you mean cyclon"):
         find_system("cylon")
 

@@ -29,18 +29,18 @@ class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     # Chosen: short-lived links that this node opened to nodes that are no neighbours, and how long one may stay idle.
     pool: Positive = 64
     idle_seconds: Seconds = 10.0
-    # Chosen: dials under way, and frames that wait for one dial.
+    # Chosen: the number of concurrent dials, and of frames that wait for one dial.
     dials: Positive = 128
     dial_frames: Positive = 64
     # Chosen: bytes queued towards one peer before publishers wait, and before frames are refused.
     queue_bytes_slow: Positive = 128 * KIB
     queue_bytes: Positive = 8 * MIB
-    # Chosen: a slow peer must take at least so many bytes a second; after this time below that rate, publishers no longer
-    # wait for it. The protocol drops a silent neighbour sooner.
+    # Chosen: a slow peer must take at least this many bytes a second; after this time below that rate, publishers no
+    # longer wait for it. The protocol drops a silent neighbour sooner.
     drain_bytes_per_second: Positive = 64 * KIB
     patience_seconds: Seconds = 10.0
-    # Chosen: far above the rate of a well-behaved peer (our own benchmark sends 200,000 messages a second); beyond, reading
-    # pauses. Each message of a burst counts as a frame.
+    # Chosen: far above the rate of a well-behaved peer (our own benchmark sends 200,000 messages a second); beyond,
+    # reading pauses. Each message of a burst counts as a frame.
     frames_per_second: Positive = 1_000_000
     # Chosen: messages in the queue of a subscription before its reader counts as slow.
     reader_messages: Positive = 2_000

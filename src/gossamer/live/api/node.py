@@ -37,17 +37,17 @@ from gossamer.systems import DEFAULT_SYSTEM
 
 log = logging.getLogger("gossamer.live")
 
-# Chosen: a publisher that never waits yields to the event loop after so many messages, so that links are read.
+# Chosen: a publisher that never waits yields to the event loop after this many messages, so that links are read.
 YIELD_EVERY = 128
 
 
 class Node:
     """A live node. `async with` starts it and stops it.
 
-    `join` are addresses of nodes that are already in the network. `settings` are parameters of the system. `advertise` is
-    the address that other nodes use, if it differs from `listen`. `identity_file` keeps the identity over restarts. `record`
-    is a file for every event and action, which `gossamer replay` reads. `environment` gives sockets, clocks and random
-    bytes; `gossamer.testing` passes its own.
+    `join` are addresses of nodes that are already in the network. `settings` are parameters of the system. `advertise`
+    is the address that other nodes use, if it differs from `listen`. `identity_file` keeps the identity over restarts.
+    `record` is a file for every event and action, which `gossamer replay` reads. `environment` gives sockets, clocks
+    and random bytes; `gossamer.testing` passes its own.
     """
 
     def __init__(
@@ -134,7 +134,7 @@ class Node:
         log.info("listening on %s", self._address, extra={"facts": {"address": self._address, "node": self.hex_id}})
 
     async def stop(self) -> None:
-        """Leave the network in good order: subscriptions end, and neighbours are told. A second call does nothing."""
+        """Leave the network: end subscriptions, notify neighbours, close connections. A second call does nothing."""
         running = self._running
         if running is None:
             return
@@ -171,7 +171,7 @@ class Node:
     ) -> Subscription:
         """Follow a topic: enter the result with `async with`, then iterate over it.
 
-        `last` and `last_seconds` ask neighbours for earlier messages: so many, or those of so many seconds. `own` also
+        `last` (a number) and `last_seconds` (a period) request earlier messages from neighbours. `own` also
         delivers the messages of this node.
         """
         check_topic(topic)
@@ -207,7 +207,7 @@ class Node:
         self._update(found)
 
     async def ready(self, topic: str, peers: int = 1, timeout: float = 10.0) -> None:
-        """Wait until at least so many neighbours hold the topic; TimeoutError if that takes too long."""
+        """Wait until at least this many neighbours hold the topic; TimeoutError if that takes too long."""
         running = self._require_running()
         found = self._topics.by_name.get(topic)
         if found is None or not found.is_held:

@@ -19,7 +19,7 @@ class Readiness:
         self._waiters: list[tuple[LiveTopic, int, asyncio.Future[None]]] = []
 
     async def wait(self, topic: LiveTopic, peers: int, timeout: float) -> None:
-        """Wait until so many neighbours hold the topic; TimeoutError says how many do."""
+        """Wait until this many neighbours hold the topic; TimeoutError says how many do."""
         if len(self._neighbours_on(topic.id)) >= peers:
             return
         waiter = asyncio.get_running_loop().create_future()

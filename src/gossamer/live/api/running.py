@@ -62,7 +62,7 @@ class RunningNode:
         self.outgoing = Outgoing(parts.security.node, self.driver, sockets, parts.security.signer)
 
     async def stop(self) -> None:
-        """Leave the network in good order: neighbours are told, links close, the record is closed."""
+        """Leave the network: notify neighbours, close links, close the record."""
         self.driver.stop()
         self._validation.stop()
         self.readiness.stop()

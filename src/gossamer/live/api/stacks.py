@@ -1,4 +1,4 @@
-"""Which machine a live node runs under each name, and with which settings."""
+"""The stack of a live node: which parts run under each live name, with which settings."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from gossamer.systems import check_dissemination, find_dissemination, find_live,
 
 @dataclass(frozen=True)
 class Stack:
-    """All that a node's machine is made of, as a greeting names it and a record keeps it."""
+    """The parts of a node's machine and their settings. Greetings name the stack, and records contain it."""
 
     system: System
     parameters: Any
@@ -24,11 +24,11 @@ class Stack:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What both ends of a link must agree on."""
+        """The names that must be equal at both ends of a connection."""
         return (self.system.name, self.dissemination)
 
     def header(self, seed: int) -> Header:
-        """How a record of a node with this stack begins."""
+        """The header for a record of a node with this stack."""
         return Header(
             system=self.system.name,
             parameters=msgspec.to_builtins(self.parameters),
@@ -40,7 +40,7 @@ class Stack:
 
     @property
     def discloses(self) -> bool:
-        """Whether nodes tell others what they hold."""
+        """Whether nodes tell other nodes which topics they hold."""
         return self.system.discloses
 
 
@@ -50,12 +50,12 @@ def find_stack(
     dissemination: str | None = None,
     dissemination_settings: Mapping[str, object] | None = None,
 ) -> Stack:
-    """The stack of a live node that runs the system of this live name; an InputError lists the names there are."""
+    """The stack of a live node that runs the system of this live name; an InputError lists the known names."""
     start = find_live(system)
     found = find_system(start.system)
     carried = dissemination or start.dissemination
     check_dissemination(found, carried, dissemination_settings)
     parameters = read_parameters(found, {**start.settings, **(settings or {})})
-    # Messages that a dissemination may miss by design, as gossip does, are not recovered.
+    # Gossip loses messages by design, so its stacks have no recovery.
     recovers = found.recovers and not find_dissemination(carried).relays_without_topic
     return Stack(found, parameters, carried, dict(dissemination_settings or {}), recovers, start.takes_plan)

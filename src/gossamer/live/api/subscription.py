@@ -18,7 +18,7 @@ from gossamer.protocols.contract.actions import Deliver
 if TYPE_CHECKING:
     from gossamer.live.api.node import Node
 
-# Chosen: a reader that never waits yields to the event loop after so many messages, so that the node goes on.
+# Chosen: a reader that never waits yields to the event loop after this many messages, so that the node keeps working.
 YIELD_EVERY = 256
 # What happens when the queue of a reader is full.
 Slow = Literal["block", "drop"]
@@ -33,8 +33,8 @@ def hex_id(node: NodeId) -> str:
 class Subscription:
     """The result of `Node.subscribe`: enter it with `async with`, then iterate over it.
 
-    `slow="block"`: while the queue is full, this node reads from no link, so that publishers wait. `slow="drop"`: a full
-    queue drops its oldest message, and `dropped` counts it.
+    `slow="block"`: while the queue is full, this node reads from no link, so that publishers wait. `slow="drop"`: a
+    full queue drops its oldest message, and `dropped` counts it.
     """
 
     def __init__(

@@ -21,7 +21,8 @@ from gossamer.live.api.subscription import Subscription
 from gossamer.live.operations.status import NodeStatus
 from gossamer.model.values.errors import NodeStateError
 
-# Chosen: messages on their way from the loop's thread to the reader's; when they are so many, the queue of the subscription fills.
+# Chosen: the most messages in transit from the loop's thread to the reader's; beyond that, the subscription's queue
+# fills.
 HANDOVER_MESSAGES = 256
 
 Answer = TypeVar("Answer")
@@ -145,7 +146,7 @@ class SyncNode:
         self.close()
 
     def close(self) -> None:
-        """Stop: subscriptions end, and neighbours are told. Any thread may call it, more than once."""
+        """Leave the network, as `Node.stop`. Any thread may call this method, more than once."""
         with self._closing:
             loop, thread = self._loop, self._thread
             if loop is None or thread is None or not thread.is_alive():
@@ -198,7 +199,7 @@ class SyncNode:
         except CancelledError:
             raise NodeStateError("this node was closed during the call") from None
         except BaseException:
-            # Ctrl-C, above all: cancel the call, since nobody waits for its result.
+            # Ctrl-C, above all: cancel the call, because no caller waits for its result.
             future.cancel()
             raise
 

@@ -20,7 +20,7 @@ Validator = Callable[[Message], Verdict | Awaitable[Verdict]]
 
 
 class LiveTopic:
-    """One topic of a node: who reads it, who publishes on it, and how it is validated."""
+    """One topic of a node: its subscriptions, its publishers, and its validator."""
 
     __slots__ = (
         "id",

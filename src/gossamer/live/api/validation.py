@@ -12,7 +12,7 @@ from gossamer.protocols.contract.events import Outcome
 
 log = logging.getLogger("gossamer.live")
 
-# Chosen: while so many messages wait for validators, the node reads no more; at half of it, reading resumes.
+# Chosen: while this many messages wait for validators, the node pauses reading; at half of it, reading resumes.
 WAITING_MAX = 1_024
 
 

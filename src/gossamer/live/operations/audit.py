@@ -1,9 +1,9 @@
 """The audit of a network's records: where application data went, and what was delivered.
 
-It applies the rules of `protocols/contract/invariants.py` to the record of each node. Data that reaches a node without the
-topic is the sender's fault, so it counts as a breach only if the sender's record is among those that were read. Gossip may
-relay through nodes without the topic, by its paper. Order is checked for stacks with recovery, because only these promise it.
-The times in a record are those of the node's own clock; the audit compares no two clocks.
+It applies the rules of `protocols/contract/invariants.py` to the record of each node. Data that reaches a node without
+the topic is the sender's fault, so it counts as a breach only if the sender's record is among those that were read.
+Gossip may relay through nodes without the topic, by its paper. Order is checked for stacks with recovery, because only
+these promise it. The times in a record are those of the node's own clock; the audit compares no two clocks.
 """
 
 from collections import deque
@@ -54,7 +54,7 @@ class AuditFindings(Struct):
     data_sent: int = 0
     data_received: int = 0
     deliveries: int = 0
-    # Data that reached a node without the topic, from senders whose records were not read: nobody's breach is proved.
+    # Data that reached a node without the topic, from senders whose records were not read, so no breach is proved.
     unproved: int = 0
     breach_count: int = 0
     breaches: list[str] = []

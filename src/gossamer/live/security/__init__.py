@@ -1,4 +1,4 @@
 """Keys, TLS, signatures and access rules."""
 
-# What a node requires of messages: "off" (nobody signs), "accept" (signatures are checked where there are any), "strict".
+# What a node requires of messages: "off" (no signatures), "accept" (signatures are checked if present), "strict".
 SIGNATURE_MODES = ("off", "accept", "strict")

@@ -1,6 +1,6 @@
 """A cluster's authority: an Ed25519 key and its certificate, which sign the certificates of nodes.
 
-The operator keeps the authority's key off the nodes: whoever has it can add nodes to the cluster.
+The operator keeps the authority's key off the nodes, because its owner can add nodes to the cluster.
 """
 
 from datetime import UTC, datetime, timedelta

@@ -19,7 +19,7 @@ from gossamer.protocols.contract.messages import Data, data_in
 
 
 class NodeSecurity:
-    """Identity, TLS, signatures and access rules of one node. It is the driver's guard where there is anything to check."""
+    """Identity, TLS, signatures and access rules of one node; the driver's guard if there is anything to check."""
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ class NodeSecurity:
         self._sockets = sockets
 
     def admits(self, link_name: str, sender: NodeId, message: Any) -> str | None:
-        """See the guard protocol in `transport/driver.py`. One refused application message refuses the whole message."""
+        """See the guard protocol in `transport/driver.py`. A message is refused if it carries a refused one."""
         for data in data_in(message):
             reason = self._admits_data(link_name, sender, data)
             if reason is not None:

@@ -1,8 +1,8 @@
 """Backpressure: a full queue or a slow reader stops this node from reading, so that publishers wait.
 
-While the queue to one peer is long, the node reads from no other peer until that queue has drained. A peer that takes almost
-nothing for a while is stuck: nobody waits for it any longer, frames to it are refused and counted, and its link ends
-if it stays stuck.
+While the queue to one peer is long, the node reads from no other peer until that queue has drained. A peer that takes
+almost nothing for a while is stuck: nobody waits for it any longer, frames to it are refused and counted, and its link
+ends if it stays stuck.
 """
 
 import logging
@@ -14,7 +14,7 @@ from gossamer.live.transport.links import Link
 
 log = logging.getLogger("gossamer.live")
 
-# Chosen: the link of a stuck peer ends after so many times the patience that publishers have with it.
+# Chosen: the link of a stuck peer ends after this multiple of the time for which publishers wait.
 STUCK_PATIENCE = 3
 # The name of this reason to pause a link.
 _PRESSURE = "pressure"

@@ -1,6 +1,6 @@
-"""What a node takes from the machine that it runs on: sockets, clocks and random bytes.
+"""The environment of a node: sockets, clocks and random bytes.
 
-`gossamer.testing` replaces all of it, so that real nodes run in memory and in virtual time.
+`gossamer.testing` replaces all of them, so that real nodes run in memory and in virtual time.
 """
 
 import asyncio
@@ -11,9 +11,9 @@ from typing import Any, Protocol
 
 
 class Environment(Protocol):
-    """The outside world of one node."""
+    """The sockets, clocks and random bytes of one node."""
 
-    # Seconds and nanoseconds of a clock that never goes back: the one that the loop's timers use.
+    # The monotonic clock that the loop's timers use, in seconds and in nanoseconds.
     @property
     def monotonic(self) -> Callable[[], float]: ...  # noqa: D102
     @property
@@ -21,7 +21,7 @@ class Environment(Protocol):
     # Nanoseconds since 1970.
     @property
     def time_ns(self) -> Callable[[], int]: ...  # noqa: D102
-    # So many random bytes.
+    # Returns the given number of random bytes.
     @property
     def random_bytes(self) -> Callable[[int], bytes]: ...  # noqa: D102
 
@@ -35,7 +35,10 @@ class Environment(Protocol):
 
 
 class RealEnvironment:
-    """The real one. Its clocks are the functions themselves, as links read them for every read of a socket."""
+    """The operating system's sockets, clocks and random bytes.
+
+    The clocks are the functions of `time` without a wrapper, because links call them for every read of a socket.
+    """
 
     monotonic = staticmethod(time.monotonic)
     monotonic_ns = staticmethod(time.monotonic_ns)

@@ -1,7 +1,8 @@
 """One link: a socket, a handshake, frames in and out.
 
-Frames that are written in one turn of the event loop leave together. Only the first frame after a pause leaves at once. A
-link counts the frames that it cannot decode and closes after too many; it never raises an exception because of its peer.
+Frames that are written in one turn of the event loop leave together. Only the first frame after a pause leaves at once.
+A link counts the frames that it cannot decode and closes after too many; it never raises an exception because of its
+peer.
 """
 
 import asyncio
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
 
 # Chosen: bytes of one write; the system call then costs little for each frame.
 GATHER_BYTES = 64 * 1024
-# Chosen: after a link has sent nothing for so long, its next frame leaves at once. If the other end has a processor of its
-# own, the frame arrives 45 us sooner (of 200 to 250 us in all).
+# Chosen: after a link has sent nothing for this long, its next frame leaves at once. If the other end has a processor
+# of its own, the frame arrives 45 us sooner (of 200 to 250 us in all).
 IDLE_SECONDS = 0.001
 # Chosen: the size of the system's two buffers of a link. With the system's own size, megabytes, heartbeats reach a slow
 # neighbour seconds late.
@@ -73,7 +74,7 @@ class Link(asyncio.BufferedProtocol):
         self.name = ""
         self.address = b""
         self.is_up = False
-        # Slow: the queue is so long that publishers wait. Stuck: it stayed long, and publishers wait no longer.
+        # Slow: the queue is long enough that publishers wait. Stuck: it stayed long, and publishers stopped waiting.
         self.is_slow = False
         self.is_stuck = False
         self.used_at = 0.0

@@ -23,12 +23,12 @@ from gossamer.model.values.ids import NodeId
 
 log = logging.getLogger("gossamer.live")
 
-# Chosen: the size of one read, which no bound on a peer can shorten. Asyncio alone would allocate 256 KiB for every read,
-# at the price of two page faults for each message when messages are few.
+# Chosen: the size of one read, which no bound on a peer can shorten. Asyncio alone would allocate 256 KiB for every
+# read, at the price of two page faults for each message when messages are few.
 READ_BYTES = 64 * 1024
 # Chosen: how often idle links, slow peers and the pool are checked.
 TICK_SECONDS = 0.5
-# Chosen: a short-lived link that a stranger opened may stay idle so many times as long as our own.
+# Chosen: a short-lived link that another node opened may stay idle this many times as long as our own.
 STRANGER_PATIENCE = 6
 # The goodbye of a node that leaves the network; any other goodbye ends one link only.
 LEAVING = "this node is leaving"

@@ -1,4 +1,4 @@
-"""TLS for links: the contexts, and who is at the other end."""
+"""TLS for links: the contexts, and the identity of the other end."""
 
 import asyncio
 import ssl

@@ -1,7 +1,7 @@
 """Connections in memory and a loop in virtual time, for `gossamer.testing`.
 
-A connection behaves as TCP does: bytes arrive in order, each chunk after its own latency, or the connection breaks. The loop's
-clock moves only when nothing is left to do, to the time of the next timer.
+A connection behaves like TCP: bytes arrive in order, each chunk after its own latency, or the connection breaks. When
+the loop has nothing left to do, its clock advances to the next timer; it never advances otherwise.
 """
 
 import asyncio
@@ -14,16 +14,16 @@ from gossamer.model.values.errors import MachineMisuse
 
 
 class VirtualWires(Protocol):
-    """What connections ask of the network that they belong to."""
+    """What a connection needs from its network."""
 
     loop: "VirtualLoop"
 
     def delay_seconds(self, connection: int, chunk: int) -> float:
-        """How long a chunk of bytes takes."""
+        """The latency of a chunk of bytes."""
         ...
 
     def is_cut(self, one: int, other: int) -> bool:
-        """Whether a partition stands between two endpoints."""
+        """Whether a partition separates two endpoints."""
         ...
 
     def forget(self, connection: "VirtualConnection") -> None:
@@ -36,7 +36,7 @@ class VirtualWires(Protocol):
 
 
 class VirtualServer:
-    """A listening port of the virtual network, with the little that a node asks of an `asyncio.Server`."""
+    """A listening port of the virtual network, with the methods of `asyncio.Server` that a node uses."""
 
     def __init__(self, network: VirtualWires, port: int) -> None:
         self._network = network
@@ -44,16 +44,16 @@ class VirtualServer:
         self.sockets = (self,)
 
     def getsockname(self) -> tuple[str, int]:
-        """As a socket's."""
+        """The address, as `socket.getsockname`."""
         return "127.0.0.1", self._port
 
     def close(self) -> None:
-        """Listen no longer."""
+        """Stop listening."""
         self._network.unlisten(self._port)
 
 
 class VirtualConnection:
-    """Two ends, bytes in order, each chunk after its own latency."""
+    """A connection with two ends. Bytes arrive in order, each chunk after its own latency."""
 
     def __init__(
         self, network: VirtualWires, number: int, places: tuple[int, int], protocols: tuple[Any, Any], port: int
@@ -66,21 +66,22 @@ class VirtualConnection:
         self._chunks = 0
 
     def open(self) -> None:
-        """Tell both protocols; the dialling end learns of it first, as with TCP."""
+        """Notify both protocols, the dialling end first, as with TCP."""
         for end in self.ends:
             end.protocol.connection_made(end)
 
     def carry(self, sender: int, chunk: bytes | None) -> None:
-        """Bytes on their way to the other end; None is the end of the stream."""
+        """Send bytes to the other end; None is the end of the stream."""
         self._chunks += 1
         loop, receiver = self.network.loop, self.ends[1 - sender]
         receiver.due = max(receiver.due, loop.time() + self.network.delay_seconds(self.number, self._chunks))
-        # The loop may fire timers of one time in any order, so that each takes the oldest chunk, whichever set it.
+        # The loop may fire timers with equal times in any order, so each timer takes the oldest chunk instead of its
+        # own.
         receiver.on_the_way.append(chunk)
         loop.call_at(receiver.due, receiver.arrive)
 
     def flush(self) -> None:
-        """Deliver what a partition held back."""
+        """Deliver the bytes that a partition held back."""
         for end in self.ends:
             end.deliver()
 
@@ -104,7 +105,7 @@ class VirtualTransport(asyncio.Transport):
     def __init__(self, connection: VirtualConnection, side: int, protocol: Any, port: int) -> None:
         super().__init__()
         self.protocol = protocol
-        # Chunks on their way to this end, and when the last of them arrives.
+        # Chunks in flight to this end, and when the last of them arrives.
         self.on_the_way: deque[bytes | None] = deque()
         self.due = 0.0
         self._connection = connection
@@ -114,24 +115,24 @@ class VirtualTransport(asyncio.Transport):
         self._is_paused = self._is_closing = self.is_lost = False
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
-        """The names that a node asks for."""
+        """The socket and the addresses, as `asyncio.BaseTransport.get_extra_info`."""
         if name == "socket":
             return self
         return ("127.0.0.1", self._port) if name in ("peername", "sockname") else default
 
     def setsockopt(self, *option: Any) -> None:
-        """As a socket's: there is no socket to set it on."""
+        """Accepts every option and ignores it: there is no socket."""
 
     def set_protocol(self, protocol: Any) -> None:
-        """As a transport's."""
+        """See `asyncio.Transport`."""
         self.protocol = protocol
 
     def get_protocol(self) -> Any:
-        """As a transport's."""
+        """See `asyncio.Transport`."""
         return self.protocol
 
     def is_closing(self) -> bool:
-        """As a transport's."""
+        """See `asyncio.Transport`."""
         return self._is_closing
 
     def write(self, data: Any) -> None:
@@ -144,28 +145,28 @@ class VirtualTransport(asyncio.Transport):
         self.write(b"".join(bytes(data) for data in list_of_data))
 
     def get_write_buffer_size(self) -> int:
-        """Bytes that the other end does not read yet, where it has paused."""
+        """The bytes that wait at the other end because it has paused reading."""
         other = self._connection.ends[1 - self._side]
         return sum(len(chunk or b"") for chunk in other._received)
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
-        """There is no buffer to limit: bytes wait at the other end."""
+        """Ignored: unread bytes wait at the other end, which has no limit."""
 
     def pause_reading(self) -> None:
         """Bytes wait until reading resumes."""
         self._is_paused = True
 
     def resume_reading(self) -> None:
-        """Bytes that waited are handed over."""
+        """Hand the bytes that waited to the protocol."""
         self._is_paused = False
         self._connection.network.loop.call_soon(self.deliver)
 
     def is_reading(self) -> bool:
-        """As a transport's."""
+        """See `asyncio.Transport`."""
         return not self._is_paused
 
     def close(self) -> None:
-        """No more bytes; those that were written still arrive."""
+        """Close this end. Bytes that were written before still arrive."""
         if not self._is_closing:
             self._is_closing = True
             self._connection.carry(self._side, None)
@@ -177,12 +178,12 @@ class VirtualTransport(asyncio.Transport):
         self._connection.reset()
 
     def arrive(self) -> None:
-        """The oldest chunk has come; a partition may hold it back, or this end may read it later."""
+        """Receive the oldest chunk. It waits while a partition separates the ends or this end has paused reading."""
         self._received.append(self.on_the_way.popleft())
         self.deliver()
 
     def deliver(self) -> None:
-        """Hand what has come to the protocol."""
+        """Hand received chunks to the protocol."""
         network = self._connection.network
         while self._received and not self._is_paused and not self.is_lost:
             if network.is_cut(*self._connection.places):
@@ -213,22 +214,22 @@ class VirtualTransport(asyncio.Transport):
 
 
 class _VirtualSelector(selectors.DefaultSelector):
-    """Waits for nothing: time moves on to when the next timer is due."""
+    """Never waits: it advances the time to the next timer instead."""
 
     now = 0.0
 
     def select(self, timeout: float | None = None) -> Any:
-        """Called by the loop with the time until its next timer; None where it has none."""
+        """Called by the loop with the time until its next timer, or None if no timer is set."""
         ready = super().select(0)
         if not ready and timeout is None:
-            raise MachineMisuse("every task waits and no timer is set: the scenario would wait for ever")
+            raise MachineMisuse("every task waits and no timer is set: the scenario would never end")
         if not ready and timeout:
             self.now += timeout
         return ready
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
-    """An event loop whose clock moves only when nothing is left to do."""
+    """An event loop whose clock advances only when nothing is left to do."""
 
     def __init__(self) -> None:
         self._virtual = _VirtualSelector()
@@ -241,7 +242,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def run_in_executor(  # type: ignore[override]
         self, executor: Any, func: Callable[..., Any], *args: Any
     ) -> Any:
-        """At once, in this thread: a thread would run in real time."""
+        """Call the function at once in this thread, because another thread would run in real time."""
         done = self.create_future()
         try:
             done.set_result(func(*args))

@@ -1,7 +1,7 @@
 """The wire format: length-prefixed msgpack frames. `docs/wire.md` specifies it, with test vectors.
 
-A frame is a 4-byte big-endian length and that many bytes. The first frame of each end is a `Hello`. Every other frame is
-one protocol message, or a `Bye` with the reason why the link ends.
+A frame is a 4-byte big-endian length and that many bytes. The first frame of each end is a `Hello`. Every other frame
+is one protocol message, or a `Bye` with the reason why the link ends.
 """
 
 import struct
@@ -57,12 +57,12 @@ _bye_decoder: msgspec.msgpack.Decoder[Bye] = msgspec.msgpack.Decoder(Bye)
 
 @cache
 def message_decoder(parts: tuple[type[Part], ...]) -> msgspec.msgpack.Decoder[object]:
-    """Reads every frame after the first: a `Bye`, or a message of the stack that has these parts."""
+    """A decoder for every frame after the first: a `Bye`, or a message of the stack with these parts."""
     return msgspec.msgpack.Decoder(union([*(message for part in parts for message in part.MESSAGES), Bye]))
 
 
 def read_bye(body: bytes) -> str | None:
-    """Why the other end closes the link, if this frame says so."""
+    """The reason why the other end closes the link, or None if this frame is no `Bye`."""
     try:
         return _bye_decoder.decode(body).reason
     except ValueError:

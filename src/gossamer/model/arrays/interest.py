@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from gossamer.model.arrays.types import Bits, Ids, Starts
+from gossamer.model.arrays.types import Ids, Starts
 from gossamer.model.values.errors import InputError
 from gossamer.model.values.ids import Role
 
@@ -114,23 +114,8 @@ class Interest:
         """The nodes of one topic, in ascending order."""
         return self.topic_nodes[self.topic_starts[topic] : self.topic_starts[topic + 1]]
 
-    def bits_by_node(self) -> Bits:
-        """uint64[n, ceil(T/64)]: bit t of row v is set if node v holds topic t."""
-        return _bits(self.owners, self.node_topics, self.node_count, self.topic_count)
-
-    def bits_by_topic(self) -> Bits:
-        """uint64[T, ceil(n/64)]: bit v of row t is set if node v holds topic t."""
-        return _bits(self.node_topics, self.owners, self.topic_count, self.node_count)
-
 
 def _starts(owners: Starts, count: int) -> Starts:
     starts = np.zeros(count + 1, np.int64)
     np.cumsum(np.bincount(owners, minlength=count), out=starts[1:])
     return starts
-
-
-def _bits(rows: Ids, columns: Ids, row_count: int, column_count: int) -> Bits:
-    words = (column_count + 63) // 64
-    table = np.zeros((row_count, words), np.uint64)
-    np.bitwise_or.at(table, (rows, columns >> 6), np.uint64(1) << (columns & 63).astype(np.uint64))
-    return table

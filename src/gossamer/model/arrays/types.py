@@ -10,5 +10,3 @@ Starts = NDArray[np.int64]
 # Any other whole numbers.
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
-# Sets as rows of 64-bit words.
-Bits = NDArray[np.uint64]

@@ -1,8 +1,8 @@
-"""The machine contract: what a machine is told, what it answers, and how its parts meet.
+"""The machine contract: events that a machine receives, actions that it returns, and how its parts work together.
 
     handle(event, now_us) -> actions
     same parameters + same seed + same (event, now_us) sequence  =>  same actions
 
-Everything that crosses the line is a frozen value that msgpack can carry, so that a record of a run
-replays into a fresh machine, and a message is its own wire format.
+Events, actions and messages are immutable values that msgpack can encode. Therefore a recorded run can be replayed into
+a new machine, and the message classes are also the wire format.
 """

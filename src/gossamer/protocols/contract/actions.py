@@ -1,4 +1,4 @@
-"""Actions: what a machine answers, for the driver to carry out."""
+"""Actions: what a machine returns from `handle`, for the driver to carry out."""
 
 from typing import Any
 
@@ -9,9 +9,9 @@ from gossamer.protocols.contract.messages import Peer, Value
 class Send(Value, frozen=True, array_like=True, gc=False, tag="send"):
     """Send one message to each of these nodes, in this order.
 
-    `to` is a tuple because flooding is the common case: a driver encodes the message once, and a
-    simulator makes one event for all receivers. `addresses` stands in the same order, and is empty
-    when all receivers are kept connections or the driver knows them (simulation).
+    `to` is a tuple because most messages have several receivers: a live driver encodes the message once, and the
+    simulator schedules one event for all receivers. `addresses` has the same order. It is empty if the node keeps a
+    connection to every receiver, and in simulations, which need no addresses.
     """
 
     to: tuple[NodeId, ...]
@@ -20,13 +20,13 @@ class Send(Value, frozen=True, array_like=True, gc=False, tag="send"):
 
 
 class Connect(Value, frozen=True, array_like=True, gc=False, tag="connect"):
-    """Keep a connection to this peer; `PeerUp` or `PeerDown` follows."""
+    """Keep a connection to this peer. The driver answers with `PeerUp` or `PeerDown`."""
 
     peer: Peer
 
 
 class Disconnect(Value, frozen=True, array_like=True, gc=False, tag="disconnect"):
-    """Keep the connection to this node no longer."""
+    """Close the connection to this node."""
 
     node: NodeId
 
@@ -39,9 +39,9 @@ class SetTimer(Value, frozen=True, array_like=True, gc=False, tag="set_timer"):
 
 
 class Deliver(Value, frozen=True, array_like=True, gc=False, tag="deliver"):
-    """Hand a message to the application: once, under the first of its topics that this node follows.
+    """Hand a message to the application, once, under the first of its topics that this node follows.
 
-    `also` are the others of its topics that this node follows.
+    `also` lists the message's other topics that this node follows.
     """
 
     topic: TopicId
@@ -54,7 +54,7 @@ class Deliver(Value, frozen=True, array_like=True, gc=False, tag="deliver"):
 
 
 class Validate(Value, frozen=True, array_like=True, gc=False, tag="validate"):
-    """Ask the application whether a message is good; `Validated` with this ticket follows."""
+    """Ask the application's validator about a message. The driver answers with `Validated` and the same ticket."""
 
     ticket: int
     topic: TopicId
@@ -65,7 +65,7 @@ class Validate(Value, frozen=True, array_like=True, gc=False, tag="validate"):
 
 
 class Observe(Value, frozen=True, array_like=True, gc=False, tag="observe"):
-    """Tell whoever watches; nothing is to be done."""
+    """Show a fact to watchers, records and metrics. The driver does nothing else with it."""
 
     fact: Any
 

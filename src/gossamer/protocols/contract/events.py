@@ -1,4 +1,4 @@
-"""Events: what a machine is told."""
+"""Events: the inputs of a machine."""
 
 from enum import IntEnum
 from typing import Any
@@ -8,7 +8,7 @@ from gossamer.protocols.contract.messages import Address, Peer, Value
 
 
 class Outcome(IntEnum):
-    """What an application's validator said of a message."""
+    """What an application's validator decided about a message."""
 
     ACCEPT = 0
     REJECT = 1
@@ -16,7 +16,10 @@ class Outcome(IntEnum):
 
 
 class Started(Value, frozen=True, array_like=True, gc=False, tag="started"):
-    """The node is up. `joining`: the contacts introduce it; otherwise they already are its view."""
+    """The node has started.
+
+    If `joining`, the contacts introduce the node to the network; otherwise they are its first view.
+    """
 
     contacts: tuple[Peer, ...] = ()
     joining: bool = True
@@ -24,12 +27,12 @@ class Started(Value, frozen=True, array_like=True, gc=False, tag="started"):
 
 
 class Subscribe(Value, frozen=True, array_like=True, gc=False, tag="subscribe"):
-    """The application wants a topic, in a role (`model.values.ids.Role`).
+    """The application asks for a topic, in a role (`model.values.ids.Role`).
 
-    It may know somebody who holds it (`peers`) and a secret that all who hold it share; StAN asks for both. `joining`: the
-    peers introduce the node; otherwise they already are its view. `validates`: ask `Validate` before a message is delivered
-    or relayed. `last` and `last_us`: begin with the last so many messages, and with those of the last so many microseconds,
-    from the neighbours' history (`protocols/recovery`).
+    `peers` are known nodes that hold the topic, and `secret` is a key that all nodes with the topic share; StAN uses
+    both. If `joining`, the peers introduce the node; otherwise they are its first view of the topic. If `validates`,
+    the machine asks with `Validate` before it delivers or relays a message. `last` (a number of messages) and `last_us`
+    (a period) say which older messages to fetch from the histories of neighbours (`protocols/delivery/recovery`).
     """
 
     topic: TopicId
@@ -43,7 +46,7 @@ class Subscribe(Value, frozen=True, array_like=True, gc=False, tag="subscribe"):
 
 
 class Unsubscribe(Value, frozen=True, array_like=True, gc=False, tag="unsubscribe"):
-    """The application lets go of a topic."""
+    """The application gives up a topic."""
 
     topic: TopicId
 
@@ -51,10 +54,10 @@ class Unsubscribe(Value, frozen=True, array_like=True, gc=False, tag="unsubscrib
 class Publish(Value, frozen=True, array_like=True, gc=False, tag="publish"):
     """The application publishes on a topic that it holds.
 
-    A node's first message after `Started` has the number now_us + 1, every further one the next: who was gone and is back
-    never takes a name of its life before, which others remember. A driver that must know the number beforehand, because it
-    signs it, gives `sequence`, greater than any before, and the time, not later than now. `also` are further topics; those that
-    the node does not hold are left out.
+    The first message after `Started` has the sequence number now_us + 1, and each further message the next number. A
+    node that restarts therefore never reuses a number that other nodes remember. A driver that signs messages must know
+    the number in advance: it gives `sequence`, greater than every number before, and `published_us`, not later than
+    now. `also` lists further topics; topics that the node does not hold are ignored.
     """
 
     topic: TopicId
@@ -65,9 +68,10 @@ class Publish(Value, frozen=True, array_like=True, gc=False, tag="publish"):
 
 
 class PublishBurst(Value, frozen=True, array_like=True, gc=False, tag="publish_burst"):
-    """As `Publish` for each of these, one after another; `sequence` is that of the first. Only for a dissemination with a `Burst`.
+    """As `Publish` for several messages with consecutive sequence numbers, the first of which is `sequence`.
 
-    `items` are when each was published, not later than now, and what it says.
+    `items` gives the time of publication (not later than now) and the payload of each message. Only a stack whose
+    dissemination has a `Burst` class accepts this event.
     """
 
     topic: TopicId
@@ -76,25 +80,27 @@ class PublishBurst(Value, frozen=True, array_like=True, gc=False, tag="publish_b
 
 
 class MessageReceived(Value, frozen=True, array_like=True, gc=False, tag="message"):
-    """A message came. `sender` is who the link says it is, not who the message says."""
+    """A message arrived. `sender` is the peer at the other end of the connection, whatever the message claims."""
 
     sender: NodeId
     message: Any
 
 
 class PeerUp(Value, frozen=True, array_like=True, gc=False, tag="up"):
-    """A connection asked for with `Connect` stands.
+    """A connection requested with `Connect` is open.
 
-    Told again now and then while the driver does not read from it: the peer may well be speaking.
+    The driver repeats this event while it has paused reading from the peer, so that the peer is not suspected of
+    silence.
     """
 
     node: NodeId
 
 
 class PeerDown(Value, frozen=True, array_like=True, gc=False, tag="down"):
-    """A kept connection ended, one asked for could not be made, or a message for which there was none could not be sent.
+    """A kept connection ended, a requested one failed, or a message to a node without a connection was not sent.
 
-    The node could not be reached: parts that know of it forget it. `hung_up`: it is there, and keeps the connection no longer.
+    The node is unreachable, and the parts forget it. If `hung_up`, the node is alive and closed the connection on
+    purpose.
     """
 
     node: NodeId
@@ -102,7 +108,7 @@ class PeerDown(Value, frozen=True, array_like=True, gc=False, tag="down"):
 
 
 class TimerFired(Value, frozen=True, array_like=True, gc=False, tag="timer"):
-    """A wake-up is due."""
+    """A timer set with `SetTimer` is due."""
 
     timer: Any
 
@@ -122,7 +128,7 @@ class Refused(Value, frozen=True, array_like=True, gc=False, tag="refused"):
 
 
 class Stopping(Value, frozen=True, array_like=True, gc=False, tag="stopping"):
-    """The node is about to leave; what it sends now is still carried out."""
+    """The node is about to leave. The driver still carries out the actions that the machine returns for this event."""
 
 
 Event = (

@@ -1,34 +1,34 @@
-"""Facts: what became true. A part returns them to the parts above it, or shows them to the driver with `Observe`."""
+"""Facts: changes that a part reports, to the parts above it by returning them or to the driver with `Observe`."""
 
 from gossamer.model.values.ids import NodeId, TopicId
 from gossamer.protocols.contract.messages import Address, Burst, Data, Digest, Value
 
 
 class Fact(Value, frozen=True, array_like=True, gc=False):
-    """Something that became true: passed between parts, or shown to the driver by `Observe`."""
+    """A change that a part reports to the parts above it or, with `Observe`, to the driver."""
 
 
 class NeighbourUp(Fact, frozen=True, array_like=True, gc=False, tag="neighbour_up"):
-    """This node now counts `node` among its neighbours. The overlay is made of these facts."""
+    """`node` became a neighbour of this node. These facts define the overlay."""
 
     node: NodeId
 
 
 class NeighbourDown(Fact, frozen=True, array_like=True, gc=False, tag="neighbour_down"):
-    """This node no longer counts `node` among its neighbours."""
+    """`node` is no longer a neighbour of this node."""
 
     node: NodeId
 
 
 class ViewChanged(Fact, frozen=True, array_like=True, gc=False, tag="view_changed"):
-    """A membership view lost and gained these nodes, in one step."""
+    """A membership view lost the `removed` nodes and gained the `added` nodes in one step."""
 
     removed: tuple[NodeId, ...]
     added: tuple[NodeId, ...]
 
 
 class Heard(Fact, frozen=True, array_like=True, gc=False, tag="heard"):
-    """Membership brought news of a node and what it holds."""
+    """The membership part received the address and the interest digest of a node."""
 
     node: NodeId
     address: Address
@@ -36,16 +36,17 @@ class Heard(Fact, frozen=True, array_like=True, gc=False, tag="heard"):
 
 
 class PeerMisbehaved(Fact, frozen=True, array_like=True, gc=False, tag="peer_misbehaved"):
-    """A peer sent what the protocol does not allow; it was bounded or dropped."""
+    """A peer violated the protocol; what it sent was dropped or cut to its bound."""
 
     node: NodeId
     reason: str
 
 
 class Arrived(Fact, frozen=True, array_like=True, gc=False, tag="arrived"):
-    """A new message on a topic that this node holds, a hop further; `wanted`: the validator, if any, did not pass it over.
+    """A new message on a topic that this node holds, with `hops` already counted up.
 
-    Where recovery stands above, a dissemination states this and leaves delivery to it.
+    A dissemination reports this fact in stacks with recovery, which then delivers the message. `wanted` is False if the
+    application's validator ignored the message.
     """
 
     data: Data
@@ -54,14 +55,14 @@ class Arrived(Fact, frozen=True, array_like=True, gc=False, tag="arrived"):
 
 
 class ArrivedBurst(Fact, frozen=True, array_like=True, gc=False, tag="arrived_burst"):
-    """As `Arrived`, for the messages of a burst, all of them new."""
+    """As `Arrived`, for a burst whose messages are all new."""
 
     burst: Burst
     sender: NodeId
 
 
 class Lost(Fact, frozen=True, array_like=True, gc=False, tag="lost"):
-    """Messages of this publisher on this topic with after < sequence < before are not coming; the rest goes on."""
+    """Recovery gave up on the messages with after < sequence < before; delivery continues behind the gap."""
 
     topic: TopicId
     publisher: NodeId
@@ -70,7 +71,7 @@ class Lost(Fact, frozen=True, array_like=True, gc=False, tag="lost"):
 
 
 class TopicViewChanged(Fact, frozen=True, array_like=True, gc=False, tag="stan_view_changed"):
-    """The directed view that this node keeps for a topic lost and gained these nodes, in one step."""
+    """This node's directed view of a topic lost the `removed` nodes and gained the `added` nodes in one step."""
 
     topic: TopicId
     removed: tuple[NodeId, ...]
@@ -78,7 +79,7 @@ class TopicViewChanged(Fact, frozen=True, array_like=True, gc=False, tag="stan_v
 
 
 class BufferFull(Fact, frozen=True, array_like=True, gc=False, tag="gossip_buffer_full"):
-    """This node's buffer was full, so it dropped a copy of a message; `publisher` is this node if the message was its own."""
+    """This node's buffer was full, so it dropped a copy of a message, possibly one of its own."""
 
     topic: TopicId
     publisher: NodeId

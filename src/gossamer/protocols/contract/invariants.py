@@ -1,17 +1,17 @@
-"""Rules that the actions of every node must keep.
+"""Rules that the actions of every node must obey.
 
 The simulator's checkers apply them to machines while they run, and the audit applies them to the records of live nodes.
 
 - Data is sent only on a topic that the sender holds (the caller exempts gossip, which its paper allows), only to a
-  neighbour of the sender, and it reaches only nodes that have held one of its topics at some time: the receiver may have
-  unsubscribed while the message was under way.
-- A message is delivered at most once, on topics that the node follows, and in the order of its publisher where the
+  neighbour of the sender, and only to nodes that hold or have held one of its topics: the receiver may have
+  unsubscribed while the message was in flight.
+- A message is delivered at most once, on topics that the node follows, and in the order of its publisher if the
   node's stack promises order.
-- A node states each change of its neighbours once, and is never its own neighbour.
+- A node reports each change of its neighbours once, and is never its own neighbour.
 
-Each class keeps what one rule needs to know of one node since the node started. Its methods return a sentence about the
-breach without a subject, such as "delivered message 3 of 9 twice", or None. Sentences show ids through `show`: simulated ids
-are small decimal numbers, live ids are hashes.
+Each class keeps the state that one rule needs about one node. Its methods return None, or a sentence about the breach
+without its subject, such as "delivered message 3 of 9 twice". `show` formats ids in these sentences: simulated ids are
+small decimal numbers, live ids are hashes.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -21,12 +21,12 @@ from gossamer.protocols.contract.actions import Deliver
 from gossamer.protocols.contract.messages import Data
 
 Show = Callable[[int], str]
-# A plain number, because operations on flags are twenty times slower and checkers look at every delivery.
+# A plain integer, because operations on flags are twenty times slower and checkers look at every delivery.
 _FOLLOWS = int(Role.FOLLOWS)
 
 
 def message_name(publisher: NodeId, sequence: int, show: Show = str) -> str:
-    """A message as sentences name it."""
+    """How a sentence names a message."""
     return f"message {sequence} of {show(publisher)}"
 
 
@@ -73,7 +73,7 @@ class InterestInvariants:
 
 
 class DuplicateInvariant:
-    """A node delivers a message at most once, under whatever topic."""
+    """A node delivers a message at most once, even if the message has several topics."""
 
     __slots__ = ("_delivered", "_show")
 
@@ -100,7 +100,7 @@ class OrderInvariant:
         self._show = show
 
     def unsubscribe(self, topic: TopicId) -> None:
-        """The next subscription to the topic begins anew."""
+        """Forget the order of this topic; the next subscription starts without it."""
         self._last = {key: sequence for key, sequence in self._last.items() if key[0] != topic}
 
     def check_delivery(self, delivery: Deliver) -> str | None:
@@ -116,7 +116,7 @@ class OrderInvariant:
 
 
 class NeighbourInvariants:
-    """A node states its neighbours consistently and sends data to no other node."""
+    """A node reports its neighbours consistently and sends data to no other node."""
 
     __slots__ = ("_neighbours", "_node", "_show")
 
@@ -135,14 +135,14 @@ class NeighbourInvariants:
         return None
 
     def down(self, node: NodeId) -> str | None:
-        """The node states the end of a neighbour."""
+        """The node reports that it lost a neighbour."""
         if node not in self._neighbours:
             return f"lost {self._show(node)}, which is not its neighbour"
         self._neighbours.remove(node)
         return None
 
     def are_neighbours(self, receivers: Collection[NodeId]) -> bool:
-        """Whether all receivers of a message are neighbours now."""
+        """Whether all receivers of a message are neighbours at this moment."""
         return self._neighbours.issuperset(receivers)
 
     def check_send(
@@ -150,8 +150,8 @@ class NeighbourInvariants:
     ) -> Iterator[str]:
         """A node sends data only to its neighbours.
 
-        `stated_next` are the neighbours that the node states later in the same step: the parts of a node answer one
-        after another, so a message may come before the fact that its receiver is a neighbour.
+        `stated_next` are the neighbours that the node reports later in the same step: the parts of a node handle an
+        event one after another, so a message may precede the fact that its receiver is a neighbour.
         """
         for data in messages:
             for receiver in receivers:

@@ -1,4 +1,4 @@
-"""What machines send to each other, and the values that messages, events and actions are made of."""
+"""Messages between machines, and the values that messages, events and actions consist of."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar, get_args
@@ -9,29 +9,31 @@ from gossamer.model.values.ids import NodeId, TopicId
 
 
 class Value(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """The root of all contract values: immutable, compact on the wire, never part of a cycle."""
+    """The base class of all contract values: immutable, compact on the wire, never part of a reference cycle."""
 
 
 class WireMessage(Value, frozen=True, array_like=True, gc=False):
-    """What one machine sends to another. Each class has a tag that no other message has."""
+    """A message from one machine to another. Every class has its own tag."""
 
 
-# A message's number, and its hops: far above any real one, and far below what a wire can no longer carry a step further. Who
-# passes a message on must send what others can read: a message with so many hops is refused (`delivery.intake.Intake.refuses`).
+# Bounds of sequence numbers and hop counts: larger than any real value, yet small enough that adding one still fits the
+# wire format. A relay adds a hop, so a message that already has HOPS_MAX hops is refused
+# (`delivery.intake.Intake.refuses`).
 NUMBER_MAX = 2**62
 HOPS_MAX = 2**31
 Number = Annotated[int, msgspec.Meta(ge=0, le=NUMBER_MAX)]
 Hops = Annotated[int, msgspec.Meta(ge=0, le=HOPS_MAX)]
-# Chosen: 63 further topics of one message. A message that names thousands is how one peer costs another dearly.
+# Chosen: at most 63 further topics of one message, so that one message cannot cause thousands of look-ups at its
+# receiver.
 ALSO_MAX = 63
 
 
 class Data(WireMessage, frozen=True, array_like=True, gc=False, tag="data"):
-    """An application's message on its way; (publisher, sequence) names it. Every dissemination carries this.
+    """An application's message, identified by (publisher, sequence). Disseminations carry this class or a subclass.
 
-    `previous` is the publisher's last sequence on the topic before this message, 0 where there was none since it started:
-    who has not got that one knows that it lacks something. `also` are further topics of the message, each with its own
-    `previous`.
+    `previous` is the publisher's preceding sequence number on the topic, or 0 if this is its first message there since
+    it started; a receiver that lacks the preceding message detects the gap by it. `also` lists further topics of the
+    message, each with its own `previous`.
     """
 
     topic: TopicId
@@ -43,54 +45,54 @@ class Data(WireMessage, frozen=True, array_like=True, gc=False, tag="data"):
     previous: Number = 0
     also: Annotated[tuple[tuple[TopicId, Number], ...], msgspec.Meta(max_length=ALSO_MAX)] = ()
 
-    # How many messages it is: see `Burst`.
+    # The number of messages, as in `Burst`.
     count: ClassVar[int] = 1
 
     @property
     def topics(self) -> tuple[TopicId, ...]:
-        """All topics of the message, the first first."""
+        """All topics of the message, in the publisher's order."""
         return (self.topic, *(topic for topic, _ in self.also)) if self.also else (self.topic,)
 
 
-# Chosen: messages that travel as one, twice as many as a live node publishes in a turn of its loop. A relay takes 0.6 us for each
-# of 256, and 3.4 us for one alone.
+# Chosen: 256 messages in a burst, twice as many as a live node publishes in one turn of its loop. A relay spends 0.6 us
+# on each message of such a burst, and 3.4 us on a single message.
 BURST_MAX = 256
 
 
 class Burst(WireMessage, frozen=True, array_like=True, gc=False):
-    """Messages of one publisher on one topic whose numbers follow each other, on their way as one.
+    """Messages of one publisher on one topic with consecutive sequence numbers that travel as one message.
 
-    What is published faster than it leaves becomes one (`PublishBurst`), and stays one from hop to hop, unless somebody on
-    the way has part of it or judges each message.
-    `sequence` and `previous` are those of the first; each further message follows the one before it.
+    A publisher that is faster than its connections makes bursts (`PublishBurst`). Relays pass a burst on as a whole; a
+    relay that already has part of it, or that validates messages, splits it. `sequence` and `previous` belong to the
+    first message; the `previous` of every further message is the number before its own.
     """
 
     topic: TopicId
     publisher: NodeId
-    # The number of the last is one too.
+    # Low enough that the number of the last message is valid too.
     sequence: Annotated[int, msgspec.Meta(ge=0, le=NUMBER_MAX - BURST_MAX)]
     hops: Hops
-    # When each was published, and what it says.
+    # The time of publication and the payload of each message.
     items: Annotated[tuple[tuple[int, bytes], ...], msgspec.Meta(min_length=1, max_length=BURST_MAX)]
     previous: Number = 0
 
-    # What its messages are; and as for `Data`.
+    # The class of its messages. `also` is empty, because a message with several topics never travels in a burst.
     KIND: ClassVar[type[Data]] = Data
     also: ClassVar[tuple[tuple[TopicId, int], ...]] = ()
 
     @property
     def topics(self) -> tuple[TopicId, ...]:
-        """As for `Data`."""
+        """The one topic of all its messages, as a tuple like that of `Data`."""
         return (self.topic,)
 
     @property
     def count(self) -> int:
-        """How many messages it is."""
+        """The number of messages."""
         return len(self.items)
 
     @property
     def messages(self) -> list[Data]:
-        """Its messages, one by one."""
+        """Its messages as single values."""
         kind, topic, publisher, hops = self.KIND, self.topic, self.publisher, self.hops
         first, previous = self.sequence, self.previous
         return [
@@ -99,7 +101,7 @@ class Burst(WireMessage, frozen=True, array_like=True, gc=False):
         ]
 
 
-# WireMessage class -> what `_fields_with_data` answers for it. Most classes have no such field and cost one look-up.
+# The result of `_fields_with_data` for each message class. Most classes have no such field and cost one look-up.
 _FIELDS_WITH_DATA: dict[type, tuple[str, ...]] = {}
 
 
@@ -150,26 +152,26 @@ def _allows_data(annotation: Any, enclosing: tuple[type, ...]) -> bool:
 
 
 class Timer(Value, frozen=True, array_like=True, gc=False):
-    """A wake-up that a machine asked for. Never cancelled: the machine ignores a stale one."""
+    """A wake-up that a machine requested with `SetTimer`. It is never cancelled: the machine ignores a stale one."""
 
 
-# Chosen: 256 bytes, enough for any host name and port; a longer one is refused where it is decoded.
+# Chosen: 256 bytes, enough for any host name and port. The decoder refuses a longer address.
 Address = Annotated[bytes, msgspec.Meta(max_length=256)]
 
 
 class Peer(Value, frozen=True, array_like=True, gc=False):
-    """Another node and where it can be reached; the machine passes the address on and never reads it."""
+    """Another node and its address. The machine passes the address on and never reads it."""
 
     node: NodeId
     address: Address = b""
 
 
-# Chosen: 64 topics, 0.6 kB; interests up to this size travel whole.
+# Chosen: 64 topics, 0.6 kB. A digest contains all topics of an interest up to this size.
 DIGEST_TOPICS = 64
 
 
 class Digest(Value, frozen=True, array_like=True, gc=False):
-    """What a node holds, in short (`interest_exchange.py`): how many topics, and all of them or a sample."""
+    """A summary of a node's interest (`interest_exchange.py`): the number of topics, and all of them or a sample."""
 
     version: int
     count: int

@@ -1,4 +1,4 @@
-"""The interfaces of a machine, its parts, and what parts ask of each other."""
+"""The interfaces of a machine and of its parts, and the interfaces through which parts call each other."""
 
 from collections.abc import Collection, Sequence
 from typing import Any, ClassVar, Protocol, runtime_checkable
@@ -13,14 +13,14 @@ NOTHING: tuple[Any, ...] = ()
 
 
 class InterestView(Protocol):
-    """What a node knows of the interests of others: it can ask for a peer, not look at them all.
+    """What a node knows about the interests of other nodes. A caller can query it for a peer, but not list all peers.
 
-    `key` is the sum of a draw (`draw_base`); among equals the candidate with the smallest
-    `finish(key + candidate * ITEM_FACTOR)` is taken, the lowest id on a tie. The node itself must be in `exclude`.
+    `key` comes from `draw_base`. Among equally good candidates the one with the smallest
+    `finish(key + candidate * ITEM_FACTOR)` wins; on a tie, the lowest id. The node itself must be in `exclude`.
     """
 
     def best_cover(self, topics: Sequence[TopicId], exclude: Collection[NodeId], key: int) -> Peer | None:
-        """A peer outside `exclude` that holds the most of these topics, at least one."""
+        """The peer outside `exclude` that holds the largest number of these topics, if any holds at least one."""
         ...
 
     def random_cover(self, topics: Sequence[TopicId], exclude: Collection[NodeId], key: int) -> Peer | None:
@@ -38,50 +38,51 @@ class InterestView(Protocol):
 
 @runtime_checkable
 class TopicNeighbours(Protocol):
-    """What an overlay part offers those above it."""
+    """What an overlay part offers to the parts above it."""
 
     def neighbours_on(self, topic: TopicId) -> tuple[NodeId, ...]:
-        """The neighbours that hold a topic, as this node was told, by id.
+        """The neighbours that hold a topic, as far as this node knows, in the order of their ids.
 
-        For a topic that this node holds, every call returns the same tuple object until its contents change. A caller may
-        therefore cache what it derives from the tuple and compare by identity (`is`), as the tree does for every message.
+        For a topic that this node holds, every call returns the same tuple object until its contents change. A caller
+        may therefore cache what it derives from the tuple and compare by identity (`is`), as the tree does for every
+        message.
         """
         ...
 
 
 class Machine(Protocol):
-    """One node's whole protocol, as every driver sees it."""
+    """The whole protocol of one node, as every driver sees it."""
 
     def handle(self, event: Event, now_us: int) -> Sequence[Action]:
-        """Take what happened and say what should be done; never raises because of a peer."""
+        """Handle an event and return actions. Never raises because of what a peer sent."""
         ...
 
 
 class Part(Protocol):
     """One layer of a node: membership, overlay, dissemination or recovery.
 
-    A part names the messages and timers that are its own; `node.py` routes by them. It appends
-    actions to `out` and returns facts, which the parts above it learn in turn.
+    A part declares the message and timer classes that it owns, and `node.py` routes events by them. Both methods append
+    actions to `out` and return facts for the parts above.
     """
 
     MESSAGES: ClassVar[tuple[type[WireMessage], ...]]
     TIMERS: ClassVar[tuple[type[Timer], ...]]
 
     def handle(self, event: Event, now_us: int, out: list[Action]) -> Sequence[Fact]:
-        """Handle an event of this part's own, or one that concerns every part (Started, PeerDown...)."""
+        """Handle an event of a class that this part owns, or an event for every part (`Started`, `PeerDown` ...)."""
         ...
 
     def learn(self, fact: Fact, now_us: int, out: list[Action]) -> Sequence[Fact]:
-        """Take in a fact that a lower part stated."""
+        """Handle a fact that a lower part returned."""
         ...
 
 
 @runtime_checkable
 class SilenceDetector(Protocol):
-    """A part that suspects peers which have been silent for too long; at most one part of a node is one.
+    """A part that suspects peers that have been silent for too long. A node has at most one such part.
 
-    The node writes the time of every message and of every `PeerUp` into `heard`, by sender, in microseconds. The part reads the
-    times and empties the dictionary.
+    For every message and every `PeerUp` the node writes the time in microseconds into `heard`, by peer. The part reads
+    the times and clears the dictionary.
     """
 
     heard: dict[NodeId, int]

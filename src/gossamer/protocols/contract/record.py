@@ -1,8 +1,8 @@
-"""The record of a run: every event a machine was given and every action it answered, as bytes.
+"""The record of a run: every event that a machine handled and every action that it returned, as bytes.
 
-A record is a header frame and then one frame an event. A frame is a 4-byte big-endian length and that
-many bytes of msgpack. Drivers write the bytes where they like; `replay` feeds them to fresh machines
-and compares the actions, byte for byte. Simulated and live nodes write the same format.
+A record is a header frame followed by one frame for each event. A frame is a 4-byte big-endian length and that many
+bytes of msgpack. Drivers choose where to write it. `replay` feeds a record to new machines and compares the actions
+byte for byte. Simulated and live nodes write the same format.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -33,12 +33,12 @@ from gossamer.protocols.contract.parts import Machine, Part
 
 FORMAT = "gossamer-record"
 VERSION = 3
-# Chosen: 16 MiB, far above any event we write; a longer frame is a damaged file.
+# Chosen: 16 MiB, larger than any event that we write. A longer frame means that the file is damaged.
 FRAME_BYTES_MAX = 16 * 1024 * 1024
 
 
 class Header(msgspec.Struct, frozen=True, kw_only=True):
-    """What a replay needs to make the same machines."""
+    """What a replay needs to construct the same machines."""
 
     format: str = FORMAT
     version: int = VERSION
@@ -47,23 +47,23 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     seed: int
     dissemination: str | None = None
     dissemination_parameters: dict[str, Any] = {}
-    # Absent: there is none.
+    # None: the stack has no recovery.
     recovery: dict[str, Any] | None = None
 
 
 class Step(msgspec.Struct, frozen=True, array_like=True):
-    """One call of `handle`. A `Started` event begins a new machine for its node."""
+    """One call of `handle`. A `Started` event means that its node gets a new machine."""
 
     at_us: int
     node: NodeId
     event: msgspec.Raw
     actions: msgspec.Raw
-    # What an interest view that was not the machine's own answered while it handled the event, in order.
+    # The answers of an interest view outside the machine (the simulator's oracle) during this event, in order.
     answers: tuple[Peer | None, ...] = ()
 
 
 class Difference(msgspec.Struct, frozen=True):
-    """The first place where a replayed machine answered otherwise."""
+    """The first step for which a replayed machine returned other actions than the recorded machine."""
 
     step: int
     at_us: int
@@ -73,8 +73,9 @@ class Difference(msgspec.Struct, frozen=True):
     replayed: str
 
 
-# Events whose content is of many classes, as they stand in a record. The content is decoded by a decoder of its own:
-# to convert a value that has been decoded already takes a hundred times as long, because the union is looked at anew.
+# Events that contain a message or a timer of any class, in their recorded form. `StackDecoder` decodes the content
+# separately: converting an already decoded value takes a hundred times as long, because msgspec inspects the union
+# anew.
 
 
 class _Received(Value, frozen=True, array_like=True, gc=False, tag="message"):
@@ -131,7 +132,7 @@ def encode_step(
 
 
 class RecordedView:
-    """An interest view that answers as the record says, whatever the question."""
+    """An interest view that returns the recorded answers in order, whatever the question."""
 
     def __init__(self) -> None:
         self.answers: Iterator[Peer | None] = iter(())
@@ -154,7 +155,7 @@ class RecordedView:
 
 
 class StackDecoder:
-    """Reads the events and messages of one stack: the classes that its parts own, and no others."""
+    """Decodes the events and messages of one stack: the classes that its parts own, and no others."""
 
     def __init__(self, parts: Sequence[type[Part]]) -> None:
         messages = [message for part in parts for message in part.MESSAGES]
@@ -164,11 +165,11 @@ class StackDecoder:
         self._timers: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(union(timers))
 
     def message(self, content: bytes | msgspec.Raw) -> Any:
-        """A message in its own class again."""
+        """Decode a message into its class."""
         return self._messages.decode(content)
 
     def event(self, content: bytes) -> Event:
-        """An event with its message or timer in its own class again."""
+        """Decode an event, with its message or timer, into their classes."""
         event: Any = _event_decoder.decode(content)
         if isinstance(event, _Received):
             return MessageReceived(event.sender, self.message(event.message))
@@ -181,7 +182,7 @@ class StackDecoder:
 
 
 def union(classes: Sequence[type]) -> Any:
-    """One type for all of these; with none, a type that nothing matches."""
+    """The union of these classes; without classes, a type that matches no message."""
     found: Any = None
     for each in classes:
         found = each if found is None else found | each
@@ -193,27 +194,27 @@ class _Nothing(Value, frozen=True, array_like=True, gc=False, tag="nothing"):
 
 
 class CutOff(InputError):
-    """The last frame of a record is not all there."""
+    """The last frame of a record is incomplete."""
 
 
 def read_frames(source: BinaryIO) -> Iterator[bytes]:
-    """The contents of each frame; a damaged or cut-off file is an InputError that says where."""
+    """The contents of each frame. A damaged or truncated file is an InputError that names the frame."""
     index = 0
     while prefix := source.read(4):
         length = int.from_bytes(prefix, "big")
         if len(prefix) < 4:
-            raise CutOff(f"frame {index} of the record is cut off: even its length is not all there")
+            raise CutOff(f"frame {index} of the record is cut off: its length is incomplete")
         if length > FRAME_BYTES_MAX:
             raise InputError(f"frame {index} of the record is damaged: its length is not readable")
         content = source.read(length)
         if len(content) < length:
-            raise CutOff(f"frame {index} of the record is cut off: {length} bytes announced, {len(content)} there")
+            raise CutOff(f"frame {index} of the record is cut off: expected {length} bytes, got {len(content)}")
         yield content
         index += 1
 
 
 def read_record(source: BinaryIO) -> tuple[Header, Iterator[Step]]:
-    """The header, and the steps as they are read."""
+    """The header, and an iterator that reads the steps."""
     frames = read_frames(source)
     first = next(frames, b"")
     try:
@@ -234,7 +235,10 @@ def _steps(frames: Iterable[bytes]) -> Iterator[Step]:
 
 
 class WholeSteps:
-    """Steps up to where a record is cut off, as that of a node that was killed is; `is_cut` tells afterwards."""
+    """The complete steps of a record whose end may be missing because its node was killed.
+
+    After the iteration, `is_cut` says whether the end is missing.
+    """
 
     def __init__(self, steps: Iterable[Step]) -> None:
         self.is_cut = False
@@ -251,7 +255,7 @@ class WholeSteps:
 def replay(
     steps: Iterable[Step], machine: Callable[[NodeId, RecordedView], Machine], decoder: StackDecoder
 ) -> tuple[int, Difference | None]:
-    """Feed the steps to fresh machines: how many agreed, and the first that did not."""
+    """Feed the steps to new machines; return the number of steps that agree, and the first difference."""
     machines: dict[NodeId, Machine] = {}
     view = RecordedView()
     count = 0

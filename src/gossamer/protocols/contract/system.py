@@ -1,10 +1,10 @@
-"""The values that describe a system and a dissemination: all that the rest of the package knows about either.
+"""The values that describe a system and a dissemination: everything that the rest of the package knows about them.
 
-A system's folder exports `SYSTEMS`, a tuple of `System`, and where it brings one, `DISSEMINATIONS`. Simulator, live
-nodes, pipeline, reports and commands read these values; none of them knows a system by name.
+A system's folder exports `SYSTEMS`, a tuple of `System`, and may export `DISSEMINATIONS`, a tuple of `Dissemination`.
+The simulator, live nodes, the pipeline, reports and commands read these values; none of them knows a system by name.
 
-What needs numpy, numba or matplotlib is a dotted name, `package.module:attribute`, which `load` imports on demand, so
-that a live node loads none of it.
+Code that needs numpy, numba or matplotlib is given as a dotted name, `package.module:attribute`. `load` imports it on
+demand, so a live node never loads it.
 """
 
 from collections.abc import Callable, Mapping
@@ -23,11 +23,11 @@ from gossamer.protocols.contract.parts import InterestView, Part
 
 
 class Knows(IntEnum):
-    """What an overlay knows of a node's neighbours; each level includes those below it."""
+    """What an overlay part knows about the neighbours of its node; each level includes the levels before it."""
 
-    # Directed views: the other end does not know of the link.
+    # Directed views: the peer does not know that it is in the view.
     VIEWS = 0
-    # Links that both ends know.
+    # Links: both ends know the link.
     LINKS = 1
     # Also which neighbours hold a topic (`contract.parts.TopicNeighbours`).
     TOPICS = 2
@@ -37,7 +37,7 @@ class Knows(IntEnum):
 class LockstepTimer:
     """A timer that the lockstep driver fires at every node.
 
-    `every_cycles` gives, from the parameters, how many cycles lie between two firings; 0 means never.
+    `every_cycles` computes from the parameters after how many cycles the timer fires again; 0 means never.
     """
 
     timer: Timer
@@ -46,13 +46,13 @@ class LockstepTimer:
 
 @dataclass(frozen=True)
 class LiveStart:
-    """A name under which live nodes run a system, and the settings in which this differs from a simulation."""
+    """A name under which live nodes run a system, with the parameters that differ from the defaults of simulations."""
 
     name: str
     system: str
     settings: Mapping[str, object] = field(default_factory=dict)
     dissemination: str = "tree"
-    # The node starts from the links of a plan, so it must be given one.
+    # Whether the node starts from the links of a plan and therefore requires a plan.
     takes_plan: bool = False
 
 
@@ -62,51 +62,51 @@ class StudyEntry:
 
     parameters: Mapping[str, object] = field(default_factory=dict)
     label: str = ""
-    # Under churn: the disseminations to run where they are not the study's own, with their parameters.
+    # Under churn: the disseminations to run instead of the study's own, with their parameters.
     disseminations: tuple[str, ...] = ()
     dissemination_parameters: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class System:
-    """One system: its parameters, how to make a node that runs it, and where its other files are."""
+    """One system: its parameters, how to construct a node that runs it, and where its other files are."""
 
     name: str
     summary: str
     paper: str
     parameters: type[msgspec.Struct]
 
-    # (parameters, seed, node, interest view) -> the parts up to the overlay, bottom up. Absent: the overlay is
-    # planned centrally, and no node runs.
+    # (parameters, seed, node, interest view) -> the parts up to the overlay, bottom up. None for a system that is
+    # planned centrally, which no node runs.
     parts: Callable[[Any, int, NodeId, InterestView | None], tuple[Part, ...]] | None = None
     knows: Knows = Knows.VIEWS
-    # Whether nodes tell others which topics they hold; where they must not, a checker watches every simulation.
+    # Whether nodes tell other nodes which topics they hold. If not, a checker verifies this in every simulation.
     discloses: bool = True
     # Whether nodes keep a directed view for each topic.
     keeps_views: bool = False
     # Whether a seed changes the result. False for planners that draw nothing.
     needs_seed: bool = True
-    # Kinds of messages that only keep links alive, so that counts of control messages leave them out.
+    # Message kinds that only keep links alive; counts of control messages exclude them.
     keep_alive_kinds: tuple[str, ...] = ()
 
-    # Lockstep (docs/lockstep.md): the timers in the order in which they fire, whether nodes take turns in a random order
-    # or by id, and how long a cycle is in virtual time.
+    # Lockstep (docs/lockstep.md): the timers in the order in which they fire, whether the nodes of a cycle act in a
+    # random order or in the order of their ids, and the virtual duration of a cycle.
     timers: tuple[LockstepTimer, ...] = ()
     random_order: bool = False
     cycle_us: Callable[[Any], int] = lambda parameters: 1
 
-    # What a simulation gives to its nodes, by their parameters: an interest view, first contacts, and first peers in
-    # each topic (`first_peers` names the class that chooses them).
+    # What a simulation gives to its nodes, depending on the parameters: an interest view, first contacts, and first
+    # peers in each topic (`first_peers` names the class that chooses these).
     takes_view: Callable[[Any], bool] = lambda parameters: False
     contact_count: Callable[[Any], int] = lambda parameters: 0
     takes_first_peers: Callable[[Any], bool] = lambda parameters: False
     first_peers: str | None = None
 
-    # (parameters, seed, interest, absent nodes, room for topics) -> a `simulator.cycle.Population` that has started.
+    # (parameters, seed, interest, absent nodes, capacity for topics) -> a started `simulator.cycle.Population`.
     population: str | None = None
-    # (parameters, seed, interest, progress) -> an overlay: of a central system, or the links that nodes start with.
+    # (parameters, seed, interest, progress) -> the overlay of a central system, or the links with which nodes start.
     planner: str | None = None
-    # () -> None: calls every compiled function once, with the types that are used.
+    # () -> None: calls every compiled function once, with the argument types that the population uses.
     warm_up: str | None = None
     # A tuple of `analysis.exhibits.harness.Exhibit`.
     exhibits: str | None = None
@@ -122,36 +122,36 @@ class System:
 
     @property
     def recovers(self) -> bool:
-        """Whether recovery can stand on top: it asks the neighbours on a topic, so the overlay must know them."""
+        """Whether the stack can have recovery, which sends requests to the neighbours on a topic and must know them."""
         return self.knows >= Knows.TOPICS
 
     def carries(self, dissemination: "Dissemination") -> bool:
-        """Whether this dissemination can stand on the system's overlay."""
+        """Whether this dissemination can run on the system's overlay."""
         return not self.is_central and self.knows >= dissemination.needs
 
 
 @dataclass(frozen=True)
 class Dissemination:
-    """One dissemination: its parameters, and how its part is made above an overlay."""
+    """One dissemination: its parameters, and how to construct its part above an overlay."""
 
     name: str
     parameters: type[msgspec.Struct]
-    # (parameters, overlay, seed, node, what the node holds) -> the part.
+    # (parameters, overlay part, seed, node, `delivery.state.DeliveryState`) -> the part.
     part: Callable[[Any, Any, int, NodeId, Any], Part]
     needs: Knows = Knows.TOPICS
-    # Whether nodes relay topics that they do not hold. The checkers of every simulation and the audit of live nodes
-    # read it here; for every other dissemination such a relay is a breach.
+    # Whether nodes relay topics that they do not hold. If not, the checkers of every simulation and the audit of live
+    # nodes report such a relay as a breach.
     relays_without_topic: bool = False
-    # (overlay, interest, parameters, seed, message count) -> figures: carries messages over an overlay that does not
+    # (overlay, interest, parameters, seed, message count) -> figures: sends messages over an overlay that does not
     # change, without an engine.
     on_static_overlay: str | None = None
-    # A module with `check_gossip`, `check_topics` and `check_load`: simulations to set beside the theory.
+    # A module with `check_gossip`, `check_topics` and `check_load`: simulations to compare with the theory.
     theory_checks: str | None = None
     live: tuple[LiveStart, ...] = ()
 
 
 class NoParameters(msgspec.Struct, frozen=True):
-    """The parameters of what has nothing to set."""
+    """The parameters of a system or dissemination that has none."""
 
 
 def load(dotted: str) -> Any:
@@ -162,9 +162,9 @@ def load(dotted: str) -> Any:
 
 
 def read_parameters(kind: Any, settings: Mapping[str, object]) -> Any:
-    """Parameters from settings whose values may still be text; the rest are defaults.
+    """Parameters from settings, whose values may be text; parameters without a setting keep their defaults.
 
-    `kind` has a name and a parameters class: a system, a dissemination or recovery.
+    `kind` has a name and a parameters class: it is a system, a dissemination or recovery.
     """
     known = {each.name: each for each in msgspec.structs.fields(kind.parameters)}
     for name in settings:

@@ -1,7 +1,7 @@
 """The messages that a node keeps for neighbours that ask for them: a bounded store, the oldest dropped first.
 
-Messages are kept in pages, one topic to a page, in the order in which they arrived, and whole pages are dropped. Keeping a message
-costs one append; a request costs a search through the pages that may hold the messages asked for.
+Messages are kept in pages, one topic to a page, in the order in which they arrived, and whole pages are dropped.
+Keeping a message costs one append; a request costs a search through the pages that may hold the messages asked for.
 """
 
 from collections import deque
@@ -34,7 +34,7 @@ class Page:
         self._numbers: tuple[int, int, int] = (0, 0, 0)
 
     def may_hold(self, lowest: int, highest: int) -> bool:
-        """Whether the range of its sequence numbers, of all publishers, meets this range. Cached until a message is added."""
+        """Whether the range of its sequence numbers overlaps this range. Cached until a message is added."""
         count, first, last = self._numbers
         if count != len(self.messages):
             numbers = [data.sequence for data in self.messages]

@@ -15,7 +15,8 @@ from gossamer.protocols.delivery.interests import OwnInterests
 from gossamer.protocols.delivery.seen import FETCHED, SeenMessages
 from gossamer.protocols.delivery.validation import Unvalidated, ValidationQueue
 
-# The reasons of `PeerMisbehaved` are part of every record: a changed word makes old records differ when they are replayed.
+# The reasons of `PeerMisbehaved` are part of every record: a changed word makes old records differ when they are
+# replayed.
 NOT_HELD = "sent a topic that this node does not hold"
 
 AnyData = TypeVar("AnyData", bound=Data)
@@ -39,8 +40,8 @@ def recast(data: Data, kind: type[AnyData]) -> AnyData:
 class Intake:
     """What a dissemination does with a received message before it relays it.
 
-    Only this class knows whether recovery stands above the dissemination. If it does, an accepted message becomes the fact
-    `Arrived`, and recovery delivers it in its publisher's order. If not, the message is delivered to the application at once.
+    Only this class knows whether the stack has recovery. If so, an accepted message becomes the fact `Arrived`, and
+    recovery delivers it in its publisher's order. If not, the message is delivered to the application at once.
     """
 
     __slots__ = ("_application", "_discloses", "_interests", "_recovers", "_roles", "_seen", "_validation", "history")
@@ -87,7 +88,7 @@ class Intake:
         return True
 
     def accept(self, data: AnyData, sender: NodeId, out: list[Action]) -> tuple[AnyData, Sequence[Arrived]]:
-        """Keep a new message and hand it upwards; returns the message to relay, one hop further, and the facts to state."""
+        """Keep a new message and hand it upwards; returns the message to relay, one hop further, and facts."""
         onward = type(data)(
             data.topic,
             data.publisher,
@@ -126,8 +127,9 @@ class Intake:
     def fetched_copy(self, data: Data, sender: NodeId) -> Data | None:
         """This node's copy of a message that it fetched earlier and that now arrives through the dissemination.
 
-        A fetched message is not relayed. Now that it arrives in the usual way, nodes downstream wait for it, so the caller
-        relays the copy; this happens once. A message that the validator did not accept is not in the history and is not relayed.
+        A fetched message is not relayed. Now that it arrives in the usual way, nodes downstream wait for it, so the
+        caller relays the copy; this happens once. A message that the validator did not accept is not in the history and
+        is not relayed.
         """
         if self.history is None or self._seen.first_sender(data.publisher, data.sequence) != FETCHED:
             return None
@@ -140,13 +142,13 @@ class Intake:
         return None
 
     def on_validated(self, event: Validated, out: list[Action]) -> tuple[Unvalidated | None, Sequence[Arrived]]:
-        """Act on the validator's answer; returns the message if the caller must accept and relay it, and facts to state."""
+        """Act on the validator's answer; returns the message if the caller must accept and relay it, and facts."""
         message = self._validation.take(event)
         if message is None:
             return None, NOTHING
         if event.outcome == Outcome.REJECT:
-            # No `Arrived`: any node could have forged this message, so it must not advance its publisher's order. Recovery
-            # reports a gap in its place.
+            # No `Arrived`: any node could have forged this message, so it must not advance its publisher's order.
+            # Recovery reports a gap in its place.
             out.append(Observe(PeerMisbehaved(message.sender, "sent a message that the validator rejects")))
             return None, NOTHING
         if event.outcome == Outcome.IGNORE:

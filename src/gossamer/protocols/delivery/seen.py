@@ -1,4 +1,4 @@
-"""Which messages the node has seen, and which neighbour sent each first: a bounded memory, the oldest forgotten first."""
+"""Which messages the node has seen, and which neighbour sent each first; bounded, the oldest are forgotten first."""
 
 from collections import deque
 
@@ -6,7 +6,7 @@ from gossamer.model.values.ids import NodeId
 
 # Chosen: 65,536 messages. A copy that arrives after its message was forgotten is taken for a new message.
 SEEN_MAX = 65_536
-# Stands in place of the first sender when the node fetched the message from a neighbour's history. No node has this id.
+# Replaces the first sender if the node fetched the message from a neighbour's history. No node has this id.
 FETCHED = -1
 
 

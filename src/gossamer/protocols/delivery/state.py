@@ -14,7 +14,7 @@ from gossamer.protocols.delivery.validation import ValidationQueue
 class DeliveryState:
     """Puts the parts of this room together. A dissemination and recovery take the parts that they need.
 
-    `history`: where messages are kept for neighbours that ask; None if nothing asks. `recovers`: recovery stands above the
+    `history`: where messages are kept for neighbours that ask; None if nothing asks. `recovers`: recovery is above the
     dissemination. `discloses`: the system tells neighbours which topics a node holds.
     """
 
@@ -43,7 +43,7 @@ class DeliveryState:
         return self.history
 
     def set_interest(self, event: Subscribe | Unsubscribe) -> None:
-        """Hold a topic, or hold it no longer and forget everything that was kept of it."""
+        """Hold a topic, or give it up and forget everything that was kept for it."""
         self.interests.change(event)
         if isinstance(event, Unsubscribe):
             self.own_messages.last_on.pop(event.topic, None)

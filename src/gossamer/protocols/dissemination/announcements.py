@@ -67,7 +67,7 @@ class Announcements:
             self.send(out)
 
     def drop(self, topic: TopicId) -> None:
-        """Announce nothing of a topic that the node holds no longer."""
+        """Drop the gathered names of a topic that the node has given up."""
         self._spans = [span for span in self._spans if span.topic != topic]
         self._last = {key: span for key, span in self._last.items() if span.topic != topic}
 

@@ -1,14 +1,15 @@
 """A node's place in the tree of one topic: its supplier, the neighbours it pruned, and the neighbours that pruned it.
 
-The tree consists of the shortest paths from one publisher, the *reference*: the publisher with the lowest id on the topic. The
-tree serves all publishers, and a new reference starts with the tree of the reference before it. Each node alone decides which
-link supplies it. It prunes another link only if its supplier sent the same message too, and changes to another supplier only if
-that one is strictly nearer to the reference. So no node is left without a supplier, however many messages travel while the
-tree forms, and no cycle forms, because a supplier is always nearer to the reference than the node that it supplies.
+The tree consists of the shortest paths from one publisher, the *reference*: the publisher with the lowest id on the
+topic. The tree serves all publishers, and a new reference starts with the tree of the reference before it. Each node
+alone decides which link supplies it. It prunes another link only if its supplier sent the same message too, and changes
+to another supplier only if that one is strictly nearer to the reference. So no node is left without a supplier, however
+many messages travel while the tree forms, and no cycle forms, because a supplier is always nearer to the reference than
+the node that it supplies.
 
-Differs: in Plumtree every redundant copy cuts its link in both directions, whoever published the message. With thousands of
-messages under way the first copies arrive over varying links: of ten subscribers at full speed, up to nine were cut off
-until they noticed that they missed messages, and by then too many were missing to fetch.
+Differs: in Plumtree every redundant copy cuts its link in both directions, whoever published the message. With
+thousands of messages under way the first copies arrive over varying links: of ten subscribers at full speed, up to nine
+were cut off until they noticed that they missed messages, and by then too many were missing to fetch.
 """
 
 from collections.abc import Sequence
@@ -18,8 +19,8 @@ from gossamer.model.values.time import MILLISECOND_US, SECOND_US
 
 # Chosen: prune a link again if copies still arrive over it after this time; the first `Prune` may have been lost.
 PRUNE_AGAIN_US = 500 * MILLISECOND_US
-# Chosen: redundant copies of other publishers' messages, one second after the tree began to form, that show that this is not
-# a tree. A reference that is gone cannot repair it, so the publisher of the last copy becomes the reference.
+# Chosen: redundant copies of other publishers' messages, one second after the tree began to form, that show that this
+# is not a tree. A reference that is gone cannot repair it, so the publisher of the last copy becomes the reference.
 STRAYS_MAX = 64
 FORMED_AFTER_US = SECOND_US
 # More hops than any real path: a node that was asked to supply is replaced by any neighbour whose distance is known.
@@ -30,7 +31,7 @@ _Route = tuple[tuple[NodeId, ...], tuple[NodeId, ...]]
 
 
 class Branch:
-    """What a node knows of one topic's tree."""
+    """The state of one topic's tree at one node."""
 
     __slots__ = (
         "_neighbours",
@@ -82,11 +83,11 @@ class Branch:
             self.lazy.pop(node, None)
 
     def is_lazy(self, node: NodeId) -> bool:
-        """Whether a neighbour gets names only. The supplier always gets the messages that arrive from other neighbours."""
+        """Whether a neighbour gets names only. The supplier always gets messages from other neighbours."""
         return node in self.lazy and node != self.supplier
 
     def on_first_copy(self, sender: NodeId, hops: int) -> NodeId | None:
-        """The first copy of a message of the reference arrived; returns the neighbour to graft, if the new supplier was pruned."""
+        """The first copy of a message of the reference arrived; returns a new supplier to graft if it was pruned."""
         if sender == self.supplier:
             self.hops = hops
             return None

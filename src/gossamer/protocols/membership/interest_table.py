@@ -1,9 +1,10 @@
-"""The interest view of a node that has no oracle: a bounded table, filled by a membership protocol that carries interests.
+"""The interest view of a node without an oracle: a bounded table, filled by a membership protocol with interests.
 
-The table evicts the node that was not heard of for longest. It answers the questions of overlay parts (`InterestView`) and
+The table evicts the node whose last news is oldest. It answers the questions of overlay parts (`InterestView`) and
 learns from the membership part below (`Heard`). A question costs one pass over the table.
 
-Only a sample of a large interest is heard. For each question the table estimates how much of the rest would help. Nodes
+Membership carries only a sample of a large interest. For each question the table estimates how many more topics a node
+covers. Nodes
 that may cover more than the best known one are asked for their whole interests (`InterestExchange`) before the overlay
 connects to one of them. Until they have answered or timed out, `best_cover` does not return them; afterwards they count
 with the topics that are known.
@@ -24,7 +25,8 @@ from gossamer.protocols.membership.interest_exchange import ANSWER_US, InterestE
 
 # Chosen: 1,000 nodes with their interests. SpiderCast needs 5% of all nodes (3.7), so this serves about 20,000.
 KNOWN_MAX = 1_000
-# Chosen: 300,000 topics of fetched interests in total, about 20 MB; beyond that the oldest are reduced to their samples.
+# Chosen: 300,000 topics of fetched interests in total, about 20 MB; beyond that the oldest are reduced to their
+# samples.
 FETCHED_MAX = 300_000
 # Chosen: 4 candidates are asked for their interests after one question.
 TO_FETCH_MAX = 4
@@ -58,14 +60,14 @@ class _Known:
         return not self.is_whole and (self.asked_us is None or now_us >= self.asked_us + ASK_AGAIN_US)
 
     def estimate(self, wanted: frozenset[TopicId]) -> float:
-        """How many of these topics it probably holds: those known, and the same share of those that the sample leaves open."""
+        """How many of these topics it probably holds: the known ones, and that share of the undecided ones."""
         hits = len(self.topics & wanted)
         decided = max(self.density * len(wanted), hits)
         return min(hits + (len(wanted) - decided) * (hits + 1) / (decided + 2), self.count)
 
 
 class InterestTable:
-    """Recently heard of nodes, with their interests."""
+    """The nodes with the most recent news, and their interests."""
 
     __slots__ = ("_exchange", "_fetched_count", "_known", "_most", "_node", "_now_us", "_to_fetch")
 

@@ -1,9 +1,9 @@
-"""Cyclon as a system of its own: random views by shuffling, which ignore interests.
+"""Cyclon as a system: random views by shuffling, which ignore interests.
 
 Paper: Voulgaris, Gavidia, van Steen: CYCLON: inexpensive membership management for unstructured P2P overlays (2005).
 
-The part itself is a building block that other systems use (`protocols/membership/cyclon.py`); here its view is taken as the
-overlay, so that the same drivers measure a membership protocol and an overlay protocol.
+The part is a building block that other systems use too (`protocols/membership/cyclon.py`). Here its view is the
+overlay, so that the drivers and measures for overlay protocols also work for a membership protocol.
 """
 
 from gossamer.model.values.ids import NodeId

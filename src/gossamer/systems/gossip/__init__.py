@@ -2,12 +2,12 @@
 
 Paper: Ferretti: Publish-subscribe systems via gossip: a study based on complex networks (2011).
 
-Idea: a node relays a message to every neighbour that follows its topic, and to every other neighbour with probability gamma.
-Percolation theory then says how far messages get (`theory/percolation.py`). This is the one dissemination whose paper lets nodes
-relay topics that they do not hold.
+Idea: a node relays a message to every neighbour that follows its topic, and to every other neighbour with probability
+gamma. Percolation theory then says how far messages get (`theory/percolation.py`). This is the one dissemination whose
+paper lets nodes relay topics that they do not hold.
 
-`unstructured.py` is the overlay's part: it keeps the links that a node was started with, which `wiring.py` draws by a degree law.
-`machine.py` is the dissemination. Departures are marked `Differs:`; docs/papers.md lists them.
+`unstructured.py` is the overlay part: a node keeps the links with which it was started. `wiring.py` draws these links
+from a degree law. `machine.py` is the dissemination. Departures are marked `Differs:`; docs/papers.md lists them.
 """
 
 from typing import Any

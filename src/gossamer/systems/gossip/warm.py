@@ -1,4 +1,4 @@
-"""Calls every compiled function of gossip once, with the types that its population uses."""
+"""Calls every compiled function of gossip once, with the argument types that its population uses."""
 
 import numpy as np
 

@@ -1,11 +1,11 @@
-"""Overlays that are planned centrally: thin entries over `planners/`, so that every command and study knows them by name.
+"""Overlays that are planned centrally: registry entries for `planners/`, so that every command and study knows them.
 
-Papers: Chockler, Melamed, Tock, Vitenberg: Constructing scalable overlays for pub-sub with many topics (PODC 2007) for GM;
-Onus, Richa: Parameterized maximum and average degree approximation in topic-based publish-subscribe overlay network design
-(2010) for LowODA, and Minimum maximum-degree publish-subscribe overlay network design (2011) for MinMaxODA; SpiderCast,
-section 3.9.2, for a ring per topic; the gossipsub specification for a mesh per topic.
+Papers: Chockler, Melamed, Tock, Vitenberg: Constructing scalable overlays for pub-sub with many topics (PODC 2007) for
+GM; Onus, Richa: Parameterized maximum and average degree approximation in topic-based publish-subscribe overlay network
+design (2010) for LowODA, and Minimum maximum-degree publish-subscribe overlay network design (2011) for MinMaxODA;
+SpiderCast, section 3.9.2, for a ring per topic; the gossipsub specification for a mesh per topic.
 
-Somebody must know every interest, and plan again when interests change. No node runs a protocol.
+The planner must know all interests, and must plan again when interests change. No node runs a protocol.
 """
 
 from gossamer.protocols.contract.system import StudyEntry, System

@@ -6,11 +6,11 @@ from msgspec import Meta, Struct
 
 
 class RingParameters(Struct, frozen=True, kw_only=True):
-    """A ring has nothing to set."""
+    """A ring has no parameters."""
 
 
 class GmParameters(Struct, frozen=True, kw_only=True):
-    """GM has nothing to set."""
+    """GM has no parameters."""
 
 
 class LowodaParameters(Struct, frozen=True, kw_only=True):
@@ -23,7 +23,7 @@ class LowodaParameters(Struct, frozen=True, kw_only=True):
 
 
 class MinmaxodaParameters(Struct, frozen=True, kw_only=True):
-    """MinMaxODA has nothing to set."""
+    """MinMaxODA has no parameters."""
 
 
 class MeshParameters(Struct, frozen=True, kw_only=True):

@@ -72,7 +72,7 @@ def _takes_view(parameters: _Parameters) -> bool:
 
 
 def _contact_count(parameters: _Parameters) -> int:
-    """First contacts for the Cyclon below, where it is there."""
+    """First contacts for Cyclon, if the stack has it."""
     return CyclonParameters().view_size if parameters.membership == "cyclon" else 0
 
 
@@ -80,8 +80,9 @@ _PAPER = "Chockler, Melamed, Tock, Vitenberg: SpiderCast (DEBS 2007)"
 _HERE = "gossamer.systems.spidercast"
 _MAINTENANCE = LockstepTimer(MaintenanceDue())
 _MEND = LockstepTimer(MendDue(), lambda parameters: -(-parameters.mend_us // parameters.heartbeat_us))
-# Chosen: live nodes look for disconnected topics twice a second. Nine looks without a change build a bridge, so that a topic
-# that fell apart is connected again within about five seconds; a look at a quiet overlay sends nothing.
+# Chosen: live nodes check for disconnected topics twice a second. After nine checks without a change a node builds a
+# bridge, so a disconnected topic is connected again within about five seconds. A check of an unchanged overlay sends no
+# messages.
 _MEND_LIVE_US = SECOND_US // 2
 
 SYSTEMS: tuple[System, ...] = (
@@ -107,7 +108,8 @@ SYSTEMS: tuple[System, ...] = (
                 "spidercast",
                 {"membership": "cyclon", "mend_us": _MEND_LIVE_US, "part_uncovered": True},
             ),
-            # A plan connects every topic with few links, and they stay. One further link covers a topic that lost its own.
+            # The links of the plan connect every topic and stay. Random coverage 1 adds a link for a topic that lost
+            # its links.
             LiveStart(
                 "planned",
                 "spidercast",

@@ -1,4 +1,4 @@
-"""Whom one maintenance task may ask next: the open CONNECT, the redirect candidate, quarantined peers, and given peers."""
+"""Which peers a maintenance task may ask: its open CONNECT, redirect candidate, quarantined peers, and given peers."""
 
 from gossamer.model.values.ids import NodeId
 from gossamer.protocols.contract.messages import Peer
@@ -18,7 +18,8 @@ class ConnectAttempts:
         self.redirect: Peer | None = None
         # Peers that the application named (a plan's peers). They are asked first, for links that are never dropped.
         self.given: dict[NodeId, Peer] = {}
-        # Paper: "quarantine the nodes to which recent CONNECT requests were sent" (2.3.1). Node to the end of its quarantine.
+        # Paper: "quarantine the nodes to which recent CONNECT requests were sent" (2.3.1). Node to the end of its
+        # quarantine.
         self.quarantined: dict[NodeId, int] = {}
         self.open_peer: NodeId | None = None
         self.open_until_us = 0

@@ -1,12 +1,12 @@
 """SpiderCast: a topic-connected overlay by local coverage (Chockler, Melamed, Tock, Vitenberg, DEBS 2007).
 
-The idea: every node wants each of its topics to be held by K of its neighbours. It asks the peer that covers most of the
-topics that are still under-covered (greedy, K_g) or a random peer that covers at least one of them (random, K_r), and
-disconnects from redundant neighbours. One link serves all topics that its ends share, so that few links are needed. With
-K_g = 3 topic overlays are as good as random 3-regular graphs, which are connected with high probability.
+The idea: every node wants each of its topics to be held by K of its neighbours. It asks the peer that covers most of
+the topics that are still under-covered (greedy, K_g) or a random peer that covers at least one of them (random, K_r),
+and disconnects from redundant neighbours. One link serves all topics that its ends share, so that few links are needed.
+With K_g = 3 topic overlays are as good as random 3-regular graphs, which are connected with high probability.
 
-This file has the message handlers (Figure 4) and failure detection; `maintenance.py` has the loop that sends CONNECT and
-DISCONNECT (Figure 2), `task.py` the rules of one task (Figures 3 and 5).
+This file has the message handlers (Figure 4) and failure detection; `maintenance.py` has the loop that sends CONNECT
+and DISCONNECT (Figure 2), `task.py` the rules of one task (Figures 3 and 5).
 
 Departures from the paper, each with its reason in the code:
 - a DISCONNECT that was refused is not repeated until the neighbour's state changes (`task.py`);
@@ -112,7 +112,7 @@ class SpiderCast:
         self.heard: dict[NodeId, int] = {}
         self.roots = Roots(node)
         self._exchange = exchange
-        # The version of the interest that neighbours were last told.
+        # The version of the interest that was last sent to neighbours.
         self._version = 0
         self._links = Links(self.tasks, exchange.topics)
         # See `TopicNeighbours`. Bound directly, because disseminations call it for every message.
@@ -302,8 +302,8 @@ class SpiderCast:
         if sender not in task.neighbours:
             out.append(self._links.to((sender,), DisconnectOk(message.task)))
             return
-        # Paper: "it will disconnect from q if it can remove q without causing its interest to become under-covered, or if it
-        # has more than L^max neighbors" (2.3.1). Figure 4, line 23 says L instead of L^max; we follow the text.
+        # Paper: "it will disconnect from q if it can remove q without causing its interest to become under-covered, or
+        # if it has more than L^max neighbors" (2.3.1). Figure 4, line 23 says L instead of L^max; we follow the text.
         under_covered = task.under_covered_without(sender)
         under_covered -= task.under_covered if task.counts_uncovered else 0
         if under_covered and task.degree <= task.degree_max:

@@ -28,7 +28,7 @@ class Rule(IntEnum):
 
 
 class Neighbour:
-    """A neighbour as its last messages describe it, and what this node last told it."""
+    """A neighbour as its last messages describe it, and the values that this node last sent to it."""
 
     __slots__ = (
         "asked_when",
@@ -52,7 +52,7 @@ class Neighbour:
         self.version = NO_VERSION
         # Topics that this node holds too.
         self.shared: dict[TopicId, None] = {}
-        # The (degree, target) of this node that it was last told.
+        # The (degree, target) of this node that was last sent to it.
         self.told = told
         # Its (degree, target) when it was last sent a DISCONNECT.
         self.asked_when: tuple[int, int] | None = None
@@ -228,8 +228,8 @@ class NeighbourTask:
         None if every removal would leave more than `under_covered_most` topics under-covered.
 
         Paper: line 9 says degree > target; the text says that `target <= degree` shows coverage. We follow the text.
-        Differs: a neighbour that did not agree is no candidate until its (degree, target) changes. As written, nodes send
-        DISCONNECT for ever: about 35 a node, 0.2 of them agreed to.
+        Differs: a neighbour that did not agree is no candidate until its (degree, target) changes. As written, nodes
+        send DISCONNECT for ever: about 35 a node, 0.2 of them agreed to.
         """
         best: tuple[int, int, NodeId] | None = None
         fewest = under_covered_most
@@ -266,7 +266,7 @@ class NeighbourTask:
         return [node for node, neighbour in self.neighbours.items() if neighbour.is_bridge and not neighbour.shared]
 
     def untold(self) -> list[NodeId]:
-        """Neighbours that were last told another (degree, target) than this node has now."""
+        """Neighbours that do not know this node's current (degree, target)."""
         now = (len(self.neighbours), self.target)
         return [node for node, neighbour in self.neighbours.items() if neighbour.told != now]
 

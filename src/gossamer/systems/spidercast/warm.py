@@ -1,4 +1,4 @@
-"""Calls every compiled function of SpiderCast once, with the types that its population uses."""
+"""Calls every compiled function of SpiderCast once, with the argument types that its population uses."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ U64 = np.uint64
 
 
 def warm_up() -> None:
-    """See `System.warm_up`. The state is made by hand: the population imports more than a kernel may."""
+    """See `System.warm_up`. It constructs the state here, because the population would import the simulator."""
     world = World(
         starts=np.array([0, 1, 2]),
         sizes=np.ones(2, np.int32),

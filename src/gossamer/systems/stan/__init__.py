@@ -1,14 +1,15 @@
-"""StAN: one random view for each topic, aligned by weights so that topics share links; no node tells what else it follows.
+"""StAN: one random view for each topic, aligned by weights so that topics share links; interests are not disclosed.
 
 Paper: Matos, Nunes, Oliveira, Pereira: StAN: exploiting shared interests without disclosing them in gossip-based
 publish/subscribe (IPTPS 2010).
 
-Idea: every topic is a gossip overlay of its own. Nodes prefer peers of small weight, a keyed hash that is the same in every
-topic, so that two nodes that share topics tend to share one link for all of them, without telling each other which.
+Idea: every topic has its own gossip overlay. Nodes prefer peers with a small weight, a keyed hash that is the same in
+every topic. Two nodes with common topics therefore tend to share one link for all of them, without disclosing which
+topics they hold.
 
 Departures from the paper are marked `Differs:` where they are made; docs/papers.md lists them. Start with `machine.py`.
-All that is drawn in a topic comes from a seed of that topic, so that topics do not depend on each other; this also lets the
-kernel carry out a cycle topic by topic.
+All draws of a topic use a seed of that topic, so topics do not depend on each other, and the kernel can run a cycle
+topic by topic.
 """
 
 from gossamer.model.values.ids import NodeId
@@ -38,7 +39,7 @@ def _takes_first_peers(parameters: StanParameters) -> bool:
 
 
 def _contact_count(parameters: StanParameters) -> int:
-    """First contacts for the Cyclon below, where it is there."""
+    """First contacts for Cyclon, if the stack has it."""
     return CyclonParameters().view_size if parameters.membership == "cyclon" else 0
 
 
@@ -47,7 +48,7 @@ _HERE = "gossamer.systems.stan"
 SYSTEMS: tuple[System, ...] = (
     System(
         name="stan",
-        summary="A random view for each topic, aligned by weights so that topics share links; tells nobody what else.",
+        summary="A random view for each topic, aligned by weights so that topics share links; discloses no interests.",
         paper="Matos, Nunes, Oliveira, Pereira: StAN (IPTPS 2010)",
         parameters=StanParameters,
         parts=_parts,
@@ -63,7 +64,8 @@ SYSTEMS: tuple[System, ...] = (
         warm_up=f"{_HERE}.warm:warm_up",
         exhibits=f"{_HERE}.exhibits:EXHIBITS",
         live=(LiveStart("stan", "stan", {"membership": "cyclon"}),),
-        # Not in the default study's churn: StAN walks in every topic each second, which takes minutes for each run there.
+        # The default study runs StAN without churn only: its walks in every topic each second take minutes for each
+        # churn run.
         study=(StudyEntry(),),
     ),
 )

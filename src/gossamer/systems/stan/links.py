@@ -10,7 +10,7 @@ from gossamer.protocols.contract.parts import NOTHING
 
 
 class SharedLinks:
-    """Counts, for each physical neighbour, the views that it stands in: this node's views, or its own views with this node."""
+    """Counts, for each physical neighbour, this node's views that contain it and its views that contain this node."""
 
     __slots__ = ("_addresses", "_facts", "_idle", "_ties", "me")
 

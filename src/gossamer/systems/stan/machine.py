@@ -5,17 +5,18 @@ that is the same in all topics, and in each topic keeps the lightest nodes that 
 found. Two topics with many nodes in common therefore end with the same peers and share links, although neither topic's
 overlay knows the other. The behaviour of a node in one topic does not depend on its other topics.
 
-Reading: Listing 1, line 8 adds `myId` again; the text says that the ids of the neighbours are added. We follow the text.
+Reading: Listing 1, line 8 adds `myId` again; the text says that the ids of the neighbours are added. We follow the
+text.
 
-Differs: a peer is told when it enters or leaves a view, and links are used in both directions. With views of ln(n) peers,
-about one node of a topic is in no view and would receive nothing.
-Differs: nodes that a walk visits also weigh its source (`weigh_sources`). The paper's walks only bring ids back, so that a
-node in no view is never found.
-Differs: the paper starts from overlays that already exist. Here a newcomer enters through one peer. Its view size is the
-number of nodes that have that peer in their views: on average the mean view size, whereas the peer's own size would pass
-on its random deviation. The peer increases its own view size by `view_factor`. Mean view sizes therefore grow with the
-logarithm of the topic without an estimate of its size. When a peer leaves, the view size shrinks by one with probability
-view_factor / view size.
+Differs: a peer learns when it enters or leaves a view, and links are used in both directions. With views of ln(n)
+peers, about one node of a topic is in no view and would receive nothing.
+Differs: nodes that a walk visits also weigh its source (`weigh_sources`). The paper's walks only bring ids back, so
+that a node in no view is never found.
+Differs: the paper starts from overlays that already exist. Here a newcomer enters through one peer. Its view size is
+the number of nodes that have that peer in their views: on average the mean view size, whereas the peer's own size would
+pass on its random deviation. The peer increases its own view size by `view_factor`. Mean view sizes therefore grow with
+the logarithm of the topic without an estimate of its size. When a peer leaves, the view size shrinks by one with
+probability view_factor / view size.
 Differs: the result of a walk is accepted only for the walk that is open; any other result is dropped.
 """
 
@@ -127,7 +128,7 @@ class Stan:
         return NOTHING
 
     def neighbours_on(self, topic: TopicId) -> tuple[NodeId, ...]:
-        """See `TopicNeighbours`: the nodes in this node's view of the topic, and the nodes that have this node in theirs."""
+        """See `TopicNeighbours`: the nodes in this node's view of the topic, and those that have this node in theirs."""
         state = self.topics.get(topic)
         return NOTHING if state is None else state.neighbours
 

@@ -84,7 +84,7 @@ class TopicState:
         return True
 
     def remove_holder(self, node: NodeId) -> bool:
-        """A node has this node in its view no longer; returns whether it had."""
+        """A node removed this node from its view; return whether it had this node in its view."""
         if node not in self.holders:
             return False
         del self.holders[node]

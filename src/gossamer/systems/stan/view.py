@@ -1,4 +1,4 @@
-"""One node's view of one topic: a limited number of peers, the lightest that it has heard of."""
+"""One node's view of one topic: a limited number of peers, those of smallest weight among all that it learned of."""
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence

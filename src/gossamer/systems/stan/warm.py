@@ -1,4 +1,4 @@
-"""Calls every compiled function of StAN once, with the types that its population uses."""
+"""Calls every compiled function of StAN once, with the argument types that its population uses."""
 
 import numpy as np
 

@@ -21,7 +21,7 @@ def settings(tmp_path, text):
     return node_settings(read_settings_file(path), "node.toml")
 
 
-def test_a_file_sets_what_it_names(tmp_path):
+def test_a_file_changes_only_the_settings_that_it_names(tmp_path):
     found = settings(
         tmp_path,
         'listen = "127.0.0.1:7400"\njoin = ["a:1"]\nfollow = ["t"]\nkeys = "k"\n'

@@ -113,7 +113,7 @@ def test_numbers_that_no_signature_can_cover_are_refused(numbers):
     assert unseal(STRICT, publisher, topic, sequence, envelope, published)[0] is None
 
 
-def test_nobody_can_publish_under_another_node_s_id():
+def test_a_node_cannot_publish_under_another_node_s_id():
     other = Signer(Ed25519PrivateKey.generate())
     assert unseal(STRICT, SIGNER.node, 1, 2, other.seal(1, 2, b"x", 0), 0) == (None, "its key is not its publisher's")
 

@@ -152,7 +152,7 @@ def test_a_frame_that_cannot_be_read_is_counted_and_dropped():
     assert asyncio.run(scenario()) == 6
 
 
-def test_kept_connections_come_up_at_both_ends_and_break_at_both_ends():
+def test_kept_connections_open_and_break_at_both_ends():
     told = {0: [], 1: [], 2: []}
 
     class Quiet:

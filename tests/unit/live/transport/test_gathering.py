@@ -79,7 +79,7 @@ def test_messages_published_while_the_first_waits_to_leave_are_one_event():
     assert burst.items[-1][0] <= now_us
 
 
-def test_gathered_messages_come_before_another_topic_and_before_any_other_event():
+def test_gathered_messages_precede_another_topic_and_any_other_event():
     def act(node):
         node.publish(payload=b"0")
         assert node.publish(payload=b"1")

@@ -132,7 +132,7 @@ def test_data_is_found_at_any_depth():
     assert [each.sequence for each in data_in(deep)] == [1, 2, 3, 4, 5, 6]
 
 
-def test_the_check_of_message_classes_sees_what_escapes():
+def test_the_check_of_message_classes_detects_a_class_that_escapes():
     assert [type(message) for message in missed(Disguised)] == [Disguised]
     with pytest.raises(AssertionError, match="hides what it carries"):
         missed(Deep)

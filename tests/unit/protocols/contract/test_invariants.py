@@ -31,7 +31,7 @@ def interests():
     return made
 
 
-def test_data_is_sent_on_one_held_topic_at_least(interests):
+def test_data_is_sent_on_at_least_one_held_topic(interests):
     assert interests.check_send(data(5)) is None
     assert interests.check_send(data(4, also=[6])) is None
     assert interests.check_send(data(4, also=[3])) == "sent message 1 of 9 on topic 4 without holding it"
@@ -56,7 +56,7 @@ def test_every_topic_of_a_delivery_is_followed(interests):
     assert interests.check_delivery(deliver(also=(6,))) is None
 
 
-def test_a_message_is_delivered_once_under_whatever_topic():
+def test_a_message_with_several_topics_is_delivered_once():
     once = DuplicateInvariant()
     assert once.check_delivery(deliver(1)) is None
     assert once.check_delivery(deliver(2)) is None
@@ -74,7 +74,7 @@ def test_each_publisher_s_messages_on_a_topic_come_in_order():
     assert order.check_delivery(deliver(1)) is None
 
 
-def test_neighbours_come_and_go_once_each():
+def test_each_change_of_neighbours_is_reported_once():
     neighbours = NeighbourInvariants(1)
     assert neighbours.down(2) == "lost 2, which is not its neighbour"
     assert neighbours.up(2) is None

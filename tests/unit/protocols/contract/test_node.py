@@ -77,7 +77,7 @@ def test_a_timer_goes_to_its_part_and_other_events_go_to_all_parts_from_the_lowe
     assert observed(machine, PeerDown(3)) == [100, 200, 300]
 
 
-def test_a_part_that_suspects_silent_peers_is_told_when_each_was_heard():
+def test_a_part_that_detects_silence_gets_the_time_of_each_peer_s_last_message():
     part = Watchful()
     assert isinstance(part, SilenceDetector)
     assert not isinstance(Middle(), SilenceDetector)

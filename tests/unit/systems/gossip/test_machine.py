@@ -69,14 +69,14 @@ def receivers(actions):
 # Algorithm 1.
 
 
-def test_a_subscription_and_its_end_are_told_to_all_neighbours():
+def test_a_subscription_and_its_end_are_announced_to_all_neighbours():
     made = part(3, 2)
     assert handle(made, Subscribe(7, Role.FOLLOWS)) == [Send((2, 3), Subscriptions(added=(7,)))]
     assert handle(made, Subscribe(7, Role.BOTH)) == []
     assert handle(made, Unsubscribe(7)) == [Send((2, 3), Subscriptions(removed=(7,)))]
 
 
-def test_a_new_neighbour_is_told_everything_that_is_followed():
+def test_a_new_neighbour_receives_all_subscriptions():
     made = part()
     for topic, role in ((7, Role.FOLLOWS), (8, Role.PUBLISHES), (9, Role.BOTH)):
         handle(made, Subscribe(topic, role))
@@ -85,7 +85,7 @@ def test_a_new_neighbour_is_told_everything_that_is_followed():
     assert out == [Send((2,), Subscriptions(added=(7, 9)))]
 
 
-def test_an_event_goes_to_those_who_said_that_they_subscribe_until_they_say_otherwise():
+def test_a_message_goes_to_neighbours_that_announced_a_subscription_until_they_withdraw_it():
     made = part(2, 3, 4)
     says(made, 2, 7)
     says(made, 3, 7, 8)
@@ -94,14 +94,14 @@ def test_an_event_goes_to_those_who_said_that_they_subscribe_until_they_say_othe
     assert receivers(handle(made, MessageReceived(4, event(2)))) == [3]
 
 
-def test_what_a_peer_said_before_its_link_stood_counts():
+def test_subscriptions_announced_before_the_link_was_open_count():
     made = part()
     says(made, 2, 7)
     made.learn(NeighbourUp(2), 0, [])
     assert receivers(handle(made, MessageReceived(4, event()))) == [2]
 
 
-def test_a_neighbour_that_is_gone_gets_nothing():
+def test_a_lost_neighbour_receives_no_messages():
     made = part(2)
     says(made, 2, 7)
     made.learn(NeighbourDown(2), 0, [])
@@ -111,14 +111,14 @@ def test_a_neighbour_that_is_gone_gets_nothing():
 # Algorithm 2.
 
 
-def test_an_event_is_not_sent_back_and_not_handled_twice():
+def test_a_message_is_not_sent_back_and_not_handled_twice():
     made = part(2, 3, gamma=1.0)
     first = handle(made, MessageReceived(2, event()))
     assert first == [Send((3,), event(ttl=8, hops=1))]
     assert handle(made, MessageReceived(3, event())) == []
 
 
-def test_only_followers_deliver_though_everybody_relays():
+def test_all_nodes_relay_but_only_followers_deliver():
     relay, follower, publisher = part(3, gamma=1.0), part(3, gamma=1.0), part(3, gamma=1.0)
     handle(follower, Subscribe(7, Role.FOLLOWS))
     handle(publisher, Subscribe(7, Role.PUBLISHES))
@@ -128,20 +128,20 @@ def test_only_followers_deliver_though_everybody_relays():
     assert kinds == [[Send], [Deliver, Send], [Send]]
 
 
-def test_an_event_with_no_time_left_is_delivered_and_stays():
+def test_a_message_without_hops_left_is_delivered_and_not_relayed():
     made = part(3, gamma=1.0)
     handle(made, Subscribe(7, Role.FOLLOWS))
     assert [type(action) for action in handle(made, MessageReceived(2, event(ttl=0)))] == [Deliver]
     assert handle(made, MessageReceived(4, event(ttl=5))) == []
 
 
-def test_nobodys_word_makes_an_event_live_longer():
+def test_a_peer_cannot_raise_the_remaining_hops_of_a_message():
     (send,) = handle(part(3, gamma=1.0, ttl=4), MessageReceived(2, event(ttl=10**9)))
     assert send.message.ttl == 3
     assert handle(part(3, gamma=1.0), MessageReceived(2, event(ttl=-5))) == []
 
 
-def test_a_published_event_has_the_whole_time_and_is_not_taken_in_again():
+def test_a_published_message_starts_with_all_hops_and_is_not_accepted_again():
     made = part(3, gamma=1.0, ttl=4)
     assert handle(made, Publish(7, b"x")) == []
     handle(made, Subscribe(7, Role.BOTH))
@@ -150,7 +150,7 @@ def test_a_published_event_has_the_whole_time_and_is_not_taken_in_again():
     assert handle(made, MessageReceived(3, send.message)) == []
 
 
-def test_others_get_about_a_share_gamma_of_events_each_by_its_own_coin():
+def test_neighbours_without_the_topic_receive_a_share_gamma_each_by_its_own_draw():
     made = part(*range(2, 12), gamma=0.3)
     sent = [receivers(handle(made, MessageReceived(99, event(number)))) for number in range(500)]
     by_node = [sum(node in group for group in sent) / 500 for node in range(2, 12)]
@@ -161,7 +161,7 @@ def test_others_get_about_a_share_gamma_of_events_each_by_its_own_coin():
 # The buffer.
 
 
-def test_events_wait_their_turn_and_one_too_many_is_lost_and_said_to_be():
+def test_copies_wait_in_the_buffer_and_a_copy_beyond_it_is_dropped_and_reported():
     made = part(3, gamma=1.0, handle_us=10, buffer=2)
     assert handle(made, MessageReceived(2, event(1)), 100) == [SetTimer(110, HandleDue())]
     assert handle(made, MessageReceived(2, event(2)), 101) == []
@@ -176,7 +176,7 @@ def test_events_wait_their_turn_and_one_too_many_is_lost_and_said_to_be():
     assert handle(made, TimerFired(HandleDue()), 150) == []
 
 
-def test_ones_own_event_waits_too_and_its_loss_is_said():
+def test_a_node_s_own_message_waits_in_the_buffer_too_and_its_loss_is_reported():
     made = part(3, gamma=1.0, handle_us=10, buffer=1)
     handle(made, Subscribe(7, Role.BOTH))
     assert handle(made, Publish(7, b"x"), 100) == [SetTimer(110, HandleDue())]
@@ -204,7 +204,7 @@ anything = st.one_of(
 
 
 @given(st.lists(st.tuples(st.integers(0, 2**64 - 1), anything), max_size=60))
-def test_whatever_peers_send_nothing_raises_and_the_buffer_stays_bounded(messages):
+def test_no_peer_message_raises_and_the_buffer_stays_bounded(messages):
     made = part(2, 3, handle_us=10, buffer=4)
     for sender, message in messages:
         handle(made, MessageReceived(sender, message))
@@ -212,7 +212,7 @@ def test_whatever_peers_send_nothing_raises_and_the_buffer_stays_bounded(message
     assert all(len(topics) <= TOPICS_MAX for topics in made._neighbours.values())
 
 
-def test_strangers_and_topics_are_forgotten_or_refused_beyond_their_bounds():
+def test_strangers_beyond_the_bound_are_forgotten_and_topics_beyond_the_bound_refused():
     made = part(2)
     for stranger in range(10, 10 + 3 * STRANGERS_MAX):
         says(made, stranger, 7)

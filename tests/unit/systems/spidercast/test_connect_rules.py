@@ -42,14 +42,14 @@ def test_an_under_covered_node_raises_its_target_to_the_limit():
     assert node.greedy.target == 6
 
 
-def test_a_covered_node_asks_nobody():
+def test_a_covered_node_sends_no_connect():
     """Paper: "Neighbors are added (according to the greedy or random heuristic) until the node reaches K-coverage"."""
     node = OneNode(view={3: (7,)})
     node.connect_from(60, 7, degree=0, target=5)
     assert of_kind(node.turn(), ConnectRequest) == []
 
 
-def test_a_node_at_its_degree_limit_asks_nobody_though_it_is_under_covered():
+def test_an_under_covered_node_at_its_degree_limit_sends_no_connect():
     """Paper: "until the node's degree reaches the upper bound L^max, in which case, the node will not try to initiate new
     connections with new peers anymore"."""
     node = OneNode(topics=(7, 8), view={3: (8,)}, drop_when_stuck=False)
@@ -154,7 +154,7 @@ def test_a_connect_ok_carries_the_degree_after_the_link_the_target_before_it_gro
     assert (second.degree, second.target) == (2, 1)
 
 
-def test_a_new_neighbour_is_known_by_what_its_connect_said():
+def test_a_new_neighbour_has_the_interest_and_degree_of_its_connect():
     """Paper: "for each current neighbor q of p, holds q's identifier (id), q's degree, q's target degree (see below), and
     q's current interest"."""
     node = OneNode()
@@ -245,7 +245,7 @@ def test_a_connect_ok_that_finds_the_node_full_is_answered_with_leave():
     assert node.neighbours == [60, 61]
 
 
-def test_a_connect_ok_that_comes_after_the_timeout_still_counts():
+def test_a_connect_ok_that_arrives_after_the_timeout_still_counts():
     """Differs: the paper takes any CONNECT-OK; we take it from a peer that we asked, however late."""
     node = OneNode(view={3: (7,), 4: (7,)}, connect_timeout_us=500_000)
     (first,) = of_kind(node.turn(), ConnectRequest)

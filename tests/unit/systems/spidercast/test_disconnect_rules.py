@@ -21,7 +21,7 @@ def test_an_over_covered_node_asks_its_most_redundant_neighbour_to_part():
     assert asked_to_part(node) == [62]
 
 
-def test_a_node_asks_nobody_to_part_whom_it_needs():
+def test_a_node_does_not_disconnect_from_a_neighbour_that_it_needs():
     """Paper: "it will be sent a DISCONNECT request if ... (2) the candidate can be removed without causing this node to be
     under-covered"."""
     node = OneNode(topics=(7, 8), margin=5)

@@ -106,7 +106,7 @@ def test_a_heartbeat_carries_only_the_change_of_an_interest():
     assert node.give(Unsubscribe(identity(b"5")))[0] == [], "nothing changed"
 
 
-def test_the_rest_of_an_interest_that_does_not_fit_a_connect_is_fetched():
+def test_topics_that_do_not_fit_a_connect_are_fetched():
     node, topics = Node(), tuple(range(2_500))
     sent, _ = node.hear(ONE, ConnectRequest(Task.GREEDY, 0, 3, topics[:PART_TOPICS], version=5, count=2_500))
     assert (ONE, InterestAsk(0, 0, b"here")) in sent

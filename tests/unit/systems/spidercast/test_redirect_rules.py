@@ -54,7 +54,7 @@ def test_the_margin_counts_for_redirect_candidates():
     assert redirected(node, 1) == Peer(60)
 
 
-def test_a_node_whose_neighbours_are_all_full_redirects_to_nobody():
+def test_a_node_whose_neighbours_are_all_full_sends_no_redirect_target():
     """Paper: "neighbors that have exceeded their target degree will never be chosen as redirect candidates"."""
     node = full((60, (1, 2), 6, 5))
     assert redirected(node, 1, 2) is None

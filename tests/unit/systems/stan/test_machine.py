@@ -109,7 +109,7 @@ def test_a_walk_with_too_many_hops_is_shortened():
     assert walk.hops_left == 1
 
 
-def test_the_lightest_peers_are_kept_and_added_and_removed_peers_are_told():
+def test_the_peers_of_smallest_weight_are_kept_and_added_and_removed_peers_are_notified():
     machine, _ = node_with([1, 2, 3])
     ((_, walk),) = sent(machine.handle(TimerFired(WalkDue()), PERIOD), Collect)
     found = tuple(map(Peer, range(100, 140)))

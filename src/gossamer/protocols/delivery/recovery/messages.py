@@ -16,8 +16,8 @@ from gossamer.protocols.contract.messages import (
 )
 from gossamer.protocols.delivery.history import BYTES_MAX, PER_TOPIC
 
-# Chosen: how much one frame may hold. Messages are limited by their bytes too, so that a frame stays far below the limit of
-# every wire; one message always fits.
+# Chosen: how much one frame may hold. Messages are limited by their bytes too, so that a frame stays far below the
+# limit of every wire; one message always fits.
 TAILS_MAX = 1_024
 ANSWER_MAX = 256
 ANSWER_BYTES_MAX = 256 * 1024
@@ -36,14 +36,14 @@ class RecoveryParameters(Struct, frozen=True, kw_only=True):
         int,
         Meta(
             ge=0,
-            description="Chosen: 100 ms. How long to wait for a missing message before asking: messages overtake each other",
+            description="Chosen: 100 ms. The wait before a request for a missing message: messages overtake each other",
         ),
     ] = 100 * MILLISECOND_US
     tail_after_us: Annotated[
         int,
         Meta(
             ge=0,
-            description="Chosen: 1 s. The same if only a neighbour's claim shows the gap; a tree mends itself in less",
+            description="Chosen: 1 s. The same if only a neighbour's claim shows the gap; a tree repairs itself sooner",
         ),
     ] = SECOND_US
     ask_again_us: Annotated[
@@ -61,16 +61,14 @@ class RecoveryParameters(Struct, frozen=True, kw_only=True):
     ] = 4 * SECOND_US
     have_every_us: Annotated[
         int,
-        Meta(
-            ge=1, description="Chosen: 1 s. How often neighbours are told the last messages of publishers with new ones"
-        ),
+        Meta(ge=1, description="Chosen: 1 s. How often a node sends neighbours the last message of each publisher"),
     ] = SECOND_US
     have_rounds: Annotated[
         int,
         Meta(
             ge=1,
             le=1_000,
-            description="Chosen: 6. Rounds in which they are told: the first two and the last, as a link may break unnoticed",
+            description="Chosen: 6. A last message is sent in rounds 1, 2 and 6: a link may fail unnoticed",
         ),
     ] = 6
     waiting: Annotated[
@@ -109,7 +107,10 @@ class RecoveryParameters(Struct, frozen=True, kw_only=True):
     ] = 30 * SECOND_US
     catch_up_hold_us: Annotated[
         int,
-        Meta(ge=1, description="Chosen: 2 s. How long it then waits for the history before it delivers new messages"),
+        Meta(
+            ge=1,
+            description="Chosen: 2 s. How long a late subscriber waits for the history before it delivers new messages",
+        ),
     ] = 2 * SECOND_US
 
 

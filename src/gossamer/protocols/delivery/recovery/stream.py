@@ -1,4 +1,4 @@
-"""What recovery knows of one publisher on one topic, and of one topic."""
+"""The state of recovery for one publisher on one topic, and for one topic."""
 
 from heapq import heappop, heappush
 
@@ -40,7 +40,8 @@ class Stream:
         self.origin = origin
         # Every message up to this number was delivered or given up; 0 if nothing is known yet.
         self.delivered = 0
-        # The last message that this node has, when it was published, and in how many more rounds to tell neighbours of it.
+        # The last message that this node has, when it was published, and in how many more rounds to tell neighbours of
+        # it.
         self.last = 0
         self.last_us = 0
         self.rounds_left = 0
@@ -50,7 +51,8 @@ class Stream:
         # Messages that wait behind a gap, and their numbers as a heap.
         self.waiting: dict[int, Arrived] = {}
         self.order: list[int] = []
-        # The gap: since when, the neighbour that revealed it, when to act next, the neighbours asked. One timer at a time.
+        # The gap: since when, the neighbour that revealed it, when to act next, the neighbours asked. One timer at a
+        # time.
         self.gap_us: int | None = None
         # The last delivered message when the gap was last checked, and whether only a neighbour's claim shows the gap.
         self.gap_at = 0
@@ -85,7 +87,7 @@ class Stream:
 
 
 class HeldTopic:
-    """What recovery knows of a topic that the node holds: since when, its publishers, and a catch-up in progress."""
+    """The state of recovery for one topic: since when the node holds it, its publishers, and a catch-up in progress."""
 
     __slots__ = ("catch_up", "floors", "follows", "since_us", "streams")
 
@@ -93,7 +95,8 @@ class HeldTopic:
         self.since_us = since_us
         self.follows = False
         self.streams: dict[NodeId, Stream] = {}
-        # Each publisher's last message from before this node subscribed, as neighbours say. Messages up to it are not fetched.
+        # Each publisher's last message from before this node subscribed, as neighbours say. Messages up to it are not
+        # fetched.
         self.floors: dict[NodeId, int] = {}
         self.catch_up: CatchUp | None = None
 

@@ -1,7 +1,7 @@
 """Telling neighbours the last message of each publisher (`Have`), so that a lost last message is noticed.
 
-Each new last message is told three times: in two rounds at once, because a frame may be lost, and again some rounds later,
-because a link may be broken for a while before this is noticed. Nothing is sent while no message is new.
+A node sends each new last message three times: in the next two rounds, because a frame may be lost, and again some
+rounds later, because a broken link may go unnoticed for a while. Nothing is sent while no message is new.
 """
 
 from collections.abc import Mapping
@@ -85,11 +85,11 @@ class Tails:
             stream.rounds_left -= 1
 
     def _is_new(self, node: NodeId) -> bool:
-        """Whether a neighbour is told all streams in this round, because it is new."""
+        """Whether a neighbour gets all streams in this round, because it is new."""
         return self._tells_in_round(self._new_neighbours.get(node, 0))
 
     def _tells_in_round(self, rounds_left: int) -> bool:
-        """Whether something is told in the round with so many left: in the first two and in the last."""
+        """Whether to send a last message that has this many rounds left: in the first two rounds and in the last."""
         return rounds_left == 1 or rounds_left > max(self._rounds - 2, 0)
 
     def _set_timer(self, now_us: int, out: list[Action]) -> None:

@@ -156,7 +156,7 @@ def add_neighbour(
 ) -> None:
     """`other` becomes a neighbour of `node`.
 
-    (degree, target) is what `node` was told by `other`, (told_degree, told_target) what `node` has told `other`.
+    `other` last sent (degree, target) to `node`; `node` last sent (told_degree, told_target) to `other`.
     """
     slot = task.starts[node] + task.counts[node]
     task.counts[node] += 1

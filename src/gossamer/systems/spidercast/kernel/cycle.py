@@ -93,7 +93,7 @@ def _decide(
 
 @kernel
 def _tell(task: TaskState, node: int, except_for: int, counters: NDArray[np.int64]) -> None:
-    """Send heartbeats to neighbours that were last told a different degree or target."""
+    """Send heartbeats to the neighbours that do not know the current degree and target."""
     degree = np.uint16(task.counts[node])
     target = np.uint16(task.target[node])
     for slot in range(task.starts[node], task.starts[node] + task.counts[node]):

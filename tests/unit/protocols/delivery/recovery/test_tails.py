@@ -8,7 +8,7 @@ from gossamer.protocols.delivery.recovery.messages import Have, HaveDue, Tail
 from tests.unit.protocols.delivery.recovery.one_node import ANN, ME, OTHER, SECOND, TOPIC, Node, data
 
 
-def test_neighbours_are_told_the_last_message_three_times_and_then_no_more():
+def test_neighbours_receive_the_name_of_the_last_message_three_times():
     node = Node((Subscribe(TOPIC, Role.BOTH), Subscribe(OTHER, Role.BOTH)))
     node.get(data(1))
     node.get(data(2, 1))
@@ -27,7 +27,7 @@ def test_neighbours_are_told_the_last_message_three_times_and_then_no_more():
     }
 
 
-def test_a_new_neighbour_is_told_the_last_messages_on_all_shared_topics():
+def test_a_new_neighbour_receives_the_last_messages_of_all_shared_topics():
     node = Node()
     node.get(data(1))
     node.wait(30 * SECOND)
