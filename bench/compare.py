@@ -71,7 +71,7 @@ asyncio.run(subscriber(sys.argv[3]) if sys.argv[1] == "read" else publisher(int(
 BUILD = ["--nodes", "20000", "--topics", "200", "--subscriptions", "10", "--popularity", "rss", "--seed", "1"]
 SMALL = ["--nodes", "300", "--topics", "30", "--subscriptions", "5", "--popularity", "rss", "--seed", "1"]
 WORK = {
-    "kernel: build spidercast, 20,000 nodes": [
+    "kernel: build spidercast, 10,000 nodes": [
         "build",
         "spidercast",
         "{large}",
@@ -82,7 +82,7 @@ WORK = {
         "40",
         "--bounds",
     ],
-    "kernel: build stan, 20,000 nodes": [
+    "kernel: build stan, 10,000 nodes": [
         "build",
         "stan",
         "{large}",

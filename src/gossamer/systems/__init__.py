@@ -229,6 +229,7 @@ def find_system(name: str, module: str = "") -> System:
     if module:
         _registry.read_ours()
         _registry.read_module(module)
+    _refuse_if_to_come(name, lambda: sorted(all_systems()))
     found: System | None = _look_up(_registry.systems, name)
     if found is None:
         known = _registry.systems

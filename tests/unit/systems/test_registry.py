@@ -1,10 +1,13 @@
 """The table of systems and their parameters."""
 
+import subprocess
+import sys
+
 import pytest
 
 from gossamer.model.values.errors import InputError
 from gossamer.protocols.contract.system import read_parameters
-from gossamer.systems import check_dissemination, find_system
+from gossamer.systems import TO_COME, check_dissemination, find_dissemination, find_live, find_system
 
 
 def test_the_error_for_an_unknown_system_lists_the_known_ones():
@@ -31,6 +34,29 @@ def test_parameters_are_read_from_text_and_the_rest_are_defaults():
     assert (parameters.view_size, parameters.shuffle_length) == (30, 8)
 
 
-def test_a_dissemination_that_has_not_landed_is_refused():
+@pytest.mark.parametrize("find", [find_system, find_dissemination, find_live])
+@pytest.mark.parametrize("name", TO_COME)
+def test_a_published_system_that_is_not_built_yet_is_refused_with_those_there_are(find, name):
+    with pytest.raises(InputError, match=f"{name} is not built yet; there are: "):
+        find(name)
+
+
+def test_a_system_is_found_without_importing_the_others():
+    code = "import sys; from gossamer.systems import find_live; find_live('spidercast'); print(sorted(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert "gossamer.systems.spidercast.machine" in done.stdout
+    assert "gossamer.systems.stan" not in done.stdout
+
+
+def test_the_order_of_systems_does_not_depend_on_earlier_look_ups():
+    code = "from gossamer.systems import all_systems, find_system; {}; print(list(all_systems()))"
+    orders = {
+        subprocess.run([sys.executable, "-c", code.format(first)], capture_output=True, text=True, check=True).stdout
+        for first in ("pass", "find_system('stan')", "find_system('gm')")
+    }
+    assert len(orders) == 1
+
+
+def test_an_overlay_that_does_not_know_its_links_carries_no_flooding():
     with pytest.raises(InputError, match="carries no dissemination 'flood'"):
         check_dissemination(find_system("cyclon"), "flood")
