@@ -6,12 +6,15 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from scipy.integrate import quad
+from scipy.special import gamma as gamma_function
+from scipy.special import zeta
 
 from gossamer.model.arrays.degrees import DegreeLaw, degree_law, law_of_overlay, power_law, read_scale_free
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay
 from gossamer.model.values.errors import InputError
-from gossamer.theory.buffers import full_share, load_for, loss_at
+from gossamer.theory.buffers import full_share, load_for, loss_at, mean_full_shares
 from gossamer.theory.inverse import degree_for, gossip_for, topics_on
 from gossamer.theory.percolation import (
     GossipSettings,
@@ -231,6 +234,41 @@ def test_a_power_law_without_a_cutoff_is_the_limit_of_laws_with_a_cutoff():
     # Because of the hubs, some events percolate even if links rarely carry them.
     assert threshold(heavy) == 0
     assert reach(heavy, GossipSettings(0.0, 0.01), 1000).percolates
+
+
+def polylogarithm(order: float, x: float) -> float:
+    """Li_order(x), the sum of x^k / k^order, by its integral."""
+
+    def integrand(t: float) -> float:
+        return t ** (order - 1) / (math.exp(t) / x - 1)
+
+    spans = ((0, 1e-4), (1e-4, 0.01), (0.01, 1), (1, 60), (60, 700))
+    return sum(quad(integrand, *span, epsabs=0, limit=500)[0] for span in spans) / gamma_function(order)
+
+
+@pytest.mark.parametrize("exponent", [2.0000001, 2.001, 2.01, 2.2, 2.7, 3, 4.5, 6.9, 7, 8, 12, 30, 100])
+def test_a_power_law_without_a_cutoff_has_the_generating_functions_of_its_closed_form(exponent):
+    law = power_law(exponent, None)
+    assert law.shares.sum() == pytest.approx(1)
+    assert law.degrees @ law.shares == pytest.approx(law.mean)
+    assert law.mean == pytest.approx(zeta(exponent - 1) / zeta(exponent))
+    assert law.mean_square == (pytest.approx(zeta(exponent - 2) / zeta(exponent)) if exponent > 3 else math.inf)
+    for z in (0.01, 0.3, 0.9):
+        g0 = polylogarithm(exponent, 1 - z) / zeta(exponent)
+        g1 = polylogarithm(exponent - 1, 1 - z) / (1 - z) / zeta(exponent - 1)
+        assert law.reach(z) == pytest.approx(1 - g0, rel=1e-6, abs=1e-12)
+        assert law.excess_reach(z) == pytest.approx(1 - g1, rel=1e-6, abs=1e-12)
+
+
+@pytest.mark.parametrize("exponent", [2.0000001, 2.001, 2.01])
+def test_with_an_exponent_near_two_nearly_every_link_leads_to_a_hub(exponent):
+    """In the limit of exponent 2, a message that leaves its publisher over any link takes off."""
+    law, gossip = power_law(exponent, None), GossipSettings(0.5, 0.6)
+    found = reach(law, gossip, 1000)
+    limit = 1 - polylogarithm(2, 1 - gossip.link) / zeta(2)
+    assert found.takes_off == pytest.approx(limit, abs=0.01)
+    assert found.subscribers_reached == pytest.approx(limit, abs=0.02)
+    assert mean_full_shares(law, 8, 1e9)[0] == pytest.approx(1)
 
 
 def test_topics_of_a_workload_percolate_by_their_shares():
