@@ -85,15 +85,20 @@ def load_for(
         raise InputError(f"a buffer must have from 1 to {PLACES_MAX} places, got {places}")
     if not 0 < handled_per_second <= 1e9:
         raise InputError(f"a node must handle above 0 and at most 1e9 copies a second, got {handled_per_second:g}")
+    found = reach(law, GossipSettings(gossip.subscribers, gossip.gossip, loss), nodes)
+    if found.messages_per_event is None:
+        raise InputError(
+            f"with a loss of {loss:g} this network is at the threshold of percolation, where the theory gives no number of "
+            "messages; allow more or less loss"
+        )
+    if found.messages_per_event <= 0:
+        raise InputError("no copies are sent with these numbers, so no load can fill a buffer")
     low, high = 0.0, 1.0
     while mean_full_shares(law, places, high)[0] < loss and high < 1e3:
         low, high = high, high * 2
     for _ in range(40):
         middle = (low + high) / 2
         low, high = (middle, high) if mean_full_shares(law, places, middle)[0] <= loss else (low, middle)
-    found = reach(law, GossipSettings(gossip.subscribers, gossip.gossip, loss), nodes)
-    if found.messages_per_event <= 0:
-        raise InputError("no copies are sent with these numbers, so no load can fill a buffer")
     published = 1 - mean_full_shares(law, places, low)[1]
     messages = published * found.messages_per_event
     return EventLoad(low * handled_per_second * nodes / messages, low, messages, published * found.subscribers_reached)
@@ -107,8 +112,24 @@ def loss_at(
     low, high = 0.0, 1000.0
     for _ in range(40):
         middle = (low + high) / 2
-        loss, unpublished = mean_full_shares(law, places, middle)
-        messages = reach(law, GossipSettings(gossip.subscribers, gossip.gossip, loss), nodes).messages_per_event
-        sent = events_per_second * (1 - unpublished) * messages / (nodes * handled)
+        sent = _load_sent(law, gossip, events_per_second, places, handled, nodes, middle)
         low, high = (middle, high) if sent > middle else (low, middle)
     return mean_full_shares(law, places, low)[0]
+
+
+def _load_sent(
+    law: DegreeLaw,
+    gossip: GossipSettings,
+    events_per_second: float,
+    places: int,
+    handled: float,
+    nodes: int,
+    load: float,
+) -> float:
+    """The load that events at this rate cause while buffers lose as many copies as at `load`."""
+    loss, unpublished = mean_full_shares(law, places, load)
+    messages = reach(law, GossipSettings(gossip.subscribers, gossip.gossip, loss), nodes).messages_per_event
+    if messages is None:
+        # At the threshold the theory gives no number; this is the largest one: every node sends.
+        messages = gossip.send * law.mean * nodes
+    return events_per_second * (1 - unpublished) * messages / (nodes * handled)
