@@ -343,6 +343,22 @@ def test_a_larger_loss_or_buffer_allows_a_larger_load():
     assert loss_at(law, gossip, found.events_per_second, 8, 1000, 1000) == pytest.approx(0.01, rel=1e-3)
 
 
+@pytest.mark.parametrize("loss", [0.99, 0.999, 0.9999, 0.999999, 1 - 1e-8])
+@pytest.mark.parametrize("law", ["poisson:5", "power:2.5:1000", "regular:4"])
+def test_the_load_for_a_large_loss_loses_just_that_share(loss, law):
+    found = load_for(degree_law(law), GossipSettings(0.1, 0.3), loss, 8, 1000, 1000)
+    assert 1 - mean_full_shares(degree_law(law), 8, found.utilisation)[0] == pytest.approx(1 - loss, rel=1e-4)
+    # A node handles one copy in the time in which `utilisation` copies arrive.
+    assert found.utilisation >= 0.99 / (1 - loss)
+
+
+@pytest.mark.parametrize("rate", [1e3, 1e7, 1e12])
+def test_any_rate_of_events_has_a_loss_between_0_and_1_that_grows_with_the_rate(rate):
+    law, gossip = degree_law("poisson:5"), GossipSettings(0.1, 0.3)
+    low, high = (loss_at(law, gossip, each, 8, 10, 100) for each in (rate, 100 * rate))
+    assert 0 < low < high < 1
+
+
 @pytest.mark.parametrize(
     ("ask", "sentence"),
     [
@@ -362,6 +378,10 @@ def test_a_larger_loss_or_buffer_allows_a_larger_load():
         (lambda: degree_for("regular", GossipSettings(0.0, 0.0), 0.5), "the best is 0"),
         (lambda: load_for(degree_law("poisson:5"), GossipSettings(0.1, 0.3), 0, 8, 10, 10), "above 0 and below 1"),
         (lambda: load_for(degree_law("poisson:5"), GossipSettings(0.1, 0.3), 0.1, 0, 10, 10), "places"),
+        (
+            lambda: load_for(degree_law("poisson:5"), GossipSettings(0.1, 0.3), 1 - 1e-12, 8, 10, 10),
+            "at most 0.999999999",
+        ),
         (lambda: load_for(degree_law("regular:3"), GossipSettings(1, 1), 0.5, 8, 10, 10), "threshold of percolation"),
     ],
 )
