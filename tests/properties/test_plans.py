@@ -13,6 +13,7 @@ from gossamer.model.arrays.overlay import Overlay
 from gossamer.model.tables.workload import Workload
 from gossamer.model.values.errors import InputError
 from gossamer.planners.bounds import lower_bounds
+from gossamer.planners.budget import only_topics
 from gossamer.planners.divide import part_nodes, plan_in_parts
 from gossamer.planners.exact import optimum
 from gossamer.planners.greedy import GM, MINMAXODA, lowoda
@@ -135,19 +136,40 @@ def test_local_search_improves_a_plan_for_the_papers_workload():
     assert_connected(better.overlay, interest)
 
 
-@given(workloads(), st.integers(1, 5))
-def test_a_degree_budget_is_respected_and_exactly_the_reported_topics_are_disconnected(interest, budget):
+def assert_exactly_the_reported_topics_are_disconnected(interest: Interest, request: PlanRequest) -> None:
+    planned = plan(Workload.from_interest(interest), request)
+    assert planned.overlay.degrees.max(initial=0) <= request.degree_budget
+    parted = [topic for topic, graph in topic_graphs(planned.overlay, interest) if not nx.is_connected(graph)]
+    assert planned.disconnected_topics == parted
+    connected = only_topics(interest, ~np.isin(np.arange(interest.topic_count), parted))
+    assert planned.bounds == lower_bounds(connected, 1)
+
+
+@given(workloads(), st.integers(1, 5), st.booleans(), st.sampled_from(["average", "balanced"]))
+def test_a_degree_budget_is_respected_and_exactly_the_reported_topics_are_disconnected(
+    interest, budget, improved, objective
+):
     if interest.subscription_count == 0:
         return
     several = int((interest.popularity > 1).sum())
     try:
-        planned = plan(Workload.from_interest(interest), PlanRequest(degree_budget=budget))
+        request = PlanRequest(objective=objective, degree_budget=budget, improve=improved)
+        assert_exactly_the_reported_topics_are_disconnected(interest, request)
     except InputError as error:
         assert f"connects none of the {several} topics" in str(error)  # noqa: PT017
-        return
-    assert planned.overlay.degrees.max(initial=0) <= budget
-    parted = [topic for topic, graph in topic_graphs(planned.overlay, interest) if not nx.is_connected(graph)]
-    assert planned.disconnected_topics == parted
+
+
+@pytest.mark.parametrize(
+    ("objective", "seed"), [("average", 8), ("average", 274), ("average", 429), ("balanced", 19), ("balanced", 50)]
+)
+def test_a_topic_that_the_local_search_connects_is_not_reported_as_disconnected(objective, seed):
+    """With these seeds a moved link connects a topic that did not fit in the budget before."""
+    interest = make_interests(12, 14, "3:9", "uniform", seed)
+    before = plan(Workload.from_interest(interest), PlanRequest(objective=objective, degree_budget=3))
+    request = PlanRequest(objective=objective, degree_budget=3, improve=True)
+    assert_exactly_the_reported_topics_are_disconnected(interest, request)
+    after = plan(Workload.from_interest(interest), request)
+    assert len(after.disconnected_topics) < len(before.disconnected_topics)
 
 
 def test_a_budget_as_large_as_a_plans_maximum_degree_connects_every_topic():

@@ -38,6 +38,25 @@ def test_values_that_do_not_follow_a_power_law_are_not_part_of_the_tail():
     assert fit.exponent == pytest.approx(2.5, abs=0.1)
 
 
+@settings(max_examples=50, deadline=None)
+@given(
+    counts=st.dictionaries(st.integers(1, 400), st.integers(1, 60), min_size=2, max_size=12).filter(
+        lambda found: sum(found.values()) >= 50
+    )
+)
+def test_the_distance_is_the_largest_over_all_whole_numbers_also_where_values_have_gaps(counts):
+    values = np.array(sorted(counts))
+    often = np.array([counts[value] for value in values.tolist()])
+    fit = fit_power_law(values, often)
+    if fit is None:
+        return
+    tail = values >= fit.begins
+    numbers = np.arange(fit.begins, values[-1] + 2)
+    seen = np.array([often[tail & (values >= number)].sum() for number in numbers]) / often[tail].sum()
+    fitted = zeta(fit.exponent, numbers.astype(np.float64)) / zeta(fit.exponent, fit.begins)
+    assert fit.distance == pytest.approx(np.abs(seen - fitted).max(), abs=1e-9)
+
+
 @pytest.mark.parametrize("values", [[], [0, 0], [5] * 1_000, [1, 2, 3]])
 def test_too_few_values_have_no_fit(values):
     found, counts = np.unique(np.array(values, np.int64), return_counts=True)

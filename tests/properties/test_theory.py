@@ -6,12 +6,15 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from scipy.integrate import quad
+from scipy.special import gamma as gamma_function
+from scipy.special import zeta
 
 from gossamer.model.arrays.degrees import DegreeLaw, degree_law, law_of_overlay, power_law, read_scale_free
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay
 from gossamer.model.values.errors import InputError
-from gossamer.theory.buffers import full_share, load_for, loss_at
+from gossamer.theory.buffers import full_share, load_for, loss_at, mean_full_shares
 from gossamer.theory.inverse import degree_for, gossip_for, topics_on
 from gossamer.theory.percolation import (
     GossipSettings,
@@ -123,9 +126,13 @@ def test_shares_lie_between_0_and_1_and_subscribers_are_reached_more_often(law, 
     found = reach(law, GossipSettings(subscribers, gamma), 1000)
     assert 0 <= found.others_reached <= found.subscribers_reached + 1e-12
     assert found.subscribers_reached <= found.takes_off + 1e-12 <= 1 + 2e-12
+    if found.receivers_per_event is None:
+        # The formulas do not apply close to the threshold.
+        assert abs(GossipSettings(subscribers, gamma).link * law.mean_excess - 1) < 0.02
+        return
     assert 0 <= found.messages_per_event <= 1000 * law.mean + 1e-6
     assert 1 - 1e-9 <= found.receivers_per_event <= 1000
-    assert 0 <= found.subscribers_per_event <= found.receivers_per_event + 1e-9 or found.receivers_per_event == 1000
+    assert 0 <= found.subscribers_per_event <= found.receivers_per_event + 1e-9
 
 
 @settings(max_examples=40)
@@ -178,10 +185,34 @@ def test_independently_computed_figures_are_reproduced():
 def test_an_event_exactly_at_the_threshold_does_not_percolate():
     ring = reach(degree_law("regular:2"), GossipSettings(1.0, 1.0), 1000)
     assert (ring.percolates, ring.mean_receivers) == (False, None)
+    assert ring.receivers_per_event is ring.subscribers_per_event is ring.messages_per_event is None
     nobody = reach(degree_law("poisson:5"), GossipSettings(0.0, 0.0), 1000)
     assert (nobody.mean_receivers, nobody.mean_subscribers, nobody.messages_per_event) == (1, 0, 0)
     alone = reach(degree_law("regular:0"), GossipSettings(0.5, 1.0), 1000)
     assert (alone.receivers_per_event, alone.messages_per_event) == (1, 0)
+
+
+@pytest.mark.parametrize("distance", [-1e-5, -1e-9, 0, 1e-9, 1e-5])
+def test_close_to_the_threshold_no_number_of_receivers_is_given(distance):
+    """The mean of the infinite network exceeds the finite one; simulations (20 networks, 400 events each) give 13."""
+    gossip = GossipSettings(0.1, (0.2 * (1 + distance) - 0.1) / 0.9)
+    found = reach(degree_law("poisson:5"), gossip, 1000)
+    assert found.takes_off < 1e-4
+    assert found.receivers_per_event is found.subscribers_per_event is found.messages_per_event is None
+    # A larger network may come closer.
+    larger = reach(degree_law("poisson:5"), gossip, 10**13)
+    assert (larger.receivers_per_event is None) == (distance == 0)
+
+
+@pytest.mark.parametrize(
+    ("law", "loss"), [("regular:2", 0), ("regular:1", 0), ("regular:3", 0.5), ("regular:11", 0.9), ("poisson:1", 0)]
+)
+def test_there_is_no_threshold_where_events_never_percolate(law, loss):
+    found = degree_law(law)
+    for subscribers in (0.0, 0.3, 1.0):
+        assert not reach(found, GossipSettings(subscribers, 1.0, loss), 1000).percolates
+        assert gossip_threshold(found, subscribers, loss) is None
+        assert subscriber_threshold(found, subscribers, loss) is None
 
 
 def test_lost_copies_count_as_sent():
@@ -233,6 +264,41 @@ def test_a_power_law_without_a_cutoff_is_the_limit_of_laws_with_a_cutoff():
     assert reach(heavy, GossipSettings(0.0, 0.01), 1000).percolates
 
 
+def polylogarithm(order: float, x: float) -> float:
+    """Li_order(x), the sum of x^k / k^order, by its integral."""
+
+    def integrand(t: float) -> float:
+        return t ** (order - 1) / (math.exp(t) / x - 1)
+
+    spans = ((0, 1e-4), (1e-4, 0.01), (0.01, 1), (1, 60), (60, 700))
+    return sum(quad(integrand, *span, epsabs=0, limit=500)[0] for span in spans) / gamma_function(order)
+
+
+@pytest.mark.parametrize("exponent", [2.0000001, 2.001, 2.01, 2.2, 2.7, 3, 4.5, 6.9, 7, 8, 12, 30, 100])
+def test_a_power_law_without_a_cutoff_has_the_generating_functions_of_its_closed_form(exponent):
+    law = power_law(exponent, None)
+    assert law.shares.sum() == pytest.approx(1)
+    assert law.degrees @ law.shares == pytest.approx(law.mean)
+    assert law.mean == pytest.approx(zeta(exponent - 1) / zeta(exponent))
+    assert law.mean_square == (pytest.approx(zeta(exponent - 2) / zeta(exponent)) if exponent > 3 else math.inf)
+    for z in (0.01, 0.3, 0.9):
+        g0 = polylogarithm(exponent, 1 - z) / zeta(exponent)
+        g1 = polylogarithm(exponent - 1, 1 - z) / (1 - z) / zeta(exponent - 1)
+        assert law.reach(z) == pytest.approx(1 - g0, rel=1e-6, abs=1e-12)
+        assert law.excess_reach(z) == pytest.approx(1 - g1, rel=1e-6, abs=1e-12)
+
+
+@pytest.mark.parametrize("exponent", [2.0000001, 2.001, 2.01])
+def test_with_an_exponent_near_two_nearly_every_link_leads_to_a_hub(exponent):
+    """In the limit of exponent 2, a message that leaves its publisher over any link takes off."""
+    law, gossip = power_law(exponent, None), GossipSettings(0.5, 0.6)
+    found = reach(law, gossip, 1000)
+    limit = 1 - polylogarithm(2, 1 - gossip.link) / zeta(2)
+    assert found.takes_off == pytest.approx(limit, abs=0.01)
+    assert found.subscribers_reached == pytest.approx(limit, abs=0.02)
+    assert mean_full_shares(law, 8, 1e9)[0] == pytest.approx(1)
+
+
 def test_topics_of_a_workload_percolate_by_their_shares():
     rng = np.random.default_rng(1)
     overlay = Overlay.from_links(rng.integers(0, 200, 500), rng.integers(0, 200, 500), 200)
@@ -277,6 +343,22 @@ def test_a_larger_loss_or_buffer_allows_a_larger_load():
     assert loss_at(law, gossip, found.events_per_second, 8, 1000, 1000) == pytest.approx(0.01, rel=1e-3)
 
 
+@pytest.mark.parametrize("loss", [0.99, 0.999, 0.9999, 0.999999, 1 - 1e-8])
+@pytest.mark.parametrize("law", ["poisson:5", "power:2.5:1000", "regular:4"])
+def test_the_load_for_a_large_loss_loses_just_that_share(loss, law):
+    found = load_for(degree_law(law), GossipSettings(0.1, 0.3), loss, 8, 1000, 1000)
+    assert 1 - mean_full_shares(degree_law(law), 8, found.utilisation)[0] == pytest.approx(1 - loss, rel=1e-4)
+    # A node handles one copy in the time in which `utilisation` copies arrive.
+    assert found.utilisation >= 0.99 / (1 - loss)
+
+
+@pytest.mark.parametrize("rate", [1e3, 1e7, 1e12])
+def test_any_rate_of_events_has_a_loss_between_0_and_1_that_grows_with_the_rate(rate):
+    law, gossip = degree_law("poisson:5"), GossipSettings(0.1, 0.3)
+    low, high = (loss_at(law, gossip, each, 8, 10, 100) for each in (rate, 100 * rate))
+    assert 0 < low < high < 1
+
+
 @pytest.mark.parametrize(
     ("ask", "sentence"),
     [
@@ -296,6 +378,11 @@ def test_a_larger_loss_or_buffer_allows_a_larger_load():
         (lambda: degree_for("regular", GossipSettings(0.0, 0.0), 0.5), "the best is 0"),
         (lambda: load_for(degree_law("poisson:5"), GossipSettings(0.1, 0.3), 0, 8, 10, 10), "above 0 and below 1"),
         (lambda: load_for(degree_law("poisson:5"), GossipSettings(0.1, 0.3), 0.1, 0, 10, 10), "places"),
+        (
+            lambda: load_for(degree_law("poisson:5"), GossipSettings(0.1, 0.3), 1 - 1e-12, 8, 10, 10),
+            "at most 0.999999999",
+        ),
+        (lambda: load_for(degree_law("regular:3"), GossipSettings(1, 1), 0.5, 8, 10, 10), "threshold of percolation"),
     ],
 )
 def test_bad_input_is_refused_in_one_sentence(ask, sentence):

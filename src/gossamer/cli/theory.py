@@ -28,6 +28,7 @@ from gossamer.model.values.errors import InputError
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 
+NEAR_THRESHOLD = "unknown at the threshold"
 CHECK_WITHOUT_LOSS = "--check simulates without loss; leave out --loss"
 
 
@@ -71,7 +72,7 @@ def reach(
         more = {"simulated": beside} if beside is not None else {}
         print_json({**found, "nodes": count, **more, "assumptions": assumptions})
         return
-    shown = {name: value if value is not None else "infinite, by equation 17" for name, value in found.items()}
+    shown = {name: value if value is not None else _not_given(name) for name, value in found.items()}
     print_facts(f"{degree}, {subscribers:g} subscribe, gossip {gossip:g}", shown)
     if beside is not None:
         below = {"receivers_per_event", "messages_per_event", "subscribers_per_event"}
@@ -82,16 +83,21 @@ def reach(
     typer.echo(assumptions)
 
 
+def _not_given(name: str) -> str:
+    """Why a field of `Reach` has no value."""
+    return "infinite, by equation 17" if name.startswith("mean_") else NEAR_THRESHOLD
+
+
 @app.command("threshold")
 def threshold(
     degree: Degree,
     subscribers: Annotated[
         float | None,
-        typer.Option(metavar="SIGMA", help="The share of subscribers; prints the smallest gossip probability."),
+        typer.Option(metavar="SIGMA", help="The share of subscribers; prints the threshold as a gossip probability."),
     ] = None,
     gossip: Annotated[
         float | None,
-        typer.Option(metavar="GAMMA", help="The gossip probability; prints the smallest share of subscribers."),
+        typer.Option(metavar="GAMMA", help="The gossip probability; prints the threshold as a share of subscribers."),
     ] = None,
     loss: Loss = 0.0,
     nodes: Nodes = None,
@@ -115,7 +121,7 @@ def threshold(
         raise InputError(CHECK_WITHOUT_LOSS)
     links = find_threshold(law)
     found: dict[str, Any] = {
-        "link_probability": links if links <= 1 else None,
+        "link_probability": links if links < 1 else None,
         "mean_degree": law.mean,
         "mean_excess_degree": law.mean_excess if law.mean_excess != float("inf") else None,
         "percolates_at_all": links < 1,
@@ -184,7 +190,7 @@ def gossip_for(
     law, count = find_law(degree, nodes)
     gamma = find_gossip(law, subscribers, target, loss)
     found = find_reach(law, GossipSettings(subscribers, gamma, loss), count)
-    answer = {"gossip": gamma, "subscribers_reached": found.subscribers_reached}
+    answer: dict[str, Any] = {"gossip": gamma, "subscribers_reached": found.subscribers_reached}
     answer |= {"messages_per_event": found.messages_per_event}
     _answer(f"Gossip for {target:g} of the subscribers", answer, degree, count, subscribers, gamma, check, seed, json)
 
@@ -213,7 +219,7 @@ def degree_for(
     text = f"{family}:{mean:.12g}"
     law, count = find_law(text, nodes)
     found = find_reach(law, GossipSettings(subscribers, gossip, loss), count)
-    answer = {"mean_degree": mean, "subscribers_reached": found.subscribers_reached}
+    answer: dict[str, Any] = {"mean_degree": mean, "subscribers_reached": found.subscribers_reached}
     answer |= {"messages_per_event": found.messages_per_event}
     _answer(f"Degree for {target:g} of the subscribers", answer, text, count, subscribers, gossip, check, seed, json)
 
@@ -234,7 +240,7 @@ def _answer(
         more = {"simulated": beside} if beside is not None else {}
         print_json({**answer, "nodes": count, **more, "assumptions": ASSUMPTIONS})
         return
-    print_facts(title, answer)
+    print_facts(title, {name: NEAR_THRESHOLD if value is None else value for name, value in answer.items()})
     if beside is not None:
         print_check(answer, beside)
     typer.echo(f"{ASSUMPTIONS} Messages are those of {count:,} nodes.")
@@ -360,6 +366,12 @@ def topics(
     print_table(
         f"{overlay} on {workload}, gossip {gossip:g}: the {len(shown)} topics with the lowest reach",
         list(shown[0]),
-        [[f"{value:.4g}" if isinstance(value, float) else str(value) for value in row.values()] for row in shown],
+        [[_cell(value) for value in row.values()] for row in shown],
     )
     typer.echo(f"{spread} of {len(rows)} topics percolate.\n{ASSUMPTIONS}")
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return NEAR_THRESHOLD
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -44,18 +44,26 @@ def _pick(cumulative: NDArray[np.float64], value: float) -> int:
 
 
 @kernel
-def _smallest_keys(
-    seed: U64, node: int, probabilities: NDArray[np.float64], count: int, out: NDArray[np.int32]
+def _complete(
+    seed: U64,
+    node: int,
+    probabilities: NDArray[np.float64],
+    held_by: NDArray[np.int64],
+    found: int,
+    row: NDArray[np.int32],
 ) -> None:
-    """The `count` topics with the smallest exponential keys: the same distribution as repeated draws, in O(T).
+    """Fill the rest of a row, whose first `found` topics are drawn, with the topics that have the smallest keys; O(T).
 
-    Efraimidis and Spirakis (2006): the order of the keys -ln(u)/p has the distribution of successive draws.
+    Efraimidis and Spirakis (2006): the order of the keys -ln(u)/p has the distribution of successive draws without
+    replacement. Successive draws depend on the past only through the topics that are taken, so keys for the topics that
+    the node does not hold yet continue the draws exactly. (New draws for the whole row would be biased: rows run out of
+    patience more often when they lack the popular topics.)
     """
     keys = np.empty(len(probabilities), np.float64)
     for topic in range(len(probabilities)):
         value = 1.0 - unit(draw(seed, U64(node), TOPIC, U64(0), U64(topic + 1)))
-        keys[topic] = -np.log(value) / probabilities[topic]
-    out[:] = np.argsort(keys)[:count]
+        keys[topic] = np.inf if held_by[topic] == node else -np.log(value) / probabilities[topic]
+    row[found:] = np.argsort(keys)[: len(row) - found]
 
 
 @kernel
@@ -65,7 +73,8 @@ def draw_interests(
     """The topics of nodes first..last-1, ascending for each node: topics are drawn by probability, repeated ones again.
 
     A node that needs more than about eight draws for each topic (because it holds nearly all topics, or because the
-    probabilities are very uneven) gets its topics by exponential keys instead: the same distribution at a bounded cost.
+    probabilities are very uneven) gets the rest of its topics by exponential keys: the same distribution at a bounded
+    cost.
     """
     cumulative = np.cumsum(probabilities)
     cumulative[-1] = 1.0
@@ -86,7 +95,7 @@ def draw_interests(
                 row[found] = topic
                 found += 1
         if found < len(row):
-            _smallest_keys(seed, node, probabilities, len(row), row)
+            _complete(seed, node, probabilities, held_by, found, row)
         row.sort()
     return topics
 

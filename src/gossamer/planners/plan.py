@@ -114,14 +114,15 @@ def plan(
         )
     overlay, disconnected = _connect(interest, request, keep, progress, run_parts)
     # The bounds and the local search leave out topics that the budget leaves disconnected: those need no links.
-    connected = interest
+    overlay, facts = _refine(interest, _without(interest, disconnected), overlay, request, progress)
     if len(disconnected):
-        connected = only_topics(interest, ~np.isin(np.arange(interest.topic_count), disconnected))
-    overlay, facts = _refine(interest, connected, overlay, request, progress)
+        # A link that the local search moved may connect a topic that was disconnected before.
+        disconnected = np.flatnonzero(Draft(interest, overlay).components > 1)
+    bounds = lower_bounds(_without(interest, disconnected), _within(interest, request.redundancy), progress)
     return PlannedOverlay(
         workload=workload,
         overlay=overlay,
-        bounds=lower_bounds(connected, _within(interest, request.redundancy), progress),
+        bounds=bounds,
         disconnected_topics=workload.topic_ids[disconnected].tolist(),
         small_topics=workload.topic_ids[_small_topics(interest, request.redundancy)].tolist(),
         facts=facts,
@@ -166,6 +167,11 @@ def _refine(
         overlay = shorten(interest, overlay, _within(interest, request.diameter), progress)
         facts["links_for_diameter"] = overlay.link_count - before
     return overlay, facts
+
+
+def _without(interest: Interest, topics: NDArray[np.int64]) -> Interest:
+    """The same interests without these topics."""
+    return only_topics(interest, ~np.isin(np.arange(interest.topic_count), topics)) if len(topics) else interest
 
 
 def _within(interest: Interest, number: int) -> int:

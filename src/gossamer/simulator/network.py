@@ -184,10 +184,11 @@ def _matrix_from_table(path: Path) -> NDArray[np.int64]:
     """Read the matrix of an ingested folder. Where a round trip is missing, that of the opposite direction is used."""
     table = read_table("latency", path)
     matrices = table.column("matrix").to_numpy()
-    chosen = matrices == matrices.min(initial=0)
-    source, target, rtt_us = (table.column(name).to_numpy()[chosen] for name in ("source", "target", "rtt_us"))
-    if not len(source):
+    if not len(matrices):
         raise InputError(f"{path} has no round trips")
+    # The first matrix need not have the number 0: all lines of the first file may be in quarantine.
+    chosen = matrices == matrices.min()
+    source, target, rtt_us = (table.column(name).to_numpy()[chosen] for name in ("source", "target", "rtt_us"))
     count = int(max(source.max(), target.max())) + 1
     matrix = np.full((count, count), -1, np.int64)
     matrix[source, target] = rtt_us

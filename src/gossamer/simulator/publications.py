@@ -20,13 +20,17 @@ PAYLOAD = bytes(100)
 class Publications:
     """Publishes messages at random times.
 
-    Each comes from a random subscription, so popular topics get more messages.
+    Each comes from a random subscription of a node that is present, so popular topics get more messages. If the workload
+    names publishers, only subscriptions whose role is to publish count; otherwise every subscriber may publish.
     """
 
     def __init__(self, population: EventPopulation, interest: Interest, seed: int) -> None:
         self._population = population
         self._interest = interest
         self._seed = seed
+        publishes = (interest.roles & int(Role.PUBLISHES)) != 0
+        self._may_publish = publishes if publishes.any() else np.ones_like(publishes)
+        self._follows = (interest.roles & int(Role.FOLLOWS)) != 0
         # (time, node, topic, number of other followers present) of each message, in order.
         self._rows: list[tuple[int, int, int, int]] = []
 
@@ -59,13 +63,12 @@ class Publications:
     def _publish(self, number: int) -> None:
         interest = self._interest
         present = self._population.engine.present_flags(interest.node_count)
-        candidates = np.flatnonzero(np.repeat(present, interest.sizes))
+        candidates = np.flatnonzero(np.repeat(present, interest.sizes) & self._may_publish)
         if not len(candidates):
             return
         place = candidates[below(draw(self._seed, 0, Purpose.PUBLISH_TOPIC, number), len(candidates))]
         node, topic = int(interest.owners[place]), int(interest.node_topics[place])
         holders = interest.node_topics == topic
-        follows = (interest.roles & int(Role.FOLLOWS)) != 0
-        expected = int((holders & follows & present[interest.owners] & (interest.owners != node)).sum())
+        expected = int((holders & self._follows & present[interest.owners] & (interest.owners != node)).sum())
         self._rows.append((self._population.engine.now_us, node, topic, expected))
         self._population.engine.give(node, Publish(topic, PAYLOAD))

@@ -15,6 +15,8 @@ from gossamer.model.arrays.degrees import DegreeLaw
 from gossamer.model.values.errors import InputError
 from gossamer.theory.percolation import GossipSettings, check_share, reach
 
+# Chosen: a larger loss cannot be told from 1 in the sums below, and no network with such a loss is of use.
+LOSS_MAX = 1 - 1e-9
 # Chosen: with more places the sums below take seconds, and such a long queue causes delay rather than loss.
 PLACES_MAX = 1000
 
@@ -66,10 +68,10 @@ def mean_full_shares(law: DegreeLaw, places: int, load: float) -> tuple[float, f
     if law.mean == 0:
         return 0.0, 0.0
     weights = law.degrees * law.shares / law.mean
-    # The degrees that are left out receive less than a millionth of the copies.
+    # The degrees that are left out receive less than a millionth of the copies; they lose as many as the others.
     some = weights > 1e-6 / len(weights)
     full = np.array([full_share(places, load * degree / law.mean) for degree in law.degrees[some]])
-    return float(weights[some] @ full), float(law.shares[some] @ full)
+    return float(weights[some] @ full / weights[some].sum()), float(law.shares[some] @ full)
 
 
 def load_for(
@@ -81,19 +83,26 @@ def load_for(
         raise InputError(
             f"the allowed loss must lie above 0 and below 1, got {loss:g}: every buffer loses some copies, none loses all"
         )
+    if loss > LOSS_MAX:
+        raise InputError(f"the allowed loss must be at most {LOSS_MAX:.9f}, got {loss:.17g}")
     if not 1 <= places <= PLACES_MAX:
         raise InputError(f"a buffer must have from 1 to {PLACES_MAX} places, got {places}")
     if not 0 < handled_per_second <= 1e9:
         raise InputError(f"a node must handle above 0 and at most 1e9 copies a second, got {handled_per_second:g}")
+    found = reach(law, GossipSettings(gossip.subscribers, gossip.gossip, loss), nodes)
+    if found.messages_per_event is None:
+        raise InputError(
+            f"with a loss of {loss:g} this network is at the threshold of percolation, where the theory gives no number of "
+            "messages; allow more or less loss"
+        )
+    if found.messages_per_event <= 0:
+        raise InputError("no copies are sent with these numbers, so no load can fill a buffer")
     low, high = 0.0, 1.0
-    while mean_full_shares(law, places, high)[0] < loss and high < 1e3:
+    while mean_full_shares(law, places, high)[0] < loss:
         low, high = high, high * 2
     for _ in range(40):
         middle = (low + high) / 2
         low, high = (middle, high) if mean_full_shares(law, places, middle)[0] <= loss else (low, middle)
-    found = reach(law, GossipSettings(gossip.subscribers, gossip.gossip, loss), nodes)
-    if found.messages_per_event <= 0:
-        raise InputError("no copies are sent with these numbers, so no load can fill a buffer")
     published = 1 - mean_full_shares(law, places, low)[1]
     messages = published * found.messages_per_event
     return EventLoad(low * handled_per_second * nodes / messages, low, messages, published * found.subscribers_reached)
@@ -104,11 +113,29 @@ def loss_at(
 ) -> float:
     """The share of copies lost in full buffers at this rate of events; `handled` is copies per second and node."""
     # A higher load causes more loss, and more loss means fewer messages sent, so exactly one load is consistent.
-    low, high = 0.0, 1000.0
+    low, high = 0.0, 1.0
+    while _load_sent(law, gossip, events_per_second, places, handled, nodes, high) > high:
+        low, high = high, high * 2
     for _ in range(40):
         middle = (low + high) / 2
-        loss, unpublished = mean_full_shares(law, places, middle)
-        messages = reach(law, GossipSettings(gossip.subscribers, gossip.gossip, loss), nodes).messages_per_event
-        sent = events_per_second * (1 - unpublished) * messages / (nodes * handled)
+        sent = _load_sent(law, gossip, events_per_second, places, handled, nodes, middle)
         low, high = (middle, high) if sent > middle else (low, middle)
     return mean_full_shares(law, places, low)[0]
+
+
+def _load_sent(
+    law: DegreeLaw,
+    gossip: GossipSettings,
+    events_per_second: float,
+    places: int,
+    handled: float,
+    nodes: int,
+    load: float,
+) -> float:
+    """The load that events at this rate cause while buffers lose as many copies as at `load`."""
+    loss, unpublished = mean_full_shares(law, places, load)
+    messages = reach(law, GossipSettings(gossip.subscribers, gossip.gossip, loss), nodes).messages_per_event
+    if messages is None:
+        # At the threshold the theory gives no number; this is the largest one: every node sends.
+        messages = gossip.send * law.mean * nodes
+    return events_per_second * (1 - unpublished) * messages / (nodes * handled)

@@ -23,6 +23,7 @@ Loss is included everywhere: if a copy is lost with probability l, then 1 become
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypedDict
 
 from scipy.optimize import brentq
 
@@ -77,10 +78,11 @@ class Reach:
     # Below the threshold: equation 17, and the subscribers among them. Above it None (the paper: infinite).
     mean_receivers: float | None
     mean_subscribers: float | None
-    # For a network of the given number of nodes, below and above the threshold.
-    receivers_per_event: float
-    subscribers_per_event: float
-    messages_per_event: float
+    # For a network of the given number of nodes, below and above the threshold. None at the threshold and so close to it
+    # that the formulas, which are for infinite networks, give more receivers than there are nodes.
+    receivers_per_event: float | None
+    subscribers_per_event: float | None
+    messages_per_event: float | None
 
 
 def check_share(name: str, value: float) -> None:
@@ -115,21 +117,27 @@ def threshold(law: DegreeLaw) -> float:
 
 
 def gossip_threshold(law: DegreeLaw, subscribers: float, loss: float = 0.0) -> float | None:
-    """The smallest gamma at which events percolate; None if gamma = 1 is not enough, 0 if no gossip is needed."""
+    """The gamma above which events percolate; None if they never do, even with 1; 0 if no gossip is needed."""
     GossipSettings(subscribers, 0, loss)
-    needed = threshold(law) / (1 - loss) if loss < 1 else math.inf
-    if needed > 1:
+    needed = _needed(law, loss)
+    if needed is None:
         return None
     return max(0.0, (needed - subscribers) / (1 - subscribers)) if subscribers < 1 else 0.0
 
 
 def subscriber_threshold(law: DegreeLaw, gossip: float, loss: float = 0.0) -> float | None:
-    """The smallest share of subscribers with which events percolate; None if a share of 1 is not enough."""
+    """The share of subscribers above which events percolate; None if they never do, even with 1."""
     GossipSettings(0, gossip, loss)
-    needed = threshold(law) / (1 - loss) if loss < 1 else math.inf
-    if needed > 1:
+    needed = _needed(law, loss)
+    if needed is None:
         return None
     return max(0.0, (needed - gossip) / (1 - gossip)) if gossip < 1 else 0.0
+
+
+def _needed(law: DegreeLaw, loss: float) -> float | None:
+    """The probability of sending over a link above which events percolate; None if 1 is not above the threshold."""
+    needed = threshold(law) / (1 - loss) if loss < 1 else math.inf
+    return needed if needed < 1 - _SMALLEST else None
 
 
 def reach(law: DegreeLaw, gossip: GossipSettings, node_count: int) -> Reach:
@@ -153,9 +161,7 @@ def _below(law: DegreeLaw, gossip: GossipSettings, node_count: int) -> Reach:
         others_reached=0.0,
         mean_receivers=receivers if finite else None,
         mean_subscribers=subscribers if finite else None,
-        receivers_per_event=min(receivers, node_count),
-        subscribers_per_event=min(subscribers, gossip.subscribers * node_count),
-        messages_per_event=min(copies, gossip.send * law.mean * node_count),
+        **_per_event(gossip, node_count, receivers, subscribers, copies),
     )
 
 
@@ -176,10 +182,35 @@ def _above(law: DegreeLaw, gossip: GossipSettings, node_count: int, onward: floa
         others_reached=takes_off * others,
         mean_receivers=None,
         mean_subscribers=None,
-        receivers_per_event=min(takes_off * share * node_count + publishers + further, node_count),
-        subscribers_per_event=takes_off * subscribers * gossip.subscribers * node_count + among,
-        messages_per_event=messages + further * gossip.send / gossip.link,
+        **_per_event(
+            gossip,
+            node_count,
+            takes_off * share * node_count + publishers + further,
+            takes_off * subscribers * gossip.subscribers * node_count + among,
+            messages + further * gossip.send / gossip.link,
+        ),
     )
+
+
+class _PerEvent(TypedDict):
+    """The fields of `Reach` for a network of a given size."""
+
+    receivers_per_event: float | None
+    subscribers_per_event: float | None
+    messages_per_event: float | None
+
+
+def _per_event(
+    gossip: GossipSettings, node_count: int, receivers: float, subscribers: float, messages: float
+) -> _PerEvent:
+    """Means for a network of this size; None where they exceed it, because then the formulas do not apply."""
+    # The factor allows for rounding where an event reaches every node.
+    applies = receivers <= node_count * (1 + 1e-9) and subscribers <= gossip.subscribers * node_count * (1 + 1e-9)
+    return {
+        "receivers_per_event": min(receivers, node_count) if applies else None,
+        "subscribers_per_event": min(subscribers, gossip.subscribers * node_count) if applies else None,
+        "messages_per_event": messages if applies else None,
+    }
 
 
 def _root(image: Callable[[float], float]) -> float:

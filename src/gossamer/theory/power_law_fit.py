@@ -53,12 +53,12 @@ def _fit_from(values: NDArray[np.float64], counts: NDArray[np.float64]) -> Power
 
     exponent = float(minimize_scalar(loss, bounds=EXPONENTS, method="bounded").x)
     normal = zeta(exponent, begins)
-    # Both are shares of values of at least x.
-    seen = np.cumsum(counts[::-1])[::-1] / total
-    fitted = zeta(exponent, values) / normal
-    return PowerLawFit(
-        exponent, _error(exponent, begins, total), int(begins), int(total), float(np.abs(seen - fitted).max())
-    )
+    # Shares of values of at least x, at the values that occur and just above each of them. Between two values that occur,
+    # the share seen stays the same while the fit falls, so the distance is largest at one of these two ends.
+    seen = np.append(np.cumsum(counts[::-1])[::-1] / total, 0.0)
+    at, above = (zeta(exponent, places) / normal for places in (values, values + 1))
+    distance = max(np.abs(seen[:-1] - at).max(), np.abs(seen[1:] - above).max())
+    return PowerLawFit(exponent, _error(exponent, begins, total), int(begins), int(total), float(distance))
 
 
 def _error(exponent: float, begins: float, total: float) -> float:

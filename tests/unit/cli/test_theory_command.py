@@ -44,6 +44,15 @@ def test_reach_below_the_threshold(gossamer):
     assert found["messages_per_event"] == pytest.approx(2.636, abs=1e-3)
 
 
+def test_reach_at_the_threshold_says_that_the_numbers_are_unknown(gossamer):
+    ring = ("--degree", "regular:2", "--subscribers", 1, "--gossip", 1)
+    found = answer(gossamer, "theory", "reach", *ring)
+    assert found["receivers_per_event"] is found["messages_per_event"] is None
+    assert "unknown at the threshold" in gossamer("theory", "reach", *ring)[1]
+    found = answer(gossamer, "theory", "threshold", *ring)
+    assert (found["percolates_at_all"], found["link_probability"], found["gossip"]) == (False, None, None)
+
+
 def test_check_prints_the_simulation_beside_the_theory(gossamer):
     found = answer(gossamer, *REACH, "--gossip", 0.5, "--nodes", 1500, "--check")
     for name in ("takes_off", "subscribers_reached", "others_reached", "messages_per_event"):

@@ -2,8 +2,10 @@
 
 from dataclasses import dataclass
 
+import numpy as np
 import pytest
 
+from gossamer.model.tables.schemas import write_table
 from gossamer.model.values.errors import InputError
 from gossamer.protocols.contract.actions import Send
 from gossamer.protocols.contract.events import MessageReceived, Started
@@ -131,6 +133,24 @@ def test_a_damaged_compressed_matrix_is_refused(tmp_path, content):
     (tmp_path / "m.tsv.gz").write_bytes(content)
     with pytest.raises(InputError, match=r"m\.tsv\.gz is not a matrix"):
         read_matrix_us(tmp_path / "m.tsv.gz")
+
+
+def write_latency(folder, rows):
+    matrix, source, target, rtt_us = np.array(rows, np.int64).reshape(-1, 4).T
+    columns = {"matrix": matrix, "source": source, "target": target, "rtt_us": rtt_us}
+    write_table("latency", folder / "latency.parquet", columns)
+
+
+def test_the_first_matrix_of_a_folder_is_read_whatever_its_number(tmp_path):
+    rows = [(3, 0, 1, 800), (3, 1, 0, 800), (2, 0, 0, 0), (2, 0, 1, 500), (2, 1, 0, 500), (2, 1, 1, 0)]
+    write_latency(tmp_path, rows)
+    assert read_matrix_us(tmp_path).tolist() == [[0, 500], [500, 0]]
+
+
+def test_a_folder_without_round_trips_is_refused(tmp_path):
+    write_latency(tmp_path, [])
+    with pytest.raises(InputError, match="has no round trips"):
+        read_matrix_us(tmp_path)
 
 
 def test_the_planetlab_matrix_reads_whole(real_data):

@@ -1,10 +1,14 @@
 """The properties of generated workloads, and the input that generators refuse."""
 
+from collections import Counter
+from itertools import permutations
+
 import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import chisquare
 
 from gossamer.model.arrays.churn import CRASH, JOIN
 from gossamer.model.values.errors import InputError
@@ -78,30 +82,54 @@ def test_nodes_with_one_topic_choose_it_by_popularity():
     assert counts / 200_000 == pytest.approx(popularity("zipf:1", 20), rel=0.05)
 
 
-@pytest.mark.parametrize("count", [2, 3])
-def test_repeated_draws_and_exponential_keys_have_the_same_distribution(count):
-    """Both ways of drawing without replacement, compared with the exact probability of holding the first topics."""
-    from itertools import permutations
-
-    probabilities = popularity("zipf:1.5", 4)
-    exact = np.zeros(4)
-    for order in permutations(range(4), count):
+def exact_sets(probabilities, count):
+    """The probability of each set of topics, when topics are drawn one after another without replacement."""
+    exact = {}
+    for order in permutations(range(len(probabilities)), count):
         chance, left = 1.0, 1.0
         for topic in order:
             chance *= probabilities[topic] / left
             left -= probabilities[topic]
-        for topic in order:
-            exact[topic] += chance
-    drawn = make_interests(60_000, 4, str(count), "zipf:1.5", seed=8).popularity / 60_000
-    assert drawn == pytest.approx(exact, abs=0.01)
-    from gossamer.kernels.sampling import _smallest_keys
+        key = tuple(sorted(order))
+        exact[key] = exact.get(key, 0.0) + chance
+    return exact
 
-    held = np.zeros(4)
-    out = np.empty(count, np.int32)
-    for node in range(20_000):
-        _smallest_keys(np.uint64(8), node, probabilities, count, out)
-        held[out] += 1
-    assert held / 20_000 == pytest.approx(exact, abs=0.015)
+
+# In the first two cases nodes get their topics by repeated draws. In the others many nodes need more draws than they may
+# take, and exponential keys give the rest of their topics.
+@pytest.mark.parametrize(
+    ("law", "topics", "count"),
+    [("uniform", 6, 3), ("zipf:1.5", 4, 2), ("zipf:5", 4, 3), ("zipf:4", 6, 4), ("expo:20", 5, 3), ("zipf:9", 5, 2)],
+)
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_sets_of_topics_have_the_distribution_of_draws_without_replacement(law, topics, count, seed):
+    """Chi-square tests of the sets of topics, and of the topic that a node holds, against exact probabilities."""
+    nodes = 100_000
+    interest = make_interests(nodes, topics, str(count), law, seed)
+    exact = exact_sets(popularity(law, topics), count)
+    drawn = Counter(map(tuple, interest.node_topics.reshape(nodes, count).tolist()))
+    assert is_plausible([drawn[key] for key in exact], [nodes * chance for chance in exact.values()])
+    for topic in range(topics):
+        held = nodes * sum(chance for key, chance in exact.items() if topic in key)
+        counted = int(interest.popularity[topic])
+        assert is_plausible([counted, nodes - counted], [held, nodes - held]), topic
+
+
+def is_plausible(counts, expected):
+    """Whether a chi-square test does not refuse the counts at a level of 1e-5; rare cases are taken together."""
+    counts, expected = np.array(counts, float), np.array(expected)
+    rare = expected < 10
+    counts = np.append(counts[~rare], counts[rare].sum())
+    expected = np.append(expected[~rare], expected[rare].sum())
+    if expected[-1] < 10:
+        # Too few for a term of the statistic: the largest case takes them.
+        largest = int(np.argmax(expected[:-1]))
+        counts[largest] += counts[-1]
+        expected[largest] += expected[-1]
+        counts, expected = counts[:-1], expected[:-1]
+    if len(counts) < 2:
+        return True
+    return bool(chisquare(counts, expected).pvalue > 1e-5)
 
 
 def test_a_node_can_hold_every_topic_even_with_very_uneven_popularity():

@@ -22,9 +22,12 @@ DEGREE_LAWS = "poisson:MEAN, regular:DEGREE, power:EXPONENT[:CUTOFF], scale-free
 
 # Chosen: a table of more degrees takes seconds to compute, and no overlay has nodes with more links.
 DEGREE_MAX = 1_000_000
-# A law without a cutoff has one entry for each degree below _EXPLICIT, and above it one entry for each bin, whose edges
-# grow by _RATIO up to _LIMIT. The generating functions use the bins; the moments are computed exactly.
+# A law without a cutoff has one entry for each degree below _EXPLICIT, above it one entry for each bin, whose edges grow
+# by _RATIO up to _LIMIT, and one for all degrees above _LIMIT: with an exponent near 2, most links belong to such nodes.
+# The generating functions use the bins; the moments are computed exactly.
 _EXPLICIT, _RATIO, _LIMIT = 4_096, 1.02, 1e60
+# Bins with a smaller probability are left out: with a large exponent, the probabilities of the last bins are 0 as floats.
+_PROBABILITY_LEAST = 1e-290
 # Shares that a user or another program wrote are rounded, so their sum may differ from 1 by this much.
 _SUM_TOLERANCE = 1e-6
 
@@ -139,10 +142,12 @@ def power_law(exponent: float, cutoff: int | None) -> DegreeLaw:
         )
     # Above the explicit degrees each bin has its exact probability, and its degree is the mean degree in the bin.
     edges = np.concatenate((np.arange(1.0, _EXPLICIT), _EXPLICIT * _RATIO ** np.arange(_bins() + 1)))
-    tails = _tail(exponent, edges)
-    masses, firsts = tails[:-1] - tails[1:], _tail(exponent - 1, edges)
-    degrees = np.where(np.arange(len(masses)) < _EXPLICIT - 1, edges[:-1], (firsts[:-1] - firsts[1:]) / masses)
+    tails, firsts = _tail(exponent, edges), _tail(exponent - 1, edges)
     total = float(tails[0])
+    masses, links = (values - np.append(values[1:], 0.0) for values in (tails, firsts))
+    kept = masses > _PROBABILITY_LEAST * total
+    masses, links, starts = masses[kept], links[kept], edges[kept]
+    degrees = np.where(starts < _EXPLICIT, starts, links / masses)
     mean_square = float(_tail(exponent - 2, np.ones(1))[0]) / total if exponent > 3 else math.inf
     return DegreeLaw(text, degrees, masses / masses.sum(), float(firsts[0]) / total, mean_square)
 

@@ -37,6 +37,8 @@ class Interest:
         owners, wanted = nodes.astype(np.int64), topics.astype(np.int64)
         if len(wanted) and not (int(wanted.min()) >= 0 and int(wanted.max()) < topic_count):
             raise ValueError(f"a subscription names topic {int(wanted.max())}, but there are only {topic_count} topics")
+        if len(owners) and not (int(owners.min()) >= 0 and int(owners.max()) < node_count):
+            raise ValueError(f"a subscription names node {int(owners.max())}, but there are only {node_count} nodes")
         keys = owners * topic_count + wanted
         if (keys[1:] > keys[:-1]).all():
             # The rows are sorted already, as in our own tables: skip the sort, which takes most of the time.

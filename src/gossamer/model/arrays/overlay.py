@@ -29,13 +29,13 @@ class Overlay:
 
         u64, v64 = u.astype(np.int64), v.astype(np.int64)
         low, high = np.minimum(u64, v64), np.maximum(u64, v64)
+        # This check comes first: the keys below are unambiguous only for ids in range.
+        _check_ids(low, high, node_count)
         keys = low * node_count + high
         if not (low < high).all() or not (keys[1:] > keys[:-1]).all():
             # Links of our own tables are sorted and unique, and skip this step.
             keys = _sorted_unique(keys[low != high])
             low, high = np.divmod(keys, max(node_count, 1))
-        if len(high) and (int(low.min()) < 0 or int(high.max()) >= node_count):
-            raise ValueError(f"a link names node {int(high.max())}, but there are only {node_count} nodes")
         starts = np.zeros(node_count + 1, np.int64)
         np.cumsum(np.bincount(low, minlength=node_count), out=starts[1:])
         upper = csr_array((np.ones(len(low), np.bool_), high.astype(np.int32), starts), (node_count, node_count))
@@ -80,6 +80,15 @@ class TopicViews:
     def union(self, node_count: int) -> Overlay:
         """The overlay of all views: two nodes are linked if the view of one for any topic contains the other."""
         return Overlay.from_links(self.nodes, self.peers, node_count)
+
+
+def _check_ids(low: Starts, high: Starts, node_count: int) -> None:
+    """Raise a ValueError unless all ids of links lie between 0 and node_count - 1."""
+    if not len(low):
+        return
+    least, most = int(low.min()), int(high.max())
+    if least < 0 or most >= node_count:
+        raise ValueError(f"a link names node {least if least < 0 else most}, but there are only {node_count} nodes")
 
 
 def _sorted_unique(keys: Starts) -> Starts:

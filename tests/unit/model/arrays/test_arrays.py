@@ -80,6 +80,22 @@ def test_ids_of_missing_nodes_and_topics_are_refused():
         Interest.from_pairs(np.array([0, 2]), np.array([5, 0]), 3, 3)
 
 
+@pytest.mark.parametrize("ends", [(4, 5), (-1, 2), (5, 5), (0, 3 * 3 + 1)])
+@pytest.mark.parametrize("links", [[(0, 1)], [(1, 2), (0, 1)], [(0, 1), (0, 1)], [(2, 2)]])
+def test_a_link_to_a_missing_node_is_refused_in_any_order_of_links(links, ends):
+    """Unsorted and repeated links are sorted by a key, in which a node that is out of range looks like another one."""
+    u, v = np.array([*links, ends]).T
+    named = ends[0] if ends[0] < 0 else ends[1]
+    with pytest.raises(ValueError, match=f"names node {named}, but there are only 3 nodes"):
+        Overlay.from_links(u, v, 3)
+
+
+@pytest.mark.parametrize("nodes", [[0, 3], [3, 0]])
+def test_a_subscription_of_a_missing_node_is_refused_in_any_order_of_rows(nodes):
+    with pytest.raises(ValueError, match="names node 3, but there are only 3 nodes"):
+        Interest.from_pairs(np.array(nodes), np.array([0, 0]), 3, 1)
+
+
 def test_the_overlay_of_directed_views_is_their_undirected_union():
     views = TopicViews(np.array([0, 0, 1]), np.array([0, 1, 2]), np.array([1, 0, 0]))
     assert [end.tolist() for end in views.union(3).links()] == [[0, 0], [1, 2]]

@@ -40,7 +40,7 @@ def _points(degree: str, nodes: int, varies: str, tenths: Sequence[int], quick: 
         for seed in seeds(quick):
             run = gossip_run(degree, nodes, (sigma_tenths, 10), gamma, seed)
             found.append(Point(ALL, tenth / 10, run, None, expected.receivers_per_event))
-            if spread:
+            if spread and expected.receivers_per_event is not None:
                 large = expected.receivers_per_event / expected.takes_off
                 found.append(Point(SPREAD, tenth / 10, run, metric("receivers_when_taken_off"), large))
     return found

@@ -66,6 +66,7 @@ def _load_points(quick: bool) -> list[Point]:
     gossip = GossipSettings(LOAD_SHARE[0] / LOAD_SHARE[1], LOAD_GAMMA)
     handled = SECOND_US / HANDLE_US
     per_event = theory(LOAD_DEGREE, LOAD_NODES, gossip.subscribers, gossip.gossip).messages_per_event
+    assert per_event is not None, "these settings are far above the threshold"
     for buffer in BUFFERS:
         for load in LOADS[1::2] if quick else LOADS:
             rate = load * handled * LOAD_NODES / per_event
