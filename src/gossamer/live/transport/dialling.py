@@ -73,7 +73,8 @@ class Dialler:
         finally:
             self._dials.pop((node, address), None)
         if problem is None and node in (0, link.node):
-            link.write(waiting)
+            # The other end accepts one link from this node: if an earlier dial to it succeeded, use that link.
+            (self._sockets.link(link.node) or link).write(waiting)
             return link
         self._sockets.counts["frames lost: unreachable"] += len(waiting)
         if problem is not None:
