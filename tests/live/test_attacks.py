@@ -297,3 +297,17 @@ def test_unrequested_answers_and_claims_of_a_peer_have_no_effect(network):
     assert not any(kept)
     # A message of flooding cannot be decoded by a node whose stack has no flooding.
     assert counts["unreadable frames"] == 1
+
+
+def test_a_node_uses_its_open_link_for_further_messages_to_a_contact_known_by_address_alone(network):
+    async def scenario():
+        async with network(1) as (node,):
+            async with Node(join=[node.address]) as other:
+                sockets = other._running.sockets
+                await until(lambda: sockets.link(node.id))
+                for _ in range(5):
+                    assert sockets.send(other.id, 0, node.address.encode(), ()) is None
+                assert not sockets._dialler._dials
+                return node.status().counts
+
+    assert "link refused: has a link already" not in asyncio.run(scenario())
