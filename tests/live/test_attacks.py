@@ -10,7 +10,7 @@ from gossamer.live.transport import wire
 from gossamer.protocols.contract.messages import BURST_MAX, Data, Peer
 from gossamer.protocols.dissemination.tree import TreeBurst, TreeData
 from gossamer.systems.spidercast.messages import ConnectOk, ConnectRequest, Heartbeat
-from tests.live.conftest import RawPeer
+from tests.live.conftest import RawPeer, take
 from tests.waiting import until
 
 
@@ -111,6 +111,72 @@ def test_links_of_strangers_beyond_the_bound_close_the_link_that_was_idle_longes
     closed, counts = attack(network, Limits(strangers=8), act)
     assert closed == [0, 1, 2, 3]
     assert counts["links closed: too many"] >= 4
+
+
+def test_links_that_claim_the_id_of_a_neighbour_count_against_the_bound(network):
+    async def scenario():
+        async with network(2, limits=Limits(strangers=8)) as (node, other), other.subscribe("t") as messages:
+            await node.publish("t", b"before")
+            peers = [await RawPeer.greet(node, identity=other.id) for _ in range(40)]
+            await until(lambda: node.status().counts.get("link refused: has a link already", 0) >= 39)
+            await until(lambda: len(node._running.sockets._links) <= 4)
+            await node.publish("t", b"after")
+            received = [message.payload for message in await take(messages, 2)]
+            assert await still_serves(node)
+            for peer in peers:
+                await peer.close()
+            return received
+
+    assert asyncio.run(scenario()) == [b"before", b"after"]
+
+
+def test_a_silent_link_is_replaced_by_a_newer_link_with_the_same_id(network):
+    async def act(node):
+        older = await RawPeer.greet(node)
+        await until(lambda: len(node.status().links) == 1)
+        # Make the older link look silent for longer than a greeting may take.
+        node._running.sockets.link(7).read_at -= 10
+        newer = await RawPeer.greet(node)
+        reason = await older.goodbye()
+        await until(lambda: [link.node for link in node.status().links] == [f"{7:016x}"])
+        await newer.close()
+        return reason
+
+    reason, counts = attack(network, Limits(), act)
+    assert reason == "replaced by a newer link"
+    assert counts["links closed: replaced by a newer one"] == 1
+
+
+def test_a_greeting_that_is_longer_than_any_real_one_is_refused_before_it_is_read(network):
+    async def act(node):
+        peer = await RawPeer.dial(node.address)
+        peer.writer.write((wire.HELLO_BYTES + 1).to_bytes(4, "big"))
+        return await peer.goodbye()
+
+    reason, counts = attack(network, Limits(), act)
+    assert reason == "speaks another protocol: its first bytes are no frame"
+    assert counts["link refused: speaks another protocol"] == 1
+
+
+def test_unfinished_frames_of_strangers_take_a_bounded_number_of_bytes(network):
+    async def act(node):
+        sockets, most, peers = node._running.sockets, 0, []
+        for index in range(50):
+            peer = await RawPeer.greet(node, identity=100 + index)
+            peers.append(peer)
+            peer.writer.write((1_000_000).to_bytes(4, "big") + b"." * 100_000)
+            await peer.writer.drain()
+            most = max(most, sockets.unfinished_bytes)
+        await until(lambda: "link refused: too many unfinished frames" in node.status().counts)
+        await until(lambda: sockets.unfinished_bytes <= 1_000_000)
+        for peer in peers:
+            await peer.close()
+        return max(most, sockets.unfinished_bytes)
+
+    most, counts = attack(network, Limits(unfinished_bytes=1_000_000), act)
+    # One read may exceed the bound before a link closes.
+    assert most <= 1_000_000 + 64 * 1024
+    assert counts["link refused: too many unfinished frames"] >= 39
 
 
 def test_a_flood_of_frames_is_read_no_faster_than_allowed(network):
@@ -231,3 +297,17 @@ def test_unrequested_answers_and_claims_of_a_peer_have_no_effect(network):
     assert not any(kept)
     # A message of flooding cannot be decoded by a node whose stack has no flooding.
     assert counts["unreadable frames"] == 1
+
+
+def test_a_node_uses_its_open_link_for_further_messages_to_a_contact_known_by_address_alone(network):
+    async def scenario():
+        async with network(1) as (node,):
+            async with Node(join=[node.address]) as other:
+                sockets = other._running.sockets
+                await until(lambda: sockets.link(node.id))
+                for _ in range(5):
+                    assert sockets.send(other.id, 0, node.address.encode(), ()) is None
+                assert not sockets._dialler._dials
+                return node.status().counts
+
+    assert "link refused: has a link already" not in asyncio.run(scenario())

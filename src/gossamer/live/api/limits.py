@@ -24,8 +24,11 @@ class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     handshake_seconds: Seconds = 5.0
     # Chosen: a dial fails after this time.
     dial_seconds: Seconds = 5.0
-    # Chosen: links that peers opened and no overlay keeps; beyond, the one that was quiet for longest is closed.
+    # Chosen: links that peers opened and no overlay keeps; beyond, the one that was quiet for longest is closed. At most
+    # half of the descriptors that the system allows this process.
     strangers: Positive = 512
+    # Chosen: bytes of unfinished frames on all of these links together; beyond, the link closes whose frame began first.
+    unfinished_bytes: Positive = 16 * MIB
     # Chosen: short-lived links that this node opened to nodes that are no neighbours, and how long one may stay idle.
     pool: Positive = 64
     idle_seconds: Seconds = 10.0

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("gossamer.live")
 
+# Chosen: the number of addresses whose nodes are remembered, more than a node has links that it opened.
+ANSWERED_MAX = 1_024
+
 
 class Dialler:
     """The dials of one node. A dial is known by the node that it wants to reach (0: any) and the address."""
@@ -27,10 +30,16 @@ class Dialler:
         # The frames that wait for each dial.
         self._dials: dict[tuple[NodeId, bytes], list[bytes]] = {}
         self._tasks: set[asyncio.Task[Link]] = set()
+        # The node that answered at an address, so that a second message to the address alone needs no second link.
+        self._answered: dict[bytes, NodeId] = {}
 
     def dial(self, node: NodeId, address: bytes, frames: Sequence[bytes]) -> str | None:
         """Queue frames for a node that has no link, and dial it; answers the reason if there is no room."""
         limits = self._sockets.limits
+        open_link = None if node else self._sockets.link(self._answered.get(address, 0))
+        if open_link is not None and open_link.dialled and not open_link.is_ending:
+            open_link.write(frames)
+            return None
         waiting = self._dials.get((node, address))
         if waiting is None:
             if len(self._dials) >= limits.dials:
@@ -73,12 +82,20 @@ class Dialler:
         finally:
             self._dials.pop((node, address), None)
         if problem is None and node in (0, link.node):
-            link.write(waiting)
+            self._note_answer(address, link.node)
+            # The other end accepts one link from this node: if an earlier dial to it succeeded, use that link.
+            (self._sockets.link(link.node) or link).write(waiting)
             return link
         self._sockets.counts["frames lost: unreachable"] += len(waiting)
         if problem is not None:
             self._on_unreached(node, address, problem)
         return link
+
+    def _note_answer(self, address: bytes, node: NodeId) -> None:
+        self._answered.pop(address, None)
+        self._answered[address] = node
+        if len(self._answered) > ANSWERED_MAX:
+            del self._answered[next(iter(self._answered))]
 
     def _on_unreached(self, node: NodeId, address: bytes, problem: str) -> None:
         self._sockets.counts["unreachable"] += 1

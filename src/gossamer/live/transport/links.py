@@ -35,15 +35,15 @@ class Link(asyncio.BufferedProtocol):
         "_budget",
         "_budget_at",
         "_flushed_at",
-        "_handshake",
-        "_is_ending",
         "_loop",
         "_monotonic",
+        "_needed",
         "_pauses",
         "_pending",
         "_pending_bytes",
         "_rest",
         "_sockets",
+        "_timeout",
         "_transport",
         "_waiters",
         "_written_bytes",
@@ -56,12 +56,15 @@ class Link(asyncio.BufferedProtocol):
         "frames_out",
         "greeted",
         "hung_up",
+        "is_ending",
         "is_slow",
         "is_stuck",
         "is_up",
         "name",
         "node",
         "offences",
+        "read_at",
+        "unfinished_since",
         "used_at",
     )
 
@@ -78,6 +81,8 @@ class Link(asyncio.BufferedProtocol):
         self.is_slow = False
         self.is_stuck = False
         self.used_at = 0.0
+        # When bytes last arrived, and when the frame began of which only a part has arrived.
+        self.read_at = self.unfinished_since = 0.0
         # The other end closed this link and still runs.
         self.hung_up = False
         self.offences = 0
@@ -86,10 +91,13 @@ class Link(asyncio.BufferedProtocol):
         self._loop = asyncio.get_running_loop()
         self._monotonic = sockets.environment.monotonic
         self._transport: asyncio.Transport | None = None
-        self._handshake: asyncio.TimerHandle | None = None
+        # For the greeting, and later for the end of the link.
+        self._timeout: asyncio.TimerHandle | None = None
         # Done after the handshake, or when it has failed.
         self.greeted: asyncio.Future[None] = self._loop.create_future()
-        self._rest = b""
+        # The part of a frame that has arrived, and the number of bytes until more of it can be read.
+        self._rest = bytearray()
+        self._needed = 0
         self._pending: list[bytes] = []
         self._pending_bytes = 0
         self._written_bytes = 0
@@ -97,7 +105,7 @@ class Link(asyncio.BufferedProtocol):
         # Whether the queue will be flushed at the end of this turn of the loop.
         self.flush_is_due = False
         # The link is closing: frames that still come are dropped.
-        self._is_ending = False
+        self.is_ending = False
         self._pauses: set[str] = set()
         self._waiters: list[asyncio.Future[None]] = []
         self._budget = float(sockets.limits.frames_per_second)
@@ -113,9 +121,9 @@ class Link(asyncio.BufferedProtocol):
         socket = self._transport.get_extra_info("socket")
         for option in (SO_SNDBUF, SO_RCVBUF):
             socket.setsockopt(SOL_SOCKET, option, SOCKET_BYTES)
-        self.used_at = self._monotonic()
+        self.used_at = self.read_at = self._monotonic()
         self._sockets.on_made(self)
-        self._handshake = self._loop.call_later(limits.handshake_seconds, self._on_no_greeting)
+        self._timeout = self._loop.call_later(limits.handshake_seconds, self._on_no_greeting)
         self._transport.write(wire.frame(self._sockets.hello))
 
     def get_buffer(self, sizehint: int) -> memoryview:
@@ -124,35 +132,38 @@ class Link(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         """Cut the received bytes into frames, and give them to the driver."""
-        self.used_at = self._monotonic()
+        self.used_at = self.read_at = self._monotonic()
         self.bytes_in += nbytes
-        data = bytes(self._sockets.buffer[:nbytes])
-        if self._rest:
-            data = self._rest + data
+        data = self._with_rest(nbytes)
+        if not data:
+            return
         position, size = 0, len(data)
-        limits, unpack = self._sockets.limits, wire.PREFIX.unpack_from
+        unpack = wire.PREFIX.unpack_from
         bodies: list[bytes] = []
-        too_long = False
+        too_long, end = False, _PREFIX
         while size - position >= _PREFIX:
             start = position + _PREFIX
             (length,) = unpack(data, position)
             end = start + length
-            too_long = length > limits.frame_bytes
+            too_long = length > self._frame_bytes
             if too_long or end > size:
                 break
-            position = end
+            position, end = end, end + _PREFIX
             if self.is_up:
-                bodies.append(data[start:end])
+                bodies.append(data[start:position])
                 continue
-            self._on_first(data[start:end])
-            if self._is_ending:
+            self._on_first(data[start:position])
+            if self.is_ending:
                 return
-        self._rest = data[position:]
+        if position < size and not too_long:
+            self._keep_rest(data[position:], end - position)
         if bodies:
             self._receive(bodies)
-        if too_long and not self._is_ending:
+        if too_long and not self.is_ending:
             reason = "frame too long" if self.is_up else "speaks another protocol: its first bytes are no frame"
             self.close(reason, offence=True)
+        elif self._rest:
+            self._sockets.on_unfinished()
 
     def pause_writing(self) -> None:
         """The queue has become long: publishers should wait."""
@@ -204,6 +215,11 @@ class Link(asyncio.BufferedProtocol):
         return self._pending_bytes + (self._transport.get_write_buffer_size() if self._transport else 0)
 
     @property
+    def unfinished_bytes(self) -> int:
+        """Received bytes of a frame whose end has not arrived."""
+        return len(self._rest)
+
+    @property
     def sent_bytes(self) -> int:
         """Bytes that have left this process."""
         return self._written_bytes + self._pending_bytes - self.queued_bytes
@@ -249,9 +265,9 @@ class Link(asyncio.BufferedProtocol):
 
     def close(self, reason: str = "", offence: bool = False) -> None:
         """Close the link, and tell the peer the reason; queued frames still leave."""
-        if self._transport is None or self._is_ending:
+        if self._transport is None or self.is_ending:
             return
-        self._is_ending = True
+        self.is_ending = True
         if offence or (reason and not self.is_up):
             self._sockets.on_refused(self, reason)
         # Gathered messages leave before the goodbye.
@@ -260,15 +276,53 @@ class Link(asyncio.BufferedProtocol):
             self._pending.append(wire.frame(wire.Bye(reason[:500])))
             self._pending_bytes += len(self._pending[-1])
         self.flush()
+        self._drop_rest()
+        self._cancel_timeout()
+        # A peer that does not read its goodbye must not keep the socket open.
+        self._timeout = self._loop.call_later(self._sockets.limits.handshake_seconds, self.abort)
         self._transport.close()
 
     def abort(self) -> None:
         """Close the link at once; queued frames are lost."""
-        self._is_ending = True
+        self.is_ending = True
         if self._transport is not None:
             self._transport.abort()
 
     # Within.
+
+    @property
+    def _frame_bytes(self) -> int:
+        """The bound on the length of the next frame. A greeting is short, so a peer that has not greeted sends little."""
+        most = self._sockets.limits.frame_bytes
+        return most if self.is_up else min(most, wire.HELLO_BYTES)
+
+    def _with_rest(self, nbytes: int) -> bytes:
+        """The received bytes behind the unfinished frame; empty while that frame needs more, and while the link closes."""
+        if self.is_ending:
+            return b""
+        new = self._sockets.buffer[:nbytes]
+        if not self._rest:
+            return bytes(new)
+        # Append, and copy only when the frame is complete: a peer may send a long frame one byte at a time.
+        self._rest += new
+        self._sockets.unfinished_bytes += nbytes
+        if len(self._rest) < self._needed:
+            self._sockets.on_unfinished()
+            return b""
+        data = bytes(self._rest)
+        self._drop_rest()
+        return data
+
+    def _keep_rest(self, rest: bytes, needed: int) -> None:
+        """Keep the beginning of a frame until all of its `needed` bytes have arrived."""
+        self._rest += rest
+        self._needed = needed
+        self.unfinished_since = self.read_at
+        self._sockets.unfinished_bytes += len(rest)
+
+    def _drop_rest(self) -> None:
+        self._sockets.unfinished_bytes -= len(self._rest)
+        self._rest = bytearray()
 
     def _receive(self, bodies: list[bytes]) -> None:
         """Give frames to the driver, and charge the peer for bad frames and for the number of messages."""
@@ -277,7 +331,7 @@ class Link(asyncio.BufferedProtocol):
         bad, count = self._sockets.receive(self.node, bodies, self.name)
         for body in bad:
             self._sockets.on_offence(self, body)
-            if self._is_ending:
+            if self.is_ending:
                 return
         # Each message costs one from a budget that refills with time; the messages of a burst count one by one.
         rate = self._sockets.limits.frames_per_second
@@ -296,21 +350,24 @@ class Link(asyncio.BufferedProtocol):
         """Read the greeting, which tells the identity of the other end."""
         try:
             greeting = wire.read_hello(body, self._sockets.hello)
-            node, name = self._sockets.identify(cast(asyncio.Transport, self._transport), greeting)
+            node, name = self._sockets.identify(self, cast(asyncio.Transport, self._transport), greeting)
         except PeerError as error:
             self.close(str(error))
             return
-        if self._handshake is not None:
-            self._handshake.cancel()
-            self._handshake = None
+        self._cancel_timeout()
         self.node, self.name, self.address = node, name, greeting.address
         self.is_up = True
         self._sockets.on_up(self)
         self._settle()
 
     def _on_no_greeting(self) -> None:
-        self._handshake = None
+        self._timeout = None
         self.close("no greeting came in time")
+
+    def _cancel_timeout(self) -> None:
+        if self._timeout is not None:
+            self._timeout.cancel()
+            self._timeout = None
 
     def _release_waiters(self) -> None:
         waiters, self._waiters = self._waiters, []
@@ -319,12 +376,12 @@ class Link(asyncio.BufferedProtocol):
                 waiter.set_result(None)
 
     def _end(self) -> None:
-        self._is_ending = True
+        self.is_ending = True
         self._transport = None
         self._pending.clear()
         self._pending_bytes = 0
-        if self._handshake is not None:
-            self._handshake.cancel()
+        self._drop_rest()
+        self._cancel_timeout()
         self._release_waiters()
         self._settle()
 

@@ -17,6 +17,7 @@ from gossamer.live.transport.dialling import Dialler
 from gossamer.live.transport.driver import LiveDriver
 from gossamer.live.transport.environment import REAL, Environment
 from gossamer.live.transport.links import Link
+from gossamer.live.transport.strangers import Strangers
 from gossamer.live.transport.tls import Tls, identify_peer
 from gossamer.model.values.errors import InputError
 from gossamer.model.values.ids import NodeId
@@ -68,6 +69,9 @@ class Sockets:
         self._kept: dict[NodeId, None] = {}
         self._dialler = Dialler(self, tls)
         self._pressure = Backpressure(self._links, limits, self.counts)
+        self._strangers = Strangers(self._links, self._is_kept, limits, self.counts)
+        # Bytes of unfinished frames on all links; each link adds and subtracts its own.
+        self.unfinished_bytes = 0
 
     # Life.
 
@@ -126,7 +130,7 @@ class Sockets:
     ) -> str | None:
         """See `interface.Transport`."""
         link = self._by_node.get(node)
-        if link is None:
+        if link is None or link.is_ending:
             return self._dialler.dial(node, address, frames) if address else self.lose("no link", len(frames))
         if link.is_slow and (not patient or link.is_stuck or link.queued_bytes > self.limits.queue_bytes):
             return self.lose("link is slow" if not patient else "peer does not read", len(frames))
@@ -193,17 +197,26 @@ class Sockets:
         """A socket is open."""
         self._links[link] = None
         if not link.dialled:
-            self._bound(dialled=False, most=self.limits.strangers)
+            self._strangers.bound_links(dialled=False)
 
-    def identify(self, transport: asyncio.Transport, greeting: wire.Hello) -> tuple[NodeId, str]:
+    def identify(self, link: Link, transport: asyncio.Transport, greeting: wire.Hello) -> tuple[NodeId, str]:
         """The id and the name of the other end; a PeerError says why it is not accepted."""
-        return identify_peer(self._tls, transport, greeting)
+        node, name = identify_peer(self._tls, transport, greeting)
+        self._strangers.check_identity(link, node)
+        return node, name
+
+    def on_unfinished(self) -> None:
+        """A link has received a part of a frame."""
+        if self.unfinished_bytes > self.limits.unfinished_bytes:
+            self._strangers.bound_unfinished()
 
     def on_up(self, link: Link) -> None:
         """The handshake of a link is done."""
         known = self._by_node.get(link.node)
-        # If both ends dialled at once, both keep the link that the lower id opened.
-        if known is None or _opener(link, self.node) < _opener(known, self.node):
+        # If both ends dialled at once, both keep the link that the lower id opened. Without TLS an id is only a claim, so
+        # that a later link never replaces the first.
+        is_proved = self._tls is not None
+        if known is None or known.is_ending or (is_proved and _opener(link, self.node) < _opener(known, self.node)):
             self._by_node[link.node] = link
         if self._driver is None:
             link.close(LEAVING)
@@ -214,7 +227,7 @@ class Sockets:
         if known is None and link.node in self._kept:
             self._driver.peer_up(link.node)
         if link.dialled:
-            self._bound(dialled=True, most=self.limits.pool)
+            self._strangers.bound_links(dialled=True)
 
     def on_unreached(self, node: NodeId) -> None:
         """A dial failed; node 0 stands for any node at the address."""
@@ -237,7 +250,8 @@ class Sockets:
         if not link.is_up or self._by_node.get(link.node) is not link:
             return
         del self._by_node[link.node]
-        other = next((other for other in self._links if other.is_up and other.node == link.node), None)
+        others = (other for other in self._links if other.is_up and other.node == link.node and not other.is_ending)
+        other = next(others, None)
         if other is not None:
             self._by_node[link.node] = other
         elif self._driver is not None and self._kept.pop(link.node, 0) is None:
@@ -276,13 +290,9 @@ class Sockets:
 
     # Within.
 
-    def _bound(self, dialled: bool, most: int) -> None:
-        """If one side has opened too many short-lived links, close the one that has been quiet for longest."""
-        short = [link for link in self._links if link.dialled == dialled and link.node not in self._kept]
-        if len(short) > most:
-            oldest = min(short, key=lambda link: link.used_at)
-            self.counts["links closed: too many"] += 1
-            oldest.close("too many links")
+    def _is_kept(self, link: Link) -> bool:
+        """Whether the machine asked for this link. A second link with the same id is short-lived."""
+        return link.node in self._kept and self._by_node.get(link.node) is link
 
     def _on_tick(self) -> None:
         self._tick = asyncio.get_running_loop().call_later(TICK_SECONDS, self._on_tick)
@@ -297,8 +307,7 @@ class Sockets:
     def _close_idle(self, now: float) -> None:
         for link in list(self._links):
             patience = self.limits.idle_seconds * (1 if link.dialled else STRANGER_PATIENCE)
-            is_kept = link.node in self._kept and self._by_node.get(link.node) is link
-            if link.is_up and not is_kept and now - link.used_at > patience:
+            if link.is_up and not self._is_kept(link) and now - link.used_at > patience:
                 link.close()
 
 

@@ -27,6 +27,9 @@ FEATURES: tuple[str, ...] = ()
 PREFIX = struct.Struct(">I")
 PREFIX_BYTES = PREFIX.size
 
+# Chosen: the largest first frame, more than a greeting with all its fields at their bounds.
+HELLO_BYTES = 16 * 1024
+
 Name = Annotated[str, Meta(max_length=64)]
 
 

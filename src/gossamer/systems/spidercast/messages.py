@@ -21,7 +21,10 @@ class Task(IntEnum):
     RANDOM = 1
 
 
-NeighbourCount = Annotated[int, Meta(ge=0, le=60_000)]
+# Numbers of neighbours, and distances in links. A target grows up to K times the number of topics: 5,000,000 with the
+# largest K (50) and 100,000 topics. Every value of an honest node fits 32 bits.
+COUNT_MAX = 2**31 - 1
+NeighbourCount = Annotated[int, Meta(ge=0, le=COUNT_MAX)]
 
 # Messages. `degree` is the number of neighbours of the sender in the task, and `target` its L.
 

@@ -34,6 +34,8 @@ from gossamer.systems.spidercast.messages import (
     MendDue,
     Task,
 )
+from tests.decoding import decode_message
+from tests.unit.systems.spidercast.one_node import OneNode
 
 ME, ONE, TWO = 50, 3, 90
 
@@ -233,3 +235,14 @@ def test_a_connect_to_an_unreachable_peer_is_closed_at_once(gone):
     others = [to for to, message in sent if isinstance(message, ConnectRequest)]
     assert others == ([ONE + TWO - first] if gone else [])
     assert len(node.part._links._addresses) <= 1
+
+
+@pytest.mark.parametrize("coverage", [3, 50])
+def test_messages_of_a_node_with_100_000_topics_can_be_decoded_by_its_peers(coverage):
+    node = OneNode(topics=range(TOPICS_MAX), greedy_coverage=coverage)
+    sent = node.connect_from(2, 1, target=coverage * TOPICS_MAX) + node.turn() + node.beat(1_000_000)
+    answers = [message for _, message in sent if isinstance(message, ConnectOk | Heartbeat)]
+    assert max(message.target for message in answers) == coverage * TOPICS_MAX
+    request = ConnectRequest(Task.GREEDY, 0, coverage * TOPICS_MAX, (1,))
+    for message in (*answers, request):
+        assert decode_message(msgspec.msgpack.encode(message)) == message
