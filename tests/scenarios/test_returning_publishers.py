@@ -89,3 +89,38 @@ def test_a_publisher_that_closes_and_opens_a_topic_does_not_hide_missed_messages
             reading.cancel()
 
     gossamer.testing.run(scenario, seed=1)
+
+
+def test_a_publisher_whose_clock_went_back_before_its_restart_is_heard(tmp_path):
+    async def scenario(network):
+        reader = network.node()
+        await reader.start()
+        payloads = []
+        async with reader.subscribe(TOPIC) as mine:
+            reading = asyncio.create_task(read(mine, payloads))
+            for offset_seconds, payload in ((0, b"1"), (-3600, b"2"), (-7200, b"3")):
+                options = {"join": [reader.address], "identity_file": tmp_path / "identity"}
+                async with network.node(clock_offset_seconds=offset_seconds, **options) as publisher:
+                    await publisher.publish(TOPIC, payload, timeout=60)
+                    await asyncio.sleep(20)
+            assert payloads == [b"1", b"2", b"3"]
+            reading.cancel()
+
+    gossamer.testing.run(scenario, seed=1)
+
+
+def test_a_message_with_a_number_that_went_back_is_counted_and_logged(tmp_path, caplog):
+    async def scenario(network):
+        reader = network.node()
+        await reader.start()
+        async with reader.subscribe(TOPIC):
+            for offset_seconds in (0, -3600):
+                (tmp_path / "identity.sequence").unlink(missing_ok=True)
+                options = {"join": [reader.address], "identity_file": tmp_path / "identity"}
+                async with network.node(clock_offset_seconds=offset_seconds, **options) as publisher:
+                    await publisher.publish(TOPIC, b"1", timeout=60)
+                    await asyncio.sleep(20)
+            assert reader.status().counts["messages dropped: later ones were delivered"] == 1
+        assert "later ones were delivered before it" in caplog.text
+
+    gossamer.testing.run(scenario, seed=1)
