@@ -84,9 +84,12 @@ class VirtualNetwork:
         # Which side of the partition each endpoint is on; None while there is no partition.
         self._sides: dict[int, int] | None = None
 
-    def node(self, **options: Any) -> Node:
-        """A new node of this network; `options` are those of `gossamer.Node`, except `listen`."""
-        endpoint = _Endpoint(self, len(self._nodes))
+    def node(self, *, clock_offset_seconds: float = 0.0, **options: Any) -> Node:
+        """A new node of this network; `options` are those of `gossamer.Node`, except `listen`.
+
+        `clock_offset_seconds`: how far the node's wall clock is ahead of the other nodes' clocks.
+        """
+        endpoint = _Endpoint(self, len(self._nodes), clock_offset_seconds)
         node = Node(environment=endpoint, **options)
         self._nodes.append(node)
         return node
@@ -188,19 +191,20 @@ class VirtualNetwork:
 class _Endpoint:
     """One node's sockets, clocks and random bytes (`live.transport.environment.Environment`)."""
 
-    def __init__(self, network: VirtualNetwork, place: int) -> None:
+    def __init__(self, network: VirtualNetwork, place: int, clock_offset_seconds: float) -> None:
         self.place = place
         self.random_bytes = network.entropy(place)
         self.monotonic = network.loop.time
         self._network = network
+        self._clock_offset_ns = round(clock_offset_seconds * 1e9)
 
     def monotonic_ns(self) -> int:
         """The loop's virtual clock."""
         return round(self.monotonic() * 1e9)
 
     def time_ns(self) -> int:
-        """The wall clock of every run starts at `EPOCH_SECONDS`."""
-        return EPOCH_SECONDS * 1_000_000_000 + self.monotonic_ns()
+        """The wall clock of every run starts at `EPOCH_SECONDS`; a node's own clock may be ahead or behind."""
+        return EPOCH_SECONDS * 1_000_000_000 + self.monotonic_ns() + self._clock_offset_ns
 
     async def create_server(self, factory: Callable[[], Any], host: str, port: int, **options: Any) -> VirtualServer:
         """As `loop.create_server`, without TLS."""

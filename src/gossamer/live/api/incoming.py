@@ -1,5 +1,6 @@
 """The way in: from the driver's deliveries and facts to the subscriptions of a node."""
 
+import logging
 from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
@@ -9,10 +10,16 @@ from gossamer.live.api.messages import Gap
 from gossamer.live.api.readiness import Readiness
 from gossamer.live.api.topics import LiveTopics
 from gossamer.live.transport.driver import LiveDriver
+from gossamer.model.values.ids import NodeId
 from gossamer.protocols.contract.actions import Deliver
 from gossamer.protocols.contract.facts import Fact, Lost
+from gossamer.protocols.delivery.recovery.messages import Late
 from gossamer.protocols.delivery.validation import NotJudged
 
+log = logging.getLogger("gossamer.live")
+
+# Chosen: publishers whose late messages are logged; those of further ones are only counted.
+LATE_PUBLISHERS_MAX = 1_024
 # The topics of a delivery: its first, and all others.
 _TOPICS = attrgetter("topic", "also")
 
@@ -28,6 +35,7 @@ class Incoming:
         self.driver: LiveDriver | None = None
         self._topics = topics
         self._readiness = readiness
+        self._late_publishers: set[NodeId] = set()
 
     def deliver(self, actions: Sequence[Deliver]) -> None:
         """Hand messages to the subscriptions of their topics, and count their latencies."""
@@ -54,5 +62,20 @@ class Incoming:
                     subscription.gaps.append(gap)
         elif isinstance(fact, NotJudged):
             self.drops["messages lost: too many for the validator"] += 1
+        elif isinstance(fact, Late):
+            self._on_late(fact)
         else:
             self._readiness.check()
+
+    def _on_late(self, fact: Late) -> None:
+        """Count a message that was dropped because later ones were delivered; log the first of each publisher."""
+        self.drops["messages dropped: later ones were delivered"] += 1
+        if fact.publisher not in self._late_publishers and len(self._late_publishers) < LATE_PUBLISHERS_MAX:
+            self._late_publishers.add(fact.publisher)
+            topic = self._topics.by_id.get(fact.topic)
+            log.warning(
+                "dropped message %d of publisher %016x on %r: later ones were delivered before it",
+                fact.sequence,
+                fact.publisher,
+                "" if topic is None else topic.name,
+            )

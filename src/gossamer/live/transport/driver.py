@@ -1,7 +1,7 @@
 """The live driver: carries out a machine's actions on an asyncio loop, over any transport.
 
-The machine gets one event at a time. Time is in microseconds since 1970, so that the sequence numbers of a node that
-restarts go on growing. Time never goes back: the wall clock is read once at the start, and from then on the monotonic
+The machine gets one event at a time. Time is in microseconds since 1970. The sequence numbers of a node that
+restarts go on growing, also if its clock goes back (`numbers.py`). Time never goes back: the wall clock is read once at the start, and from then on the monotonic
 clock, which asyncio uses too. Nothing that a peer sends raises an exception beyond the driver: a frame that cannot be
 decoded is counted and dropped.
 
@@ -22,6 +22,7 @@ from typing import Any, BinaryIO
 from gossamer.live.transport import wire
 from gossamer.live.transport.environment import REAL, Environment
 from gossamer.live.transport.interface import MessageGuard, Transport
+from gossamer.live.transport.numbers import SequenceNumbers
 from gossamer.live.transport.publications import OpenBurst, Tally
 from gossamer.live.transport.recording import RecordWriter
 from gossamer.model.values.errors import MachineMisuse
@@ -78,6 +79,7 @@ class LiveDriver:
         guard: MessageGuard | None = None,
         burst_bytes: int = 0,
         environment: Environment = REAL,
+        numbers: SequenceNumbers | None = None,
     ) -> None:
         self.node = node
         self.address = address
@@ -98,7 +100,7 @@ class LiveDriver:
         self._offset_us = 0
         # The time of the last event.
         self.now_us = 0
-        self._sequence = 0
+        self._numbers = numbers or SequenceNumbers()
         self._timers: set[asyncio.TimerHandle] = set()
         self._tally: Tally | None = None
         # A guard checks each message alone, so that with a guard nothing is gathered.
@@ -230,8 +232,7 @@ class LiveDriver:
 
     def next_sequence(self) -> int:
         """The sequence number of the next publication (`events.Publish`), for its receipt and its signature."""
-        self._sequence = (self._sequence or self.clock_us()) + 1
-        return self._sequence
+        return self._numbers.next(self.clock_us())
 
     # Called by the transport.
 

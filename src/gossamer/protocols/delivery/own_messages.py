@@ -10,6 +10,9 @@ from gossamer.protocols.delivery.history import History
 from gossamer.protocols.delivery.interests import OwnInterests
 from gossamer.protocols.delivery.seen import SeenMessages
 
+# Chosen: 131,072 topics that were closed and whose last number is kept, more than a node is expected to hold at once.
+CLOSED_MAX = 131_072
+
 AnyData = TypeVar("AnyData", bound=Data)
 AnyBurst = TypeVar("AnyBurst", bound=Burst)
 
@@ -17,7 +20,7 @@ AnyBurst = TypeVar("AnyBurst", bound=Burst)
 class OwnMessages:
     """Makes the messages that the application publishes, remembers them as seen and keeps them in the history."""
 
-    __slots__ = ("_discloses", "_node", "_roles", "_seen", "_sequence", "history", "last_on")
+    __slots__ = ("_closed", "_discloses", "_node", "_roles", "_seen", "_sequence", "history", "last_on")
 
     def __init__(
         self, node: NodeId, interests: OwnInterests, seen: SeenMessages, history: History | None, discloses: bool
@@ -30,6 +33,19 @@ class OwnMessages:
         self.history = history
         # The sequence number of the node's last message on each topic.
         self.last_on: dict[TopicId, int] = {}
+        # Topics with such a number that the node does not hold at present, the longest closed first.
+        self._closed: dict[TopicId, None] = {}
+
+    def close(self, topic: TopicId) -> None:
+        """The node no longer holds a topic. Its number is kept, within a limit for all closed topics."""
+        self._closed.pop(topic, None)
+        if topic in self.last_on:
+            self._closed[topic] = None
+        while len(self._closed) > CLOSED_MAX:
+            oldest = next(iter(self._closed))
+            del self._closed[oldest]
+            if oldest not in self._roles:
+                del self.last_on[oldest]
 
     def publish(self, event: Publish, kind: type[AnyData], now_us: int) -> AnyData | None:
         """Make the message to publish; None if the node holds none of its topics."""

@@ -43,9 +43,13 @@ class DeliveryState:
         return self.history
 
     def set_interest(self, event: Subscribe | Unsubscribe) -> None:
-        """Hold a topic, or give it up and forget everything that was kept for it."""
+        """Hold a topic, or give it up and drop its history.
+
+        The number of this node's last message on the topic is kept: if the node publishes on the topic again, the next
+        message names it, so that subscribers notice missing messages.
+        """
         self.interests.change(event)
         if isinstance(event, Unsubscribe):
-            self.own_messages.last_on.pop(event.topic, None)
+            self.own_messages.close(event.topic)
             if self.history is not None:
                 self.history.drop(event.topic)

@@ -6,6 +6,7 @@ from gossamer.model.values.errors import MachineMisuse
 from gossamer.model.values.ids import Role
 from gossamer.protocols.contract.events import Publish, PublishBurst, Subscribe, Unsubscribe
 from gossamer.protocols.contract.messages import Data
+from gossamer.protocols.delivery import own_messages
 from gossamer.protocols.delivery.state import DeliveryState
 from gossamer.protocols.dissemination.tree_messages import TreeBurst
 from tests.unit.protocols.delivery.one_part import ME, ONE, TWO
@@ -65,9 +66,21 @@ def test_own_messages_count_as_seen_and_are_kept_in_the_history():
     assert history.latest(ONE, 9, 0) == history.latest(TWO, 9, 0) == [data]
 
 
-def test_a_topic_that_was_given_up_starts_without_a_previous_message():
+def test_a_topic_that_was_given_up_and_opened_again_continues_after_its_last_message():
     held = held_on(ONE)
     held.own_messages.publish(Publish(ONE, b""), Data, 100)
     held.set_interest(Unsubscribe(ONE))
     held.set_interest(Subscribe(ONE, Role.BOTH))
-    assert held.own_messages.publish(Publish(ONE, b""), Data, 100).previous == 0
+    assert held.own_messages.publish(Publish(ONE, b""), Data, 100).previous == 101
+
+
+def test_the_last_numbers_of_closed_topics_are_limited_and_open_topics_keep_theirs(monkeypatch):
+    monkeypatch.setattr(own_messages, "CLOSED_MAX", 2)
+    held = held_on(ONE, 100, 101, 102)
+    for topic in (ONE, 100, 101, 102):
+        held.own_messages.publish(Publish(topic, b""), Data, 100)
+    held.set_interest(Unsubscribe(ONE))
+    held.set_interest(Subscribe(ONE, Role.BOTH))
+    for topic in (100, 101, 102):
+        held.set_interest(Unsubscribe(topic))
+    assert list(held.own_messages.last_on) == [ONE, 101, 102]

@@ -1,6 +1,6 @@
 """Answering neighbours from the history, within a limit of bytes a second for each, and checking the answers of others."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from gossamer.model.values.ids import NodeId, TopicId
 from gossamer.model.values.time import SECOND_US
@@ -8,9 +8,10 @@ from gossamer.protocols.contract.actions import Action, Observe, Send
 from gossamer.protocols.contract.facts import PeerMisbehaved
 from gossamer.protocols.contract.messages import Data
 from gossamer.protocols.contract.parts import TopicNeighbours
-from gossamer.protocols.delivery.history import EACH_BYTES, History
+from gossamer.protocols.delivery.history import EACH_BYTES
 from gossamer.protocols.delivery.intake import Intake, recast
 from gossamer.protocols.delivery.interests import OwnInterests
+from gossamer.protocols.delivery.own_messages import CLOSED_MAX
 from gossamer.protocols.delivery.recovery.messages import (
     ANSWER_BYTES_MAX,
     ANSWER_MAX,
@@ -19,6 +20,8 @@ from gossamer.protocols.delivery.recovery.messages import (
     AskHistory,
     Past,
 )
+from gossamer.protocols.delivery.recovery.stream import HeldTopic, Stream
+from gossamer.protocols.delivery.state import DeliveryState
 
 # Chosen: the bytes that a request counts for, even if nothing is found.
 ASK_BYTES = 1_024
@@ -31,36 +34,80 @@ PAST_BYTES_MAX = 2**20
 class Answers:
     """Sends messages from the history to neighbours on the topic that ask for them."""
 
-    __slots__ = ("_bytes_max", "_history", "_interests", "_overlay", "_spent")
+    __slots__ = ("_bytes_max", "_closed", "_history", "_interests", "_node", "_overlay", "_seen", "_spent", "_topics")
 
-    def __init__(self, overlay: TopicNeighbours, interests: OwnInterests, history: History, bytes_max: int) -> None:
+    def __init__(
+        self,
+        overlay: TopicNeighbours,
+        delivery: DeliveryState,
+        topics: Mapping[TopicId, HeldTopic],
+        bytes_max: int,
+        node: NodeId,
+    ) -> None:
         self._overlay = overlay
-        self._interests = interests
-        self._history = history
+        self._node = node
+        self._interests, self._seen = delivery.interests, delivery.seen
+        self._history = delivery.require_history()
+        self._topics = topics
         self._bytes_max = bytes_max
+        # For topics that this node closed: the number and the time of its last message.
+        self._closed: dict[TopicId, tuple[int, int]] = {}
         # For each neighbour: when its current second began, and the bytes sent to it since.
         self._spent: dict[NodeId, tuple[int, int]] = {}
+
+    def close(self, topic: TopicId, last: int, last_us: int) -> None:
+        """This node no longer holds a topic on which it published; its last message leaves the history.
+
+        If it publishes on the topic again, it tells late subscribers that this message is older than their subscription.
+        """
+        self._closed.pop(topic, None)
+        self._closed[topic] = (last, last_us)
+        if len(self._closed) > CLOSED_MAX:
+            del self._closed[next(iter(self._closed))]
 
     def forget(self, node: NodeId) -> None:
         """Forget a neighbour that is gone."""
         self._spent.pop(node, None)
 
     def on_ask(self, sender: NodeId, message: Ask, now_us: int, out: list[Action]) -> None:
-        """Answer a neighbour that misses messages of a publisher."""
+        """Answer a neighbour that misses messages of a publisher, also if this node has none of them."""
         if not self._may_ask(sender, message.topic, now_us):
             return
         kept = self._history.between(message.topic, message.publisher, message.after, message.before)
         wanted = [data for data in kept if data.published_us >= message.since_us]
         floor = max([data.sequence for data in kept if data.published_us < message.since_us], default=0)
-        for number in range(FRAMES_MAX if wanted or floor else 0):
+        if message.publisher == self._node:
+            last, last_us = self._closed.get(message.topic, (0, 0))
+            floor = max(floor, last if message.after < last < message.before and last_us < message.since_us else 0)
+        is_looking = self._is_looking(sender, message)
+        for number in range(FRAMES_MAX):
             messages = self._frame(sender, wanted)
             wanted = wanted[len(messages) :]
             # The last frame says whether there is more, so that the neighbour can ask for the rest.
             is_last = not wanted or number == FRAMES_MAX - 1 or not self._may_send_more(sender)
-            more = is_last and bool(wanted)
+            more = is_last and (bool(wanted) or (is_looking and not messages))
             out.append(Send((sender,), Answer(message.topic, message.publisher, messages, floor, more)))
             if is_last:
                 return
+
+    def on_found(self, stream: Stream, now_us: int, out: list[Action]) -> None:
+        """Neighbours sent messages of a stream: answer those who asked for them meanwhile."""
+        askers, stream.askers = stream.askers, {}
+        for node, message in askers.items():
+            self.on_ask(node, message, now_us, out)
+
+    def _is_looking(self, sender: NodeId, message: Ask) -> bool:
+        """Whether this node may soon have messages that it lacks now.
+
+        It has not received the message that shows the neighbour's gap, or it asks its own neighbours for the same
+        messages. In the second case the request is kept until they answer.
+        """
+        held = self._topics.get(message.topic)
+        stream = None if held is None else held.streams.get(message.publisher)
+        if stream is not None and stream.has_gap:
+            stream.askers[sender] = message
+            return True
+        return not self._seen.has(message.publisher, message.before)
 
     def on_ask_history(self, sender: NodeId, message: AskHistory, now_us: int, out: list[Action]) -> None:
         """Answer a late subscriber. An empty history is answered too, so that the subscriber does not wait for it."""

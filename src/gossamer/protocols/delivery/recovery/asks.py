@@ -1,12 +1,12 @@
 """Asking neighbours for missing messages, one neighbour after another."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from gossamer.model.values.ids import NodeId, TopicId
 from gossamer.protocols.contract.actions import Action, Send
 from gossamer.protocols.contract.parts import TopicNeighbours
 from gossamer.protocols.delivery.recovery.messages import Ask
-from gossamer.protocols.delivery.recovery.stream import HeldTopic, Stream
+from gossamer.protocols.delivery.recovery.stream import UNANSWERED, HeldTopic, Stream
 
 
 class Asks:
@@ -26,16 +26,23 @@ class Asks:
         """
         return sorted(self._overlay.neighbours_on(topic), key=lambda node: (node != first, node < self._node, node))
 
+    def others(self, stream: Stream) -> list[NodeId]:
+        """The neighbours on a stream's topic without its publisher, which forgot its messages when it restarted."""
+        return [node for node in self.in_turn(stream.topic, stream.suspect) if node != stream.publisher]
+
     def ask_next(self, stream: Stream, out: list[Action]) -> None:
         """Ask the next neighbour in turn, if there is any."""
         nodes = self.in_turn(stream.topic, stream.suspect)
         if nodes:
-            self.ask(stream, nodes[stream.turn % len(nodes)], out)
+            self.ask(stream, (nodes[stream.turn % len(nodes)],), out)
             stream.turn += 1
 
-    def ask(self, stream: Stream, node: NodeId, out: list[Action]) -> None:
-        """Ask a neighbour for everything missing before the first waiting message, or up to the last claimed one."""
+    def ask(self, stream: Stream, nodes: Sequence[NodeId], out: list[Action]) -> None:
+        """Ask neighbours for everything missing before the first waiting message, or up to the last claimed one."""
         before = stream.order[0] if stream.order else stream.claimed + 1
         since_us = self._topics[stream.topic].since_us if stream.delivered == 0 else 0
-        stream.asked[node] = None
-        out.append(Send((node,), Ask(stream.topic, stream.publisher, stream.delivered, before, since_us)))
+        if not nodes:
+            return
+        for node in nodes:
+            stream.asked.setdefault(node, UNANSWERED)
+        out.append(Send(tuple(nodes), Ask(stream.topic, stream.publisher, stream.delivered, before, since_us)))

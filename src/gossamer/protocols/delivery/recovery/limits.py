@@ -24,6 +24,7 @@ class Gaps:
         self.counts[suspect] = self.counts.get(suspect, 0) + 1
         stream.gap_us, stream.suspect = now_us, suspect
         stream.gap_at, stream.is_claim_only = stream.delivered, not stream.order
+        stream.askers = {}
 
     def close(self, stream: Stream) -> None:
         """Stop waiting: nothing is missing any more, or the missing messages are given up."""

@@ -94,7 +94,7 @@ class Recovery:
         )
         self._topics: dict[TopicId, HeldTopic] = {}
         self._tails = Tails(overlay, parameters.have_every_us, parameters.have_rounds)
-        self._answers = Answers(overlay, delivery.interests, delivery.require_history(), parameters.answer_bytes)
+        self._answers = Answers(overlay, delivery, self._topics, parameters.answer_bytes, node)
         self._check = AnswerCheck(delivery.interests, delivery.intake)
         asks = Asks(overlay, node, self._topics)
         self._ordering = Ordering(parameters, delivery, self._topics, self._tails, asks)
@@ -121,6 +121,9 @@ class Recovery:
             case Unsubscribe():
                 held = self._topics.pop(event.topic, None)
                 if held is not None:
+                    own = held.streams.get(self._node)
+                    if own is not None:
+                        self._answers.close(event.topic, own.last, own.last_us)
                     self._forget_streams(held)
         return NOTHING
 
@@ -190,7 +193,12 @@ class Recovery:
         held = self._topics.get(data.topic)
         if held is not None and not data.also and held.catch_up is None:
             stream = held.streams.get(data.publisher)
-            if stream is not None and not stream.order and data.previous <= stream.delivered < data.sequence:
+            if (
+                stream is not None
+                and not stream.order
+                and data.previous <= stream.delivered < data.sequence
+                and (data.previous or not stream.must_search(data))
+            ):
                 # The common case: this is the next message.
                 stream.delivered = data.sequence
                 if fact.wanted:
@@ -210,7 +218,12 @@ class Recovery:
         burst = fact.burst
         held = self._topics.get(burst.topic)
         stream = None if held is None or held.catch_up else held.streams.get(burst.publisher)
-        if stream is not None and not stream.order and burst.previous <= stream.delivered < burst.sequence:
+        if (
+            stream is not None
+            and not stream.order
+            and burst.previous <= stream.delivered < burst.sequence
+            and (burst.previous or not stream.must_search(burst.messages[0]))
+        ):
             # The common case: these are the next messages.
             stream.delivered = burst.sequence + burst.count - 1
             self._tails.set_last(stream, stream.delivered, burst.items[-1][0], now_us, out)
@@ -245,8 +258,10 @@ class Recovery:
             if is_new and not self._validation.ask(sender, data, False, out):
                 for arrived in self._intake.accept(data, sender, out)[1]:
                     self._on_arrived(arrived, now_us, out)
+        if stream.delivered > before:
+            self._answers.on_found(stream, now_us, out)
         self._ordering.set_floor(stream, message.floor, now_us, out)
-        self._ordering.after_answer(stream, sender, before, message.more, now_us, out)
+        self._ordering.after_answer(stream, sender, before, message, now_us, out)
 
     def _on_tail(self, sender: NodeId, tail: Tail, now_us: int, out: list[Action]) -> None:
         held = self._topics.get(tail.topic)

@@ -8,8 +8,15 @@ from gossamer.protocols.contract.facts import Arrived, Lost
 from gossamer.protocols.contract.messages import Data
 from gossamer.protocols.delivery.recovery.asks import Asks
 from gossamer.protocols.delivery.recovery.limits import Gaps, WaitingBytes
-from gossamer.protocols.delivery.recovery.messages import GapDue, Late, RecoveryParameters
-from gossamer.protocols.delivery.recovery.stream import HeldTopic, Stream, previous_on
+from gossamer.protocols.delivery.recovery.messages import Answer, GapDue, Late, RecoveryParameters
+from gossamer.protocols.delivery.recovery.stream import (
+    NOTHING_MORE,
+    STILL_LOOKING,
+    UNANSWERED,
+    HeldTopic,
+    Stream,
+    previous_on,
+)
 from gossamer.protocols.delivery.recovery.tails import Tails
 from gossamer.protocols.delivery.state import DeliveryState
 
@@ -98,7 +105,10 @@ class Ordering:
         if stream.delivered == 0 and not stream.order:
             # If the message before it was published since this node subscribed and has not arrived, there is a gap instead.
             previous = previous_on(data, topic)
-            if (
+            if previous == 0:
+                # The publisher is known from before the subscription, so it has restarted (`Stream.must_search`).
+                stream.delivered = min(held.floors.get(data.publisher, 0), data.sequence - 1)
+            elif (
                 data.published_us < held.since_us
                 or held.floors.get(data.publisher) == previous
                 or self._seen.has(data.publisher, previous)
@@ -129,7 +139,9 @@ class Ordering:
                 stream.delivered = max(stream.delivered, data.sequence)
                 out.append(Observe(Late(stream.topic, data.publisher, data.sequence)))
             elif any(
-                one.delivered < previous_on(data, one.topic) or (one.order and one.order[0] < data.sequence)
+                one.delivered < previous_on(data, one.topic)
+                or one.must_search(data)
+                or (one.order and one.order[0] < data.sequence)
                 for one in streams
             ):
                 to_advance.pop()
@@ -198,7 +210,9 @@ class Ordering:
         self.advance(stream, now_us, out)
         if not stream.lacks():
             self.gaps.close(stream)
-        if stream.gap_us is not None and now_us >= stream.due_us:
+        if stream.is_searching:
+            self._search(stream, now_us, out)
+        elif stream.gap_us is not None and now_us >= stream.due_us:
             stream.due_us = now_us + self._parameters.ask_again_us
             is_behind = not stream.order and stream.delivered > stream.gap_at
             if is_behind:
@@ -228,14 +242,45 @@ class Ordering:
             return
         for one in streams:
             previous = previous_on(fact.data, one.topic)
-            if one.delivered < previous:
+            if one.delivered < previous or one.must_search(fact.data):
                 out.append(Observe(Lost(one.topic, one.publisher, one.delivered, fact.data.sequence)))
-                one.delivered = previous
+                one.delivered, one.searched = max(previous, one.delivered), fact.data.sequence
         self.advance(stream, now_us, out)
         for one in streams:
             self.gaps.close(one)
             if one.order:
                 self._open_gap(one, one.suspect, now_us, out)
+
+    # Publishers that restarted.
+
+    def _search(self, stream: Stream, now_us: int, out: list[Action]) -> None:
+        """Ask all neighbours for messages before the first one after a restart, until none of them has any.
+
+        Neighbours that look for such messages themselves are waited for a little, because they may find some. If a
+        neighbour does not answer at all, or there is none, messages may be missing, and that is reported.
+        """
+        if stream.gap_us is None or self._end_search(stream, now_us, out) or now_us < stream.due_us:
+            return
+        if now_us - stream.gap_us >= self._parameters.give_up_us:
+            self._give_up(stream, now_us, out)
+            return
+        nodes = self._asks.others(stream)
+        self._asks.ask(stream, [node for node in nodes if stream.asked.get(node) != NOTHING_MORE], out)
+        stream.due_us = now_us + self._parameters.ask_again_us
+
+    def _end_search(self, stream: Stream, now_us: int, out: list[Action]) -> bool:
+        """End the search if the neighbours have no further message; returns whether it ended."""
+        first, gap_us = stream.first(), stream.gap_us
+        answers = [stream.asked.get(node, UNANSWERED) for node in self._asks.others(stream)]
+        if first is None or gap_us is None or not answers or UNANSWERED in answers:
+            return False
+        if STILL_LOOKING in answers and now_us - gap_us < self._parameters.tail_after_us:
+            return False
+        stream.searched = first.data.sequence
+        self.advance(stream, now_us, out)
+        self.gaps.close(stream)
+        self.check_gap(stream, stream.suspect, now_us, out)
+        return True
 
     # Answers and claims of neighbours.
 
@@ -250,16 +295,22 @@ class Ordering:
             self.advance(stream, now_us, out)
 
     def after_answer(
-        self, stream: Stream, sender: NodeId, before: int, more: bool, now_us: int, out: list[Action]
+        self, stream: Stream, sender: NodeId, before: int, answer: Answer, now_us: int, out: list[Action]
     ) -> None:
-        """Look at the gap after an answer; `before` is the last delivered message before the answer, `more`: ask again."""
+        """Look at the gap after an answer; `before` is the last delivered message before the answer."""
+        if sender in stream.asked:
+            # An answer with messages may be one of several frames: the neighbour is asked again.
+            empty = STILL_LOOKING if answer.more else NOTHING_MORE
+            stream.asked[sender] = UNANSWERED if answer.messages else empty
         self.check_gap(stream, sender, now_us, out)
         if stream.gap_us is not None and stream.delivered > before:
             # The answer helped and more of it may follow: ask no other neighbour meanwhile.
             stream.gap_us = now_us
             stream.due_us = now_us + self._parameters.ask_again_us
-            if more:
-                self._asks.ask(stream, sender, out)
+            if answer.more:
+                self._asks.ask(stream, (sender,), out)
+        if stream.is_searching:
+            self._end_search(stream, now_us, out)
 
     def claim(self, stream: Stream, sender: NodeId, sequence: int, now_us: int, out: list[Action]) -> None:
         """A neighbour claims to have a message; if it is later than any known so far, wait for it."""

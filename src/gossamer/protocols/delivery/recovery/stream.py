@@ -6,6 +6,11 @@ from gossamer.model.values.ids import NodeId, TopicId
 from gossamer.protocols.contract.facts import Arrived
 from gossamer.protocols.contract.messages import Data
 from gossamer.protocols.delivery.recovery.catch_up import CatchUp
+from gossamer.protocols.delivery.recovery.messages import Ask
+
+# What a neighbour that was asked has said so far: nothing yet, or it sent messages and may have more; it misses messages
+# itself and is looking for them; it has no further message.
+UNANSWERED, STILL_LOOKING, NOTHING_MORE = range(3)
 
 
 class Stream:
@@ -13,6 +18,7 @@ class Stream:
 
     __slots__ = (
         "asked",
+        "askers",
         "claimed",
         "claimed_us",
         "delivered",
@@ -26,6 +32,7 @@ class Stream:
         "origin",
         "publisher",
         "rounds_left",
+        "searched",
         "suspect",
         "timer_is_set",
         "topic",
@@ -61,7 +68,11 @@ class Stream:
         self.due_us = 0
         self.timer_is_set = False
         self.turn = 0
-        self.asked: dict[NodeId, None] = {}
+        self.asked: dict[NodeId, int] = {}
+        # Neighbours that asked this node while it looked for the same messages, and their requests.
+        self.askers: dict[NodeId, Ask] = {}
+        # The last message without a previous one for which the search for earlier messages has ended.
+        self.searched = 0
 
     @property
     def has_gap(self) -> bool:
@@ -71,6 +82,22 @@ class Stream:
     def lacks(self) -> bool:
         """Whether messages are missing, by a message that waits or by a neighbour's claim."""
         return bool(self.waiting) or self.claimed > max(self.delivered, self.last)
+
+    def must_search(self, data: Data) -> bool:
+        """Whether neighbours must be asked for earlier messages before this one is delivered.
+
+        A publisher that restarted does not know its previous message and names none. Messages that it published before
+        may be missing here, and only the neighbours can tell.
+        """
+        if previous_on(data, self.topic) or self.searched == data.sequence:
+            return False
+        return 0 < (self.delivered or self.claimed) < data.sequence
+
+    @property
+    def is_searching(self) -> bool:
+        """Whether the first waiting message waits for such a search."""
+        first = self.first()
+        return first is not None and self.must_search(first.data)
 
     def wait(self, fact: Arrived) -> None:
         """Keep a message until those before it are delivered."""
