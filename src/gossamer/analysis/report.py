@@ -1,22 +1,20 @@
 """The report of a study: one HTML file that opens offline, with the advice first and the measurements after it."""
 
 import html
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from math import floor
 from pathlib import Path
 from statistics import mean
-from types import MappingProxyType
 from typing import Any
 
 import msgspec
 import pyarrow.parquet as pq
 
+from gossamer.analysis.advice import Row, Standing, advice, by_label, standings
 from gossamer.analysis.charts import bars, grouped_bars, shares_above
 from gossamer.analysis.profile import LABELS
 from gossamer.model.tables.measures import FIGURES
-from gossamer.systems import all_systems
-
-Row = Mapping[str, Any]
 
 STYLE = """
 :root { color-scheme: light; }
@@ -32,114 +30,6 @@ figure { margin: 1rem 0; } svg { max-width: 100%; height: auto; }
 """
 
 
-@dataclass(frozen=True)
-class Standing:
-    """The means of a system's builds over its seeds."""
-
-    label: str
-    system: str
-    runs: int
-    average_degree: float
-    max_degree: float
-    links_per_subscription: float
-    diameter: float
-    disconnected: float
-    topics: float
-    disconnected_after_failure: float
-    topics_after_failure: float
-    seconds: float
-    # Figures of registered measures, by label.
-    figures: Mapping[str, float]
-
-    @property
-    def is_central(self) -> bool:
-        """Whether a central planner, which must know every interest, computes the overlay."""
-        known = all_systems().get(self.system)
-        return known is not None and known.is_central
-
-
-def standings(rows: Sequence[Row], labels: Mapping[str, str] = MappingProxyType({})) -> list[Standing]:
-    """One entry for each system that was built; `labels` names further figures of the rows and their labels."""
-    groups: dict[str, list[Row]] = {}
-    for row in rows:
-        if row["kind"] == "build":
-            groups.setdefault(row["label"], []).append(row)
-    return [
-        Standing(
-            label,
-            str(group[0]["system"]),
-            len(group),
-            mean(float(row["average_degree"]) for row in group),
-            mean(float(row["max_degree"]) for row in group),
-            mean(float(row["links_per_subscription"]) for row in group),
-            mean(float(row["max_topic_diameter"]) for row in group),
-            mean(float(row["partitioned_topics"]) for row in group),
-            mean(float(row["topics"]) for row in group),
-            mean(float(row["partitioned_topics_after_failure"]) for row in group),
-            mean(float(row["topics_after_failure"]) for row in group),
-            mean(float(row["run_seconds"]) for row in group),
-            {
-                labels[name]: mean(float(row[name]) for row in group)
-                for name in labels
-                if all(row.get(name) is not None for row in group)
-            },
-        )
-        for label, group in groups.items()
-    ]
-
-
-def advice(found: Sequence[Standing]) -> list[str]:
-    """Recommends a system by this rule:
-
-    1. Among the systems without a central planner that connect every topic in every run, take the one with the smallest
-       average degree.
-    2. If there is none, take the system with the fewest disconnected topics, and say so first.
-    3. Compare it with the best central plan that connects every topic, which shows the cost of having no planner.
-    """
-    alone = [each for each in found if not each.is_central]
-    planned = [each for each in found if each.is_central and each.disconnected == 0]
-    fewest = min(planned, key=lambda each: each.average_degree) if planned else None
-    if alone:
-        whole = [each for each in alone if each.disconnected == 0]
-        best = min(whole or alone, key=lambda each: (each.disconnected, each.average_degree, each.label))
-        sentences = _choice(best, [each for each in alone if each is not best])
-        return sentences + (_comparison(best, fewest) if fewest is not None else [])
-    if fewest is not None:
-        return [f"The study has only central plans; {html.escape(fewest.label)} has the fewest links."]
-    return ["No overlay was built, so there is no recommendation; the failures are listed below."]
-
-
-def _choice(best: Standing, others: Sequence[Standing]) -> list[str]:
-    """The sentences about the best system without a central planner, and about the others."""
-    if best.disconnected > 0:
-        return [
-            f"No system without a central planner connects every topic here. <b>{html.escape(best.label)}</b> comes "
-            f"closest: {best.disconnected:.0f} of {best.topics:.0f} topics are disconnected."
-        ]
-    sentences = [
-        f"Use <b>{html.escape(best.label)}</b>: it connects every topic in every run without a central planner, with "
-        f"{best.average_degree:.1f} links per node on average (at most {best.max_degree:.0f})."
-    ]
-    if whole := [each for each in others if each.disconnected == 0]:
-        second = min(whole, key=lambda each: (each.average_degree, each.label))
-        sentences.append(
-            f"The second best is {html.escape(second.label)} with {second.average_degree:.1f} links per node."
-        )
-    if lost := [each for each in others if each.disconnected > 0]:
-        names = ", ".join(f"{html.escape(each.label)} ({each.disconnected:.0f})" for each in lost)
-        sentences.append(f"Not recommended, because some topics are disconnected: {names}.")
-    return sentences
-
-
-def _comparison(best: Standing, fewest: Standing) -> list[str]:
-    """The sentence about the central plan with the fewest links."""
-    ratio = best.average_degree / fewest.average_degree
-    return [
-        f"A central plan ({html.escape(fewest.label)}) needs {fewest.average_degree:.1f} links per node; "
-        f"{html.escape(best.label)} has {ratio:.1f} times as many. The plan must be computed again when interests change."
-    ]
-
-
 def write_report(study: Path, path: Path) -> None:
     """Write the report of a study's folder. The file is renamed when it is complete."""
     rows = pq.read_table(study / "results" / "results.parquet").to_pylist()
@@ -150,17 +40,24 @@ def write_report(study: Path, path: Path) -> None:
         if (folder / "manifest.json").is_file()
     }
     named = study / "results" / FIGURES
-    found = standings(rows, msgspec.json.decode(named.read_bytes()) if named.exists() else {})
+    # (label, kind) of every run that the study asked for; runs without a result have failed.
+    asked = stages["results"].get("inputs", {}).get("runs", [])
+    wanted = {
+        kind: Counter(label for label, what, _ in asked if what == kind) for kind in ("build", "churn", "failure")
+    }
+    found = standings(rows, msgspec.json.decode(named.read_bytes()) if named.exists() else {}, wanted["build"])
     body = [
         "<h1>Which overlay for this workload?</h1>",
         f'<p class="quiet">Gossamer {html.escape(str(stages["results"]["gossamer"]))}. The tables of this study are in '
         "the folders beside this file.</p>",
-        '<div class="advice">' + "".join(f"<p>{sentence}</p>" for sentence in advice(found)) + "</div>",
+        '<div class="advice">'
+        + "".join(f"<p>{sentence}</p>" for sentence in advice(found, wanted["build"]))
+        + "</div>",
         _workload_section(study, rows, stages),
         _built_section(found),
         measures_section(found),
-        _churn_section(rows),
-        _failure_section(found, rows, float(stages["failure"]["inputs"]["share"])),
+        _churn_section(rows, wanted["churn"]),
+        _failure_section(found, rows, float(stages["failure"]["inputs"]["share"]), wanted["failure"]),
         _raw_section(study, stages, failures),
         _settings_section(rows, stages),
     ]
@@ -209,6 +106,8 @@ def _built_section(found: Sequence[Standing]) -> str:
         "links per subscription",
         "largest topic diameter (hops)",
         "disconnected topics",
+        "runs with disconnected topics",
+        "failed runs",
         "seconds",
     ]
     ordered = sorted(found, key=lambda each: each.average_degree)
@@ -216,16 +115,18 @@ def _built_section(found: Sequence[Standing]) -> str:
         [
             each.label,
             f"{each.average_degree:.2f}",
-            f"{each.max_degree:.0f}",
+            f"{each.max_degree}",
             f"{each.links_per_subscription:.2f}",
-            f"{each.diameter:.0f}",
-            f"{each.disconnected:.0f} of {each.topics:.0f}",
+            f"{each.diameter}",
+            f"{each.disconnected_most} of {each.topics}",
+            f"{each.disconnected_runs} of {each.runs}",
+            f"{each.failed} of {each.runs + each.failed}",
             f"{each.seconds:.2f}",
         ]
         for each in ordered
     ]
     labels = [each.label for each in ordered]
-    pale = [each.disconnected > 0 for each in ordered]
+    pale = [each.disconnected_runs > 0 for each in ordered]
     pictures = (
         ([each.average_degree for each in ordered], "average degree (links per node)"),
         ([each.max_degree for each in ordered], "maximum degree (links)"),
@@ -234,7 +135,8 @@ def _built_section(found: Sequence[Standing]) -> str:
         ([each.seconds for each in ordered], "time to build and measure (seconds on one core)"),
     )
     return (
-        "<h2>Links, diameters, connectivity and cost</h2><p>Means over seeds.</p>"
+        "<h2>Links, diameters, connectivity and cost</h2><p>Means over the finished runs; maximum degrees, diameters and "
+        "disconnected topics are the largest of any run.</p>"
         + "".join(bars(labels, values, title, pale) for values, title in pictures)
         + '<p class="quiet">Pale bars: some topics are disconnected, which makes link counts and diameters look better '
         "than they are.</p>" + _table(columns, rows)
@@ -252,20 +154,28 @@ def measures_section(found: Sequence[Standing]) -> str:
         shown = [each for each in ordered if label in each.figures]
         pictures += bars([each.label for each in shown], [each.figures[label] for each in shown], label)
     table = [[each.label, *(_figure(each, label) for label in labels)] for each in ordered]
-    return "<h2>Further measures</h2><p>Means over seeds.</p>" + pictures + _table(["system", *labels], table)
+    return (
+        "<h2>Further measures</h2><p>Means over the finished runs.</p>" + pictures + _table(["system", *labels], table)
+    )
 
 
 def _figure(standing: Standing, label: str) -> str:
-    return f"{standing.figures[label]:.4g}" if label in standing.figures else ""
+    """The mean of a figure, with the number of runs that have it where some do not."""
+    if label not in standing.figures:
+        return ""
+    runs = standing.figure_runs[label]
+    return f"{standing.figures[label]:.4g}" + (f" ({runs} of {standing.runs} runs)" if runs < standing.runs else "")
 
 
-def _failure_section(found: Sequence[Standing], rows: Sequence[Row], share: float) -> str:
+def _failure_section(found: Sequence[Standing], rows: Sequence[Row], share: float, wanted: Mapping[str, int]) -> str:
     """Disconnected topics when many nodes fail at once: in static overlays, and in simulations that repair them."""
     if not found:
         return ""
-    ordered = sorted(found, key=lambda each: each.disconnected_after_failure)
+    shares = {each.label: each.disconnected_after_failure / max(each.topics_after_failure, 1) for each in found}
+    ordered = sorted(found, key=lambda each: shares[each.label])
     table = [
-        [each.label, f"{each.disconnected_after_failure:.0f} of {each.topics_after_failure:.0f}"] for each in ordered
+        [each.label, f"{each.disconnected_after_failure} of {each.topics_after_failure}", f"{each.runs}"]
+        for each in ordered
     ]
     section = (
         f"<h2>Failures</h2><p>{share:.0%} of the nodes fail at once. The first chart counts the topics that are "
@@ -273,24 +183,24 @@ def _failure_section(found: Sequence[Standing], rows: Sequence[Row], share: floa
         "has to repair it.</p>"
         + bars(
             [each.label for each in ordered],
-            [100 * each.disconnected_after_failure / max(each.topics_after_failure, 1) for each in ordered],
+            [100 * shares[each.label] for each in ordered],
             f"disconnected topics after {share:.0%} of the nodes failed, before any repair (%)",
         )
-        + _table(["system", "disconnected topics"], table)
+        + _table(["system", "disconnected topics, all runs together", "runs"], table)
     )
-    groups = _by_label(rows, "failure")
-    if groups:
+    groups = by_label(rows, "failure")
+    if groups or wanted:
         section += (
             "<p>The next table shows simulations in which the protocols repair the overlay, with messages published "
-            "before and after the failure.</p>" + _traffic(groups)
+            "before and after the failure.</p>" + _traffic(groups, wanted)
         )
     return section
 
 
-def _churn_section(rows: Sequence[Row]) -> str:
-    groups = _by_label(rows, "churn")
+def _churn_section(rows: Sequence[Row], wanted: Mapping[str, int]) -> str:
+    groups = by_label(rows, "churn")
     if not groups:
-        return ""
+        return f"<h2>Messages under churn</h2>{_traffic(groups, wanted)}" if wanted else ""
     labels = list(groups)
     milliseconds = {
         name: [mean(float(row[column]) for row in groups[label]) / 1000 for label in labels]
@@ -309,33 +219,32 @@ def _churn_section(rows: Sequence[Row]) -> str:
             [mean(float(row["data_messages_per_delivery"]) for row in groups[label]) for label in labels],
             "messages per delivery",
         )
-        + _traffic(groups)
+        + _traffic(groups, wanted)
     )
 
 
-def _by_label(rows: Sequence[Row], kind: str) -> dict[str, list[Row]]:
-    groups: dict[str, list[Row]] = {}
-    for row in rows:
-        if row["kind"] == kind:
-            groups.setdefault(row["label"], []).append(row)
-    return groups
-
-
-def _traffic(groups: Mapping[str, Sequence[Row]]) -> str:
-    """Shares delivered, latencies and costs: means over seeds, and the largest latency of all."""
+def _traffic(groups: Mapping[str, Sequence[Row]], wanted: Mapping[str, int]) -> str:
+    """Shares delivered, latencies and costs: means over the finished runs, and the largest values of all."""
     table = [
         [
             label,
-            f"{mean(float(row['delivery_ratio']) for row in group):.2%}",
+            _share(mean(float(row["delivery_ratio"]) for row in group)),
             *(f"{mean(float(row[f'latency_us_p{share}']) for row in group) / 1000:.0f} ms" for share in (50, 95, 99)),
             f"{max(float(row['latency_us_most']) for row in group) / 1000:.0f} ms",
             f"{mean(float(row['data_messages_per_delivery']) for row in group):.2f}",
-            f"{mean(float(row['partitioned_topics']) for row in group):.1f}",
+            f"{max(int(row['partitioned_topics']) for row in group)}",
+            f"{len(group)} of {max(wanted.get(label, 0), len(group))}",
         ]
         for label, group in groups.items()
     ]
+    table += [[label, *[""] * 7, f"0 of {count}"] for label, count in wanted.items() if label not in groups]
     head = ["system", "delivered", "median", "95th percentile", "99th percentile", "maximum", "messages per delivery"]
-    return _table([*head, "disconnected topics at the end"], table)
+    return _table([*head, "most disconnected topics at the end", "finished runs"], table)
+
+
+def _share(share: float) -> str:
+    """A share in percent, rounded down, so that 100% means that nothing is missing."""
+    return f"{floor(share * 10_000 + 1e-6) / 10_000:.2%}"
 
 
 def _raw_section(study: Path, stages: Mapping[str, Any], failures: Sequence[Mapping[str, Any]]) -> str:

@@ -33,7 +33,8 @@ def reproduce(
 ) -> None:
     """Reproduce the papers' figures and tables, or list them.
 
-    Writes a table (Parquet, CSV), a picture (SVG, PNG) and a verdict for each exhibit.
+    Writes a table (Parquet, CSV), a picture (SVG, PNG) and a verdict for each exhibit: met, missed or not compared. Values to
+    which an experiment was fitted, and rival readings of the paper, are counted apart from predictions.
 
     Example: gossamer reproduce spidercast/fig12 --quick
     """
@@ -47,7 +48,7 @@ def reproduce(
             print_table("Exhibits", ["name", "title"], rows)
         return
 
-    from gossamer.analysis.exhibits.harness import judge, measured_at
+    from gossamer.analysis.exhibits.harness import judge, measured_at, summary
     from gossamer.simulator.pool import execute_all, run_key
 
     exhibits = find_exhibits(name)
@@ -76,6 +77,7 @@ def reproduce(
         return
     for outcome in outcomes:
         _show(outcome, out)
+    typer.echo(summary(outcomes))
 
 
 def _located(point: "Point", data: Path | None) -> "Point":
@@ -126,22 +128,27 @@ def _write(folder: Path, outcome: "JudgedExhibit", runs: list[Any], started: flo
 def _describe(outcome: "JudgedExhibit") -> dict[str, Any]:
     from dataclasses import asdict
 
+    from gossamer.analysis.exhibits.harness import chosen_settings, published_source
+
     exhibit = outcome.exhibit
     return {
         "name": exhibit.name,
         "title": exhibit.title,
+        "source": published_source(exhibit),
+        "chosen": chosen_settings(exhibit),
         "verdict": outcome.verdict,
         "line": outcome.line(),
         "quick": outcome.quick,
         "left_out": exhibit.left_out if outcome.quick else "",
         "values": [asdict(value) for value in outcome.values],
         "claims": [{"claim": text, "verdict": verdict} for text, verdict in outcome.claims],
+        "rival_claims": [{"claim": text, "verdict": verdict} for text, verdict in outcome.rival_claims],
         "remark": exhibit.remark,
     }
 
 
 def _show(outcome: "JudgedExhibit", out: Path) -> None:
-    from gossamer.analysis.exhibits.harness import show_deviation
+    from gossamer.analysis.exhibits.harness import MISSED, PREDICTION, chosen_settings, show_deviation
 
     exhibit = outcome.exhibit
     theory = any(value.expected is not None for value in outcome.values)
@@ -153,7 +160,7 @@ def _show(outcome: "JudgedExhibit", out: Path) -> None:
             *([_number(value.expected)] if theory else []),
             _number(value.published),
             show_deviation(value.deviation),
-            value.verdict or "",
+            f"{value.verdict or ''}{'' if value.ground in (None, PREDICTION) else f' ({value.ground})'}",
         ]
         for value in outcome.values
     ]
@@ -168,7 +175,11 @@ def _show(outcome: "JudgedExhibit", out: Path) -> None:
     )
     for text, verdict in outcome.claims:
         typer.echo(f"  claim: {text}: {verdict}")
-    if outcome.verdict == "missed" and exhibit.remark:
+    for text, verdict in outcome.rival_claims:
+        typer.echo(f"  rival reading of a claim: {text}: {verdict}")
+    if chosen := chosen_settings(exhibit):
+        typer.echo(f"  chosen, not published: {chosen}")
+    if outcome.verdict == MISSED and exhibit.remark:
         typer.echo(f"  {exhibit.remark}")
     if outcome.quick:
         typer.echo(f"  quick: left out {exhibit.left_out}")

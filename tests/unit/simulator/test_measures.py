@@ -126,7 +126,8 @@ def test_an_unknown_column_names_the_measures_that_exist(workload):
 
 def test_labelled_figures_are_in_the_report(tmp_path, extra):
     pytest.importorskip("matplotlib", reason="the report is part of gossamer[report]")
-    from gossamer.analysis.report import measures_section, standings
+    from gossamer.analysis.advice import standings
+    from gossamer.analysis.report import measures_section
 
     write_json(tmp_path / FIGURES, figure_labels())
     labels = json.loads((tmp_path / FIGURES).read_text())

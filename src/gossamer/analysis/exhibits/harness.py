@@ -1,7 +1,15 @@
 """Defines exhibits, and turns measured values into a table and a verdict.
 
 An exhibit lists runs, which the command `gossamer reproduce` carries out. Its published values are in `published.toml`
-of the system's package. A verdict is always computed from measured and published values.
+of the system's package. A verdict is always computed from measured and published values. It is one of met, missed and
+not compared.
+
+Each published value is compared on one of three grounds, which are counted apart:
+
+- a prediction: nothing of the experiment was adjusted to this value;
+- fitted: a parameter of the experiment was chosen so that this value is met (`fitted` in `published.toml`);
+- a rival reading: the value is already compared with another series, and this series is another reading of the paper or
+  another way to measure it (`rival_readings` in `published.toml`). Rival readings never change a verdict.
 """
 
 import tomllib
@@ -17,7 +25,9 @@ from typing import Any
 from gossamer.model.values.run import Run
 
 PUBLISHED = "published.toml"
-MET, MISSED, HOLDS, FAILS = "met", "missed", "holds", "does not hold"
+MET, MISSED, NOT_COMPARED = "met", "missed", "not compared"
+HOLDS, FAILS = "holds", "does not hold"
+PREDICTION, FITTED, RIVAL = "prediction", "fitted", "rival reading"
 
 # Student's t, two-sided 95%, by degrees of freedom. Above ten seeds the value of the normal distribution is close
 # enough.
@@ -35,7 +45,7 @@ class Point:
     run: Run
     # The measure of this point, if it is not that of the exhibit.
     measure: Callable[[Metrics], float] | None = None
-    # The value that theory predicts.
+    # The value of the theory.
     expected: float | None = None
 
 
@@ -53,14 +63,22 @@ class SeriesValue:
     deviation: float | None
     verdict: str | None
     expected: float | None = None
+    # How the value is compared with the published one: prediction, fitted or rival reading.
+    ground: str | None = None
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement about the curves as a whole. `holds` gets all values of the exhibit."""
+    """A statement about the curves as a whole.
+
+    `holds` gets the values of the exhibit without rival readings. It returns None where these values cannot contradict
+    the claim, such as a trend over a single x in a quick version.
+    """
 
     text: str
-    holds: Callable[[Sequence[SeriesValue]], bool]
+    holds: Callable[[Sequence[SeriesValue]], bool | None]
+    # A rival reading of another claim: it gets rival readings too, and never changes the verdict of the exhibit.
+    is_rival: bool = False
 
 
 @dataclass(frozen=True)
@@ -95,39 +113,81 @@ class JudgedExhibit:
     quick: bool
     values: tuple[SeriesValue, ...]
     claims: tuple[tuple[str, str], ...] = field(default_factory=tuple)
+    rival_claims: tuple[tuple[str, str], ...] = field(default_factory=tuple)
 
     @property
     def verdict(self) -> str:
-        """Met when every published value is met and every claim holds."""
-        missed = any(value.verdict == MISSED for value in self.values)
-        return MISSED if missed or any(verdict == FAILS for _, verdict in self.claims) else MET
+        """Missed, met, or not compared where there is neither a predicted value nor a claim to compare.
+
+        A fitted value that is missed makes the exhibit missed. A fitted value that is met does not make it met.
+        """
+        claims = [verdict for _, verdict in self.claims if verdict != NOT_COMPARED]
+        if FAILS in claims or any(value.verdict == MISSED for value in self.values if value.ground != RIVAL):
+            return MISSED
+        return MET if claims or self.compared(PREDICTION) else NOT_COMPARED
+
+    def compared(self, ground: str) -> list[SeriesValue]:
+        """The values that are compared with published values on this ground."""
+        return [value for value in self.values if value.ground == ground]
 
     def line(self) -> str:
-        """One line: the verdict, how many values are met, and the value with the largest deviation."""
-        compared = [value for value in self.values if value.deviation is not None]
+        """One line: the verdict, how many values are met on each ground, and the claims that hold."""
         parts = [f"{self.exhibit.name}: {self.verdict}"]
-        if compared:
-            worst = max(compared, key=lambda value: abs(value.deviation or 0.0))
-            met = sum(1 for value in compared if value.verdict == MET)
-            parts.append(
-                f"{met} of {len(compared)} published values met within {self.exhibit.tolerance:.0%}; largest deviation: "
-                f"{worst.series} at {worst.x:g}, published {worst.published:g}, measured {worst.measured:.4g}, "
-                f"deviation {show_deviation(worst.deviation)}"
-            )
+        for ground, name in ((PREDICTION, "predictions"), (FITTED, "fitted values"), (RIVAL, "rival readings")):
+            if compared := self.compared(ground):
+                parts.append(self._count(compared, name))
         if self.claims:
             true = sum(1 for _, verdict in self.claims if verdict == HOLDS)
             parts.append(f"{true} of {len(self.claims)} claims hold")
+            if skipped := sum(1 for _, verdict in self.claims if verdict == NOT_COMPARED):
+                parts.append(f"{skipped} of them not compared")
         return "; ".join(parts)
+
+    def _count(self, compared: Sequence[SeriesValue], name: str) -> str:
+        """How many of these values are met, and the one with the largest deviation."""
+        worst = max(compared, key=lambda value: abs(value.deviation or 0.0))
+        met = sum(1 for value in compared if value.verdict == MET)
+        return (
+            f"{met} of {len(compared)} {name} met within {self.exhibit.tolerance:.0%}; largest deviation: "
+            f"{worst.series} at {worst.x:g}, published {worst.published:g}, measured {worst.measured:.4g}, "
+            f"deviation {show_deviation(worst.deviation)}"
+        )
+
+
+def summary(outcomes: Sequence[JudgedExhibit]) -> str:
+    """How many exhibits have each verdict, and how many values are met on each ground."""
+    verdicts = [outcome.verdict for outcome in outcomes]
+    parts = [", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in (MET, MISSED, NOT_COMPARED))]
+    for ground, name in ((PREDICTION, "predictions"), (FITTED, "fitted values")):
+        values = [value for outcome in outcomes for value in outcome.compared(ground)]
+        if values:
+            parts.append(f"{sum(value.verdict == MET for value in values)} of {len(values)} {name} met")
+    return f"{len(outcomes)} exhibits: {'; '.join(parts)}."
 
 
 def published_values(exhibit: Exhibit) -> dict[tuple[str, float], float]:
-    """The published values by (series, x)."""
+    """The published values by (series, x), without rival readings."""
     entry = _published(exhibit)
     found = {}
     for series, points in entry.get("series", {}).items():
         for x, value in zip(entry["x"], points, strict=True):
             found[series, float(x)] = float(value)
     return found
+
+
+def rival_readings(exhibit: Exhibit) -> dict[str, str]:
+    """Measured series that are rival readings, and the published series that each is compared with."""
+    return dict(_published(exhibit).get("rival_readings", {}))
+
+
+def fitted_series(exhibit: Exhibit) -> frozenset[str]:
+    """The published series to which the experiment was fitted."""
+    return frozenset(_published(exhibit).get("fitted", ()))
+
+
+def chosen_settings(exhibit: Exhibit) -> str:
+    """The settings of the experiment that the paper does not give and that we chose."""
+    return str(_published(exhibit).get("chosen", ""))
 
 
 def published_source(exhibit: Exhibit) -> str:
@@ -169,7 +229,7 @@ def measured_at(exhibit: Exhibit, point: Point, metrics: Metrics) -> float:
 
 def judge(exhibit: Exhibit, quick: bool, measured: Sequence[tuple[Point, float]]) -> JudgedExhibit:
     """Take means over seeds, compare them with the published values, and check the claims."""
-    published = published_values(exhibit)
+    published, rivals, fitted = published_values(exhibit), rival_readings(exhibit), fitted_series(exhibit)
     groups: dict[tuple[str, float], list[float]] = {}
     expected: dict[tuple[str, float], float | None] = {}
     for point, value in measured:
@@ -177,9 +237,9 @@ def judge(exhibit: Exhibit, quick: bool, measured: Sequence[tuple[Point, float]]
         expected[point.series, point.x] = point.expected
     values = []
     for (series, x), samples in groups.items():
-        middle = mean(samples)
-        spread = _half_width(samples)
-        known = published.get((series, x))
+        middle, spread = mean(samples), _half_width(samples)
+        ground = RIVAL if series in rivals else FITTED if series in fitted else PREDICTION
+        known = published.get((rivals.get(series, series), x))
         deviation, verdict = compare(known, middle, exhibit.tolerance) if known is not None else (None, None)
         values.append(
             SeriesValue(
@@ -193,10 +253,24 @@ def judge(exhibit: Exhibit, quick: bool, measured: Sequence[tuple[Point, float]]
                 deviation,
                 verdict,
                 expected[series, x],
+                None if known is None else ground,
             )
         )
-    claims = tuple((claim.text, HOLDS if claim.holds(values) else FAILS) for claim in exhibit.claims)
-    return JudgedExhibit(exhibit, quick, tuple(values), claims)
+    own = [value for value in values if value.series not in rivals]
+    claims = tuple((claim.text, _claim_verdict(claim, own)) for claim in exhibit.claims if not claim.is_rival)
+    others = tuple((claim.text, _claim_verdict(claim, values)) for claim in exhibit.claims if claim.is_rival)
+    return JudgedExhibit(exhibit, quick, tuple(values), claims, others)
+
+
+def _claim_verdict(claim: Claim, values: Sequence[SeriesValue]) -> str:
+    """The verdict of a claim. A claim that divides by a measured zero does not hold."""
+    try:
+        holds = claim.holds(values)
+    except ZeroDivisionError:
+        holds = False
+    if holds is None:
+        return NOT_COMPARED
+    return HOLDS if holds else FAILS
 
 
 def _half_width(samples: Sequence[float]) -> float:
@@ -211,9 +285,10 @@ def curve(values: Sequence[SeriesValue], series: str) -> list[SeriesValue]:
     return sorted((value for value in values if value.series == series), key=lambda value: value.x)
 
 
-def as_expected(values: Sequence[SeriesValue], tolerance: float) -> bool:
-    """Whether every value with a prediction deviates from it by at most this share."""
-    return all(abs(value.measured / value.expected - 1) <= tolerance for value in values if value.expected is not None)
+def as_expected(values: Sequence[SeriesValue], tolerance: float) -> bool | None:
+    """Whether every value with a theoretical value deviates from it by at most this share; None if there is none."""
+    found = [value.measured / value.expected - 1 for value in values if value.expected is not None]
+    return all(abs(deviation) <= tolerance for deviation in found) if found else None
 
 
 def falls(values: Sequence[SeriesValue], series: str) -> bool:

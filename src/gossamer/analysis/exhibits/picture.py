@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
-from gossamer.analysis.exhibits.harness import JudgedExhibit, SeriesValue, curve, published_source
+from gossamer.analysis.exhibits.harness import JudgedExhibit, SeriesValue, chosen_settings, curve, published_source
 
 # Without a fixed salt, two SVG files of the same picture differ.
 mpl.rcParams["svg.hashsalt"] = "gossamer"
@@ -102,7 +102,8 @@ def _footer(outcome: JudgedExhibit) -> str:
     if source := published_source(outcome.exhibit):
         parts.append(source)
     left_out = f"left out: {outcome.exhibit.left_out}\n" if outcome.quick else ""
-    return left_out + "; ".join(parts)
+    chosen = chosen_settings(outcome.exhibit)
+    return left_out + (f"chosen, not published: {chosen}\n" if chosen else "") + "; ".join(parts)
 
 
 def _interval(value: SeriesValue) -> tuple[float, float]:

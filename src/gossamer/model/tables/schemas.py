@@ -71,9 +71,9 @@ _VALUES = Schema(
             "expected": _NUMBER,
         }
     ),
-    _fields({}),
+    _fields({"ground": _TEXT}),
     ("seeds",),
-    nullable=("published", "deviation", "verdict", "expected"),
+    nullable=("published", "deviation", "verdict", "expected", "ground"),
 )
 
 SCHEMAS = {

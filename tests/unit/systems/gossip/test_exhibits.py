@@ -21,7 +21,7 @@ def holding(outcome):
     return [verdict == "holds" for _, verdict in outcome.claims]
 
 
-@pytest.mark.parametrize("figure", [4, 5, 7, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18])
+@pytest.mark.parametrize("figure", [4, 5, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18])
 def test_receivers_far_from_the_theory_are_missed(figure):
     assert outcome_with(f"gossip/fig{figure}", 1.0).verdict == "met"
     allowed = 0.03 if figure < 6 else 0.08
@@ -30,10 +30,15 @@ def test_receivers_far_from_the_theory_are_missed(figure):
     assert outcome_with(f"gossip/fig{figure}", 1 - allowed - 0.001).verdict == "missed"
 
 
-def test_the_published_number_is_judged_over_all_messages_and_over_those_that_take_off():
-    assert holding(outcome_with("gossip/fig8", 1.0)) == [True, True, False, True]
-    assert holding(outcome_with("gossip/fig8", 1.05)) == [True, True, True, True]
-    assert holding(outcome_with("gossip/fig8", 0.94)) == [True, True, False, False]
+def test_the_published_number_is_judged_over_all_messages_and_messages_that_take_off_are_a_rival_reading():
+    for shift, claims, rival in ((1.0, [True, True, False], True), (1.05, [True] * 3, True), (0.94, None, False)):
+        outcome = outcome_with("gossip/fig8", shift)
+        assert holding(outcome) == (claims or [True, True, False])
+        assert [verdict == "holds" for _, verdict in outcome.rival_claims] == [rival]
+
+
+def test_a_similar_number_of_receivers_is_expected_at_sigma_0_6():
+    assert holding(outcome_with("gossip/fig7", 1.0)) == [True, True, False]
 
 
 def test_receivers_far_from_equation_17_are_missed():

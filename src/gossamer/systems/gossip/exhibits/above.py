@@ -22,7 +22,11 @@ POISSON, POISSON_NODES = "poisson:5", 5_000
 LEFT_OUT = "every other value of x, 16 of 20 networks"
 ALL = "receivers"
 SPREAD = "receivers of messages that take off"
-PUBLISHED_RECEIVERS = 2_200
+PUBLISHED_RECEIVERS, PUBLISHED_AT = 2_200, 0.6
+SIMILAR_REMARK = (
+    'The paper says only that "a similar behavior" is obtained at sigma 0.6, gamma 0.1. We read it as the same number, '
+    "above 2,200. Theory and simulation give about 1,950 over all messages."
+)
 PUBLISHERS_REMARK = (
     "The average over all messages cannot exceed 2,200 here. Of 2,482 nodes, 403 have one link and 201 have two; with "
     "sigma 0.1 and gamma 0.6, the publisher of a message sends it to no neighbour in 7.2% of cases by theory and in "
@@ -51,8 +55,10 @@ def _grows(values: Sequence[SeriesValue]) -> bool:
     return all(later.high > earlier.measured for earlier, later in pairwise(curve(values, ALL)))
 
 
-def _at(values: Sequence[SeriesValue], series: str, x: float) -> float:
-    return next((value.measured for value in values if (value.series, value.x) == (series, x)), 0.0)
+def _above(values: Sequence[SeriesValue], series: str) -> bool | None:
+    """Whether more nodes than the published number receive a message at x = 0.6; None if this x is left out."""
+    found = [value.measured for value in curve(values, series) if value.x == PUBLISHED_AT]
+    return found[0] > PUBLISHED_RECEIVERS if found else None
 
 
 def _sweep(figure: int, degree: str, nodes: int, varies: str, tolerance: float, what: str) -> Exhibit:
@@ -61,21 +67,16 @@ def _sweep(figure: int, degree: str, nodes: int, varies: str, tolerance: float, 
         Claim(f"receivers are within {tolerance:.0%} of the theory", lambda values: as_expected(values, tolerance)),
         Claim(f"receivers increase with {varies}", _grows),
     ]
-    # The one number that the paper's text gives (V-B.2): a = 6, b = 1, sigma 0.1, gamma 0.6.
-    numbered = figure == 8
-    remark = ""
+    # The paper's text gives one number (V-B.2), for a = 6, b = 1: at gamma 0.6 (Figure 8), and "a similar behavior" at
+    # sigma 0.6 (Figure 7).
+    numbered = figure in (7, 8)
     if numbered:
+        text = f"more than {PUBLISHED_RECEIVERS:,} of {nodes:,} nodes receive a message at {varies} 0.6"
         claims += [
-            Claim(
-                f"more than {PUBLISHED_RECEIVERS:,} of {nodes:,} nodes receive a message at {varies} 0.6, over all messages",
-                lambda values: _at(values, ALL, 0.6) > PUBLISHED_RECEIVERS,
-            ),
-            Claim(
-                f"more than {PUBLISHED_RECEIVERS:,} of {nodes:,} nodes receive a message at {varies} 0.6, if it takes off",
-                lambda values: _at(values, SPREAD, 0.6) > PUBLISHED_RECEIVERS,
-            ),
+            Claim(text, lambda values: _above(values, ALL)),
+            Claim(f"{text}, if it takes off", lambda values: _above(values, SPREAD), is_rival=True),
         ]
-        remark = PUBLISHERS_REMARK
+    remark = {7: SIMILAR_REMARK, 8: PUBLISHERS_REMARK}.get(figure, "")
     fixed = "gamma" if varies == "sigma" else "sigma"
     return Exhibit(
         name=f"gossip/fig{figure}",
@@ -119,6 +120,8 @@ def _degree_points(quick: bool) -> list[Point]:
 
 def _is_linear(values: Sequence[SeriesValue]) -> bool:
     """Whether the least-squares slope of each curve, on logarithmic axes, is -b within a tenth."""
+    if any(value.measured <= 0 for value in values):
+        return False
     for b in SHOWN_B:
         points = [(log(value.x), log(value.measured)) for value in curve(values, f"a 6, b {b}")]
         mean_x, mean_y = (sum(column) / len(points) for column in zip(*points, strict=True))

@@ -16,6 +16,8 @@ LIFE_TIMES = (100, 200, 300, 400, 500)
 # All nodes, and how many of them are present on average.
 POPULATIONS = {1250: "1,000 present", 2500: "2,000 present"}
 SEEDS = (1, 2, 3)
+# The paper gives one number for all mean life times; their mean is drawn at the middle of the x axis.
+ALL_TIMES, MIDDLE = ", mean over life times", 300
 LEFT_OUT = "2,500 nodes, mean life times other than 300 s, the last 600 s, seed 3"
 
 
@@ -37,12 +39,19 @@ def _points(quick: bool) -> list[Point]:
     return found
 
 
-def _is_flat(values: Sequence[SeriesValue]) -> bool:
-    """Whether the degree is the same for every life time, within 5%."""
+def _with_mean(quick: bool) -> list[Point]:
+    """The points of each life time, and all of them together, which the one published number is compared with."""
+    found = _points(quick)
+    return found + [Point(f"{point.series}{ALL_TIMES}", float(MIDDLE), point.run) for point in found]
+
+
+def _is_flat(values: Sequence[SeriesValue]) -> bool | None:
+    """Whether the degree is the same for every life time, within 5%; None with a single life time."""
+    curves = [curve(values, name) for name in {value.series for value in values if ALL_TIMES not in value.series}]
+    if all(len(points) < 2 for points in curves):
+        return None
     return all(
-        max(point.measured for point in curve(values, name))
-        <= 1.05 * min(point.measured for point in curve(values, name))
-        for name in {value.series for value in values}
+        max(point.measured for point in points) <= 1.05 * min(point.measured for point in points) for points in curves
     )
 
 
@@ -53,7 +62,7 @@ EXHIBITS = (
         x_label="mean life time (s)",
         y_label="average degree (links)",
         measure=metric("snapshot_average_degree"),
-        points=_points,
+        points=_with_mean,
         left_out=LEFT_OUT,
         tolerance=0.05,
         claims=(Claim("the degree does not depend on the churn rate (within 5%)", _is_flat),),
@@ -93,7 +102,7 @@ EXHIBITS = (
         x_label="mean life time (s)",
         y_label="control messages per join or leave",
         measure=metric("control_messages_per_join_or_leave"),
-        points=_points,
+        points=_with_mean,
         left_out=LEFT_OUT,
         tolerance=0.1,
         remark=(

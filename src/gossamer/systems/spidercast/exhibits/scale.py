@@ -56,7 +56,10 @@ def _by_topics(quick: bool, **more: Any) -> list[Point]:
 
 
 def _with_diameter(quick: bool) -> list[Point]:
-    return _by_topics(quick, overlay_diameter=True)
+    """The largest topic diameter, and the diameter of the whole overlay as a rival reading."""
+    found = _by_topics(quick, overlay_diameter=True)
+    whole = metric("overlay_diameter")
+    return found + [Point(f"{point.series}, whole overlay", point.x, point.run, whole) for point in found]
 
 
 def _subscribing(nodes: int) -> Callable[[float], Setting]:
@@ -208,30 +211,16 @@ EXHIBITS = (
         name="spidercast/fig8-diameter",
         title="Maximum topic diameter by number of topics, 20 subscriptions",
         x_label="topics",
-        y_label="largest topic diameter (hops)",
+        y_label="largest diameter (hops)",
         measure=metric("max_topic_diameter"),
         points=_with_diameter,
         left_out="10,000 nodes (2,000 instead), three numbers of topics, seeds 3 to 5",
         tolerance=0.1,
         remark=(
-            "As in fig7-diameter, we measure the exact maximum over all topics. For the whole overlay see "
-            "fig8-overlay-diameter."
-        ),
-    ),
-    Exhibit(
-        name="spidercast/fig8-overlay-diameter",
-        title="Diameter of the whole overlay by number of topics, 20 subscriptions",
-        x_label="topics",
-        y_label="diameter of the overlay (hops)",
-        measure=metric("overlay_diameter"),
-        points=_with_diameter,
-        left_out="10,000 nodes (2,000 instead), three numbers of topics, seeds 3 to 5",
-        tolerance=0.1,
-        remark=(
-            "This is not the measure that the paper defines, as in fig7-overlay-diameter. With 1,000 topics it is 4, "
-            "as published. With 100 topics it is 6 in all five seeds, where 5 is published; in the one seed that we "
-            "examined it is also 6 between nodes that share a topic. Up to 4,000 nodes it is 5. Biased ties or Figure "
-            "3's line 9 as printed also give 6."
+            "As in fig7-diameter, we measure the exact maximum over all topics. The diameter of the whole overlay is not "
+            "the measure that the paper defines. With 1,000 topics it is 4, as published. With 100 topics it is 6 in all "
+            "five seeds, where 5 is published; in the one seed that we examined it is also 6 between nodes that share a "
+            "topic. Up to 4,000 nodes it is 5. Biased ties or Figure 3's line 9 as printed also give 6."
         ),
     ),
     Exhibit(

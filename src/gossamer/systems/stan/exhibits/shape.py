@@ -8,7 +8,8 @@ from gossamer.systems.stan.exhibits.settings import CYCLES, run_on, seeds
 
 DEGREES = (0, 5, 10, 15, 20, 30, 40, 50, 60, 80, 100, 125, 150, 200, 250, 300, 400, 500)
 MOMENTS = {"first": "before", "last": "after"}
-# The paper models overlays as directed graphs and reports on the graph of physical links; both readings are measured.
+# The paper reports on "the graph resulting from the physical links". It models overlays as directed graphs, so measures
+# along views are rival readings.
 READINGS = {
     "clustering coefficient of links": "clustering",
     "clustering coefficient along views": "view_clustering",
@@ -73,7 +74,7 @@ def _highest_vanish(values: Sequence[SeriesValue]) -> bool:
         before = {value.x: value.measured for value in curve(values, f"{direction}, before")}
         after = {value.x: value.measured for value in curve(values, f"{direction}, after")}
         high = [x for x in before if before[x] >= 90]
-        if 100 - after[min(high)] > (100 - before[min(high)]) / 10:
+        if not high or 100 - after[min(high)] > (100 - before[min(high)]) / 10:
             return False
     return True
 
@@ -90,16 +91,12 @@ def _rise(values: Sequence[SeriesValue], name: str) -> float:
     return after - before
 
 
-def _clustering_falls(values: Sequence[SeriesValue]) -> bool:
-    return all(_rise(values, name) < 0 for name in READINGS if name.startswith("clustering"))
+def _falls(values: Sequence[SeriesValue], name: str) -> bool:
+    return _rise(values, name) < 0
 
 
-def _farthest_gets_further(values: Sequence[SeriesValue]) -> bool:
-    return _rise(values, "mean eccentricity along views") > 0
-
-
-def _diameter_rises(values: Sequence[SeriesValue]) -> bool:
-    return any(0.5 <= _rise(values, name) <= 1.5 for name in READINGS if name.startswith("diameter"))
+def _rises_by_one(values: Sequence[SeriesValue], name: str) -> bool:
+    return 0.5 <= _rise(values, name) <= 1.5
 
 
 EXHIBITS = (
@@ -128,9 +125,23 @@ EXHIBITS = (
         tolerance=0.1,
         log_y=True,
         claims=(
-            Claim("clustering falls", _clustering_falls),
-            Claim("the diameter of links or along views rises by about one", _diameter_rises),
-            Claim("the mean eccentricity along views rises", _farthest_gets_further),
+            Claim("clustering falls", lambda values: _falls(values, "clustering coefficient of links")),
+            Claim("the diameter rises by about one", lambda values: _rises_by_one(values, "diameter of links")),
+            Claim(
+                "clustering along views falls",
+                lambda values: _falls(values, "clustering coefficient along views"),
+                is_rival=True,
+            ),
+            Claim(
+                "the diameter along views rises by about one",
+                lambda values: _rises_by_one(values, "diameter along views"),
+                is_rival=True,
+            ),
+            Claim(
+                "the mean eccentricity along views rises",
+                lambda values: _rise(values, "mean eccentricity along views") > 0,
+                is_rival=True,
+            ),
         ),
         remark=(
             "The clustering before is met for links and the clustering after is met along views, so the paper may have "

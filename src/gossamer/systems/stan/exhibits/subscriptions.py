@@ -11,7 +11,8 @@ PLANE = "StAN's plane"
 TOPIC_RANKS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 40, 50, 60, 70, 80, 90, 100)
 NODE_RANKS = (1, 2, 5, 10, 20, 50, 100, 200, 300, 400, 500, 600, 700, 800, 900, 1000)
 LEVELS = (90, 95, 98, 99)
-# The paper says only "confidence level" and "% nodes", so both readings are measured.
+# The paper correlates "each pair of subscriptions", which gives pairs; its table says "% nodes", which is measured as a
+# rival reading.
 READINGS = {
     "pairs that correlate, at this confidence": "correlated_pairs",
     "nodes with one that correlates by as much": "nodes_with_a_like_one",

@@ -30,7 +30,15 @@ def _after(cycle: int, metrics: Metrics) -> float:
     return float(sizes[min(cycle, len(sizes) - 1)])
 
 
+# The mean of Unique Final over all fits is a rival reading: the paper ran one workload, and any of them could be it.
+OVER_FITS = ", mean of ten fits"
+
+
 def _table2_points(quick: bool) -> list[Point]:
+    return _best_fit_points(quick) + _fits_points(quick)
+
+
+def _best_fit_points(quick: bool) -> list[Point]:
     return [
         Point(f"{name}, {topics} topics", float(nodes), run_on(nodes, topics, seed), partial(_metric, METRICS[name]))
         for name in METRICS
@@ -42,7 +50,12 @@ def _table2_points(quick: bool) -> list[Point]:
 
 def _fits_points(quick: bool) -> list[Point]:
     return [
-        Point(f"{LAST}, {topics} topics", float(nodes), run_on(nodes, topics, 1, fit))
+        Point(
+            f"{LAST}, {topics} topics{OVER_FITS}",
+            float(nodes),
+            run_on(nodes, topics, 1, fit),
+            partial(_metric, METRICS[LAST]),
+        )
         for topics in ((100,) if quick else TOPICS)
         for nodes in NODES
         for fit in range(len(fits()))
@@ -83,9 +96,11 @@ def _halves(values: Sequence[SeriesValue]) -> bool:
     return all(0.30 <= ratio <= 0.55 for ratio in _ratios(values).values())
 
 
-def _share_falls_with_topics(values: Sequence[SeriesValue]) -> bool:
+def _share_falls_with_topics(values: Sequence[SeriesValue]) -> bool | None:
     ratios = _ratios(values)
     topics = sorted({topic for topic, _ in ratios})
+    if len(topics) < 2:
+        return None
     return all(
         ratios[more, nodes] < ratios[fewer, nodes]
         for nodes in {nodes for _, nodes in ratios}
@@ -131,24 +146,11 @@ EXHIBITS = (
             "(the third, fourth, eighth and ninth), four have the cell of 1,000 nodes and 100 topics above (0.60 to "
             "0.63), and two have the ninth cell below (0.286, 0.298). View sizes that are equal instead of drawn "
             "reduce Final by a tenth: 32.3 instead of 35.0 with 1,000 nodes and 100 topics, 60.6 instead of 67.2 with "
-            "3,000 nodes and 300 topics (one seed)."
-        ),
-    ),
-    Exhibit(
-        name="stan/table2-fits",
-        title="Distinct peers at the end, over the ten workloads that fit Table 2 best",
-        x_label="nodes",
-        y_label="mean view size (peers)",
-        measure=lambda metrics: float(metrics["view_unique"]),
-        points=_fits_points,
-        left_out="200 and 300 topics",
-        tolerance=0.1,
-        remark=(
-            "The ranges over the ten fits for 100, 200 and 300 topics are 35 to 45, 46 to 66 and 55 to 79 peers with "
-            "1,000 nodes, 40 to 51, 52 to 76 and 62 to 91 with 2,000 nodes, and 43 to 55, 56 to 82 and 67 to 98 with "
-            "3,000 nodes. The published Final is inside the range in seven of nine cells, and below it with 1,000 "
-            "nodes and 100 or 200 topics. The fits differ mainly in the view factor: fits with a factor of 3, the "
-            "highest that was searched, end highest."
+            "3,000 nodes and 300 topics (one seed). The ranges of Final over the ten fits for 100, 200 and 300 topics are "
+            "35 to 45, 46 to 66 and 55 to 79 peers with 1,000 nodes, 40 to 51, 52 to 76 and 62 to 91 with 2,000 nodes, "
+            "and 43 to 55, 56 to 82 and 67 to 98 with 3,000 nodes. The published Final is inside the range in seven of "
+            "nine cells, and below it with 1,000 nodes and 100 or 200 topics. The fits differ mainly in the view factor: "
+            "fits with a factor of 3, the highest that was searched, end highest."
         ),
     ),
     Exhibit(
