@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.special import zeta
 
 from gossamer.kernels.sampling import units
-from gossamer.theory.power_law_fit import fit_power_law
+from gossamer.theory.power_law_fit import EXPONENTS, fit_power_law
 
 
 def draws(exponent, begins, count, seed):
@@ -61,3 +61,10 @@ def test_the_distance_is_the_largest_over_all_whole_numbers_also_where_values_ha
 def test_too_few_values_have_no_fit(values):
     found, counts = np.unique(np.array(values, np.int64), return_counts=True)
     assert fit_power_law(found, counts) is None
+
+
+def test_an_exponent_at_the_edge_of_the_search_range_says_so():
+    fit = fit_power_law(np.array([1, 2]), np.array([100_000, 5]))
+    assert fit.exponent == pytest.approx(EXPONENTS[1], abs=1e-4)
+    assert fit.is_at_edge
+    assert not fit_power_law(*draws(2.5, 1, 20_000, 1)).is_at_edge

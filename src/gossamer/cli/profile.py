@@ -64,7 +64,18 @@ def profile(
         return
     for name, path in folders.items():
         show_metrics(f"{path} ({name})", figures[name], json)
+        for spread in found[name].spreads:
+            if figures[name][spread].get("power_law_is_at_edge"):
+                typer.echo(edge_sentence(f"{spread} ({name})", figures[name][spread]))
     typer.echo(f"The picture is {out / 'profile.png'}")
+
+
+def edge_sentence(name: str, figures: dict[str, Any]) -> str:
+    """The warning for a power law whose exponent is at the edge of the search range."""
+    return (
+        f"{name}: the exponent {figures['power_law_exponent']:.2f} is at the edge of the search range, so it is not an "
+        "estimate; the tail does not follow a power law of this range."
+    )
 
 
 def _curves(found: "dict[str, Profile]", figures: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -73,6 +84,7 @@ def _curves(found: "dict[str, Profile]", figures: dict[str, Any]) -> dict[str, d
     for data, each in found.items():
         for name, spread in each.spreads.items():
             fit = figures[data][name]
-            tail = (fit["power_law_exponent"], fit["power_law_begins"]) if "power_law_exponent" in fit else None
+            is_fitted = "power_law_exponent" in fit and not fit["power_law_is_at_edge"]
+            tail = (fit["power_law_exponent"], fit["power_law_begins"]) if is_fitted else None
             curves.setdefault(name, {})[data] = (spread.values, spread.share_above(), tail)
     return curves

@@ -10,7 +10,7 @@ from gossamer.cli.console import print_json, progress_bar
 from gossamer.cli.options import Json, Master, Remote
 
 if TYPE_CHECKING:
-    from gossamer.pipeline.study import Stages
+    from gossamer.pipeline.stages import Stages
 
 Definition = Annotated[
     Path | None, typer.Argument(metavar="[STUDY.toml]", help="The study's definition; without it, the default study.")
@@ -36,7 +36,8 @@ def study(
 
     Raw data -> tables -> a workload -> every system -> measurements -> report.html. The default study generates its own
     raw data, bad lines included. A STUDY.toml may set edges, events (files to read instead), nodes, seeds, systems and
-    more. If the command was stopped, run it again: it continues from the last finished stage.
+    more. If the command was stopped or a run failed (exit code 1), run it again: finished stages and runs are not
+    repeated.
 
     Example: gossamer study --out out/study
     """
@@ -59,8 +60,8 @@ def sweep(
     """Execute a study's runs without the report.
 
     Each run is a Spark task, and each result is saved when it is finished. Writes OUT/results/results.parquet, and
-    OUT/results/failures.parquet for runs that crashed or took longer than the study's run_seconds. If the command was
-    stopped, run it again: it continues from the last finished run.
+    OUT/results/failures.parquet for runs that crashed or took longer than the study's run_seconds. With a failed run the
+    exit code is 1. If the command was stopped or a run failed, run it again: finished runs are not repeated.
 
     Example: gossamer sweep study.toml --out out/study
     """
@@ -89,9 +90,15 @@ def _run(definition: Path | None, out: Path, data: Path | None, master: str | No
 
 
 def _show(stages: "Stages", json: bool, where: dict[str, str], sentence: str) -> None:
+    """Print what was done. Failed runs are named on standard error, and the exit code is 1."""
     facts = {name: stage["rows"] for name, stage in stages.done.items()}
+    results = facts["results"]
     if json:
         print_json({**where, "stages": facts})
-        return
-    failed = facts["results"]["failures"]
-    typer.echo(f"{facts['results']['results']} runs done, {failed} failed. {sentence}")
+    else:
+        typer.echo(f"{results['results']} runs done, {results['failures']} failed. {sentence}")
+    if results["failures"]:
+        for failed in results["failed"]:
+            typer.echo(failed, err=True)
+        typer.echo("Run the same command again to repeat the failed runs.", err=True)
+        raise typer.Exit(1)

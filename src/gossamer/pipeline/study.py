@@ -1,15 +1,12 @@
 """A whole study in stages: raw data, tables, a workload, runs of every system, measurements.
 
 A stage is a folder with a manifest. It is skipped when its manifest has the same hash of inputs, settings and code. A
-stage is written under a temporary name and then renamed, so a study can be interrupted at any time and run again.
+stage is written under a temporary name and then renamed, so a study can be interrupted at any time and run again. If
+some runs failed, their stage is not finished, and a rerun repeats those runs.
 """
 
 import hashlib
-import platform
-import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from importlib.metadata import version
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,16 +14,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 from msgspec import Meta
 
-import gossamer
-from gossamer.model.tables.folders import output_folder, write_json, write_manifest
-from gossamer.model.tables.measures import FIGURES, figure_labels, measure_modules
+from gossamer.model.tables.folders import write_json
+from gossamer.model.tables.measures import FIGURES, figure_labels
 from gossamer.model.tables.schemas import SCHEMAS, write_table
 from gossamer.model.values.errors import InputError
 from gossamer.model.values.progress import Progress
 from gossamer.model.values.run import Run
 from gossamer.model.values.time import SECOND_US
+from gossamer.pipeline.stages import Stages
 from gossamer.pipeline.sweep import LIMIT_SECONDS, Failure, sweep
-from gossamer.simulator.pool import code_hash, run_key
+from gossamer.simulator.pool import run_key
 from gossamer.systems import (
     StudyEntry,
     System,
@@ -154,46 +151,6 @@ def on_real_data(study: Study, folder: Path | None) -> Study:
             raise InputError(f"{folder} has none of {', '.join(names)}")
         found.append(str(there[0]))
     return msgspec.structs.replace(study, edges=found[0], events=found[1])
-
-
-@dataclass
-class Stages:
-    """The stages of a study in their folder, with their manifests."""
-
-    folder: Path
-    said: Callable[[str], None]
-    done: dict[str, dict[str, Any]] = field(default_factory=dict)
-
-    def run(self, name: str, inputs: dict[str, Any], work: Callable[[Path], dict[str, Any]]) -> Path:
-        """Carry out a stage unless nothing has changed; returns its folder."""
-        key = hashlib.sha256(
-            msgspec.json.encode([name, inputs, code_hash("pipeline", modules=measure_modules())], order="deterministic")
-        ).hexdigest()
-        path = self.folder / name
-        before = _manifest(path)
-        if before.get("key") == key:
-            self.said(f"{name}: nothing has changed")
-            self.done[name] = before
-            return path
-        self.said(f"{name} ...")
-        began = time.monotonic()
-        with output_folder(path, force=True) as making:
-            rows = work(making)
-            content = {
-                "gossamer": gossamer.__version__,
-                "key": key,
-                "inputs": inputs,
-                "rows": rows,
-                "versions": _versions(),
-                "stage_seconds": round(time.monotonic() - began, 1),
-            }
-            write_manifest(making, content)
-        self.done[name] = content
-        return path
-
-    def key(self, name: str) -> str:
-        """The key of a finished stage, which is an input of later stages."""
-        return str(self.done[name]["key"])
 
 
 def run_study(
@@ -361,9 +318,20 @@ def _results(spark: "SparkSession", study: Study, stages: Stages, progress: Prog
         write_table("results", folder / "results.parquet", columns)
         write_json(folder / FIGURES, figure_labels())
         write_table("failures", folder / "failures.parquet", _failure_columns(swept.failures))
-        return {"results": len(rows), "failures": len(swept.failures)}
+        failed = failure_sentences(wanted, swept.failures)
+        return {"results": len(rows), "failures": len(failed), "failed": failed}
 
     stages.run("results", inputs, carry_out)
+
+
+def failure_sentences(wanted: Sequence[tuple[str, str, Run]], failures: Sequence[Failure]) -> list[str]:
+    """One sentence for each failed run of the study: its label, its kind, its seed and the reason."""
+    reasons = {run_key(failure.run): failure.reason for failure in failures}
+    return [
+        f"{label} ({what}, seed {run.seed}) failed: {reasons[run_key(run)]}"
+        for label, what, run in wanted
+        if run_key(run) in reasons
+    ]
 
 
 def _failure_columns(failures: Sequence[Failure]) -> dict[str, list[Any]]:
@@ -373,17 +341,3 @@ def _failure_columns(failures: Sequence[Failure]) -> dict[str, list[Any]]:
         "run": [run_key(failure.run).decode() for failure in failures],
         "reason": [failure.reason for failure in failures],
     }
-
-
-def _versions() -> dict[str, str]:
-    """The versions of Python and of the libraries that compute the results."""
-    libraries = ("pyspark", "numpy", "numba", "scipy", "pyarrow", "msgspec")
-    return {"python": platform.python_version(), **{name: version(name) for name in libraries}}
-
-
-def _manifest(path: Path) -> dict[str, Any]:
-    try:
-        content: dict[str, Any] = msgspec.json.decode((path / "manifest.json").read_bytes())
-    except (OSError, msgspec.DecodeError):
-        return {}
-    return content

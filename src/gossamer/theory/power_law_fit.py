@@ -13,6 +13,8 @@ from scipy.special import zeta
 
 # Chosen: a law with an exponent near 1 has no mean, and with an exponent above 6 it has hardly any tail.
 EXPONENTS = (1.01, 6.0)
+# Chosen: larger than the distance at which the search stops before a bound (1e-5), smaller than any standard error.
+EDGE = 1e-4
 # Chosen: a fit to fewer values is not meaningful.
 TAIL_LEAST = 50
 # Chosen: the number of beginnings that are tried, evenly spread over the distinct values; each costs a few passes.
@@ -30,6 +32,9 @@ class PowerLawFit:
     # The number of values in the tail, and the largest distance between data and fit there.
     tail: int
     distance: float
+    # Whether the exponent is at the edge of the search range: the data has no exponent within the range, and `exponent`
+    # and `error` are not estimates.
+    is_at_edge: bool = False
 
 
 def fit_power_law(values: NDArray[np.int64], counts: NDArray[np.int64]) -> PowerLawFit | None:
@@ -58,7 +63,14 @@ def _fit_from(values: NDArray[np.float64], counts: NDArray[np.float64]) -> Power
     seen = np.append(np.cumsum(counts[::-1])[::-1] / total, 0.0)
     at, above = (zeta(exponent, places) / normal for places in (values, values + 1))
     distance = max(np.abs(seen[:-1] - at).max(), np.abs(seen[1:] - above).max())
-    return PowerLawFit(exponent, _error(exponent, begins, total), int(begins), int(total), float(distance))
+    return PowerLawFit(
+        exponent,
+        _error(exponent, begins, total),
+        int(begins),
+        int(total),
+        float(distance),
+        is_at_edge=min(exponent - EXPONENTS[0], EXPONENTS[1] - exponent) < EDGE,
+    )
 
 
 def _error(exponent: float, begins: float, total: float) -> float:

@@ -151,3 +151,16 @@ def test_labelled_figures_are_in_the_report(tmp_path, extra):
     assert f"<th>{extra.TOPIC_LABEL}</th><th>{extra.NODE_LABEL}</th>" in page
     assert "<td>a</td><td>3</td><td>1</td>" in page
     assert measures_section(standings([row])) == ""
+
+
+def test_the_largest_diameter_is_exact_if_its_bounds_are_equal():
+    """The bounds of a smaller topic may differ: its diameter is not the largest."""
+    columns = {"diameter": np.array([6, 2]), "diameter_most": np.array([6, 4])}
+    (measure,) = [each for each in topic_measures(True) if "diameter" in each.columns]
+    assert measure.figures(columns) == {"max_topic_diameter": 6, "max_topic_diameter_is_exact": True}
+    columns["diameter_most"][1] = 8
+    assert measure.figures(columns) == {
+        "max_topic_diameter": 6,
+        "max_topic_diameter_is_exact": False,
+        "max_topic_diameter_at_most": 8,
+    }
