@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gossamer.model.arrays.churn import JOIN, Churn
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay
 from gossamer.model.values.errors import InputError
@@ -42,6 +41,7 @@ class Snapshots:
 
     at_us: list[int] = field(default_factory=list)
     disconnected: list[int] = field(default_factory=list)
+    # The average degree of each snapshot in which at least one node is counted.
     degrees: list[float] = field(default_factory=list)
 
     def take(self, at_us: int, overlay: Overlay, interest: Interest, counted: NDArray[np.bool_]) -> None:
@@ -52,14 +52,15 @@ class Snapshots:
         topics = measure_topics(among, interest.among(counted))
         self.at_us.append(at_us)
         self.disconnected.append(int((topics.components > 1).sum()))
-        self.degrees.append(float(overlay.degrees[counted].mean()))
+        if counted.any():
+            self.degrees.append(float(overlay.degrees[counted].mean()))
 
     def facts(self) -> dict[str, Any]:
-        """The facts for the metrics of the run."""
+        """The facts for the metrics of the run; the average degree is None if no snapshot counted any node."""
         return {
             "snapshots": len(self.at_us),
             "snapshot_partitioned_topics": sum(self.disconnected),
-            "snapshot_average_degree": float(np.mean(self.degrees)),
+            "snapshot_average_degree": float(np.mean(self.degrees)) if self.degrees else None,
         }
 
 
@@ -79,20 +80,28 @@ def churn_by_cycles(
     absent = np.flatnonzero(~nodes.present).tolist()
     population: Population = load(system.population)(parameters, run.seed, nodes.first, absent, room)
     snapshots = Snapshots()
-    settled: dict[str, int] = {}
     cycle_us = system.cycle_us(parameters)
+    cycle_count = until_us // cycle_us
     changes = changes_by_cycle(churn, cycle_us)
-    for cycle in range(1, until_us // cycle_us + 1):
+    counted = _Counted(SETTLED_US // cycle_us)
+    for cycle in range(cycle_count + 1):
         now_us = cycle * cycle_us
-        population.cycle(nodes.apply(changes[cycle], now_us) if cycle in changes else None)
-        if now_us == SETTLED_US:
-            settled = population.messages()
-        if now_us % SNAPSHOT_US == 0:
-            snapshots.take(now_us, population.overlay(), nodes.interest(), nodes.settled(now_us))
-        if cycle % 100 == 0:
-            progress(f"{run.system}, cycles", cycle, until_us // cycle_us)
-    facts = {"until_us": until_us, **snapshots.facts(), **_control_facts(system, churn, population.messages(), settled)}
+        if cycle:
+            change = nodes.apply(changes[cycle], now_us) if cycle in changes else None
+            population.cycle(change)
+            counted.note(cycle, change, population)
+        # Snapshots fall between this cycle and the next one, or on this cycle.
+        for at_us in _multiples(SNAPSHOT_US, now_us, min(now_us + cycle_us, until_us + 1)):
+            snapshots.take(at_us, population.overlay(), nodes.interest(), nodes.settled(at_us))
+        if cycle and cycle % 100 == 0:
+            progress(f"{run.system}, cycles", cycle, cycle_count)
+    facts = {"until_us": until_us, **snapshots.facts(), **counted.facts(system, population.messages())}
     return population.overlay(), facts, nodes.interest(), nodes.present
+
+
+def _multiples(step: int, low: int, high: int) -> range:
+    """The positive multiples of `step` that are at least `low` and below `high`."""
+    return range(max(-(-low // step), 1) * step, high, step)
 
 
 class _ChangingNodes:
@@ -142,21 +151,37 @@ class _ChangingNodes:
         return make_interests(law.nodes, law.topics, law.subscriptions, law.popularity, seed)
 
 
-def _control_facts(
-    system: System, churn: Churn, messages: Mapping[str, int], settled: Mapping[str, int]
-) -> dict[str, Any]:
-    """Control messages for each join or leave, without those that were sent before the first nodes had settled."""
-    counted = max(int((churn.at_us > SETTLED_US).sum()), 1)
-    # Chosen: the paper does not say which messages it counts (3.8.1); we count all kinds except those that only keep
-    # links alive (docs/papers.md).
-    control = {
-        kind: (count - settled.get(kind, 0)) / counted
-        for kind, count in messages.items()
-        if kind not in system.keep_alive_kinds
-    }
-    return {
-        "joins": int((churn.events == JOIN).sum()),
-        "joins_and_leaves": counted,
-        "control_messages_per_join_or_leave": sum(control.values()),
-        "control_messages_by_kind": control,
-    }
+class _Counted:
+    """The joins and leaves that took effect, and the messages that were sent before the first nodes had settled."""
+
+    def __init__(self, settled_cycle: int) -> None:
+        self._settled_cycle = settled_cycle
+        self._settled_messages: Mapping[str, int] = {}
+        self._joins = 0
+        # Joins and leaves after the first nodes had settled.
+        self._later_changes = 0
+
+    def note(self, cycle: int, change: CycleChanges | None, population: Population) -> None:
+        """Count the changes of a cycle that has been carried out."""
+        if change is not None:
+            self._joins += len(change.joiners)
+            if cycle > self._settled_cycle:
+                self._later_changes += len(change.joiners) + len(change.leavers) + len(change.crashes)
+        if cycle == self._settled_cycle:
+            self._settled_messages = population.messages()
+
+    def facts(self, system: System, messages: Mapping[str, int]) -> dict[str, Any]:
+        """Control messages for each join or leave; None if there was no join and no leave to count."""
+        # Chosen: the paper does not say which messages it counts (3.8.1); we count all kinds except those that only keep
+        # links alive (docs/papers.md).
+        control = {
+            kind: (count - self._settled_messages.get(kind, 0)) / self._later_changes
+            for kind, count in messages.items()
+            if kind not in system.keep_alive_kinds and self._later_changes
+        }
+        return {
+            "joins": self._joins,
+            "joins_and_leaves": self._later_changes,
+            "control_messages_per_join_or_leave": sum(control.values()) if self._later_changes else None,
+            "control_messages_by_kind": control,
+        }

@@ -1,7 +1,9 @@
 """Social graphs with power-law degrees and communities, and the friend and follower workloads that they give.
 
 A configuration model in two layers: every node has a degree from a power law and a community. A share of its stubs is
-matched within the community, and the rest is matched with any node. The cost is that of sorting: O(m log m).
+matched within the community, and the rest is matched with any node. Self-loops and repeated links are dropped, and
+random links between the owners of stubs replace them, so that the mean degree is the requested one. The cost is that of
+sorting: O(m log m).
 """
 
 import gzip
@@ -9,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gossamer.kernels.sampling import draws, units
 from gossamer.model.arrays.interest import Interest
@@ -36,7 +39,10 @@ class SocialLaw:
 
 
 def make_social_graph(node_count: int, law: SocialLaw, directed: bool, seed: int) -> tuple[Integers, Integers]:
-    """(source, target) of every link, each once and without self-loops; undirected links have source < target."""
+    """(source, target) of every link, each once and without self-loops; undirected links have source < target.
+
+    The mean degree is that of the law, rounded to a whole number of links. (Directed: mean out-degree and in-degree.)
+    """
     check_sizes(node_count, 1)
     if node_count < 2:
         raise InputError(f"a social graph needs at least 2 nodes, got {node_count}")
@@ -47,17 +53,70 @@ def make_social_graph(node_count: int, law: SocialLaw, directed: bool, seed: int
     places = units(U64(seed), U64(Purpose.GRAPH_COMMUNITY), U64(0), node_count) ** 2
     communities = (places * community_count).astype(np.int64)
     out_degrees = _degrees(node_count, law, seed, 0)
+    sources = targets = _stubs(out_degrees, communities, law, seed, 0)
     if directed:
-        sources = _stubs(out_degrees, communities, law, seed, 0)
         targets = _stubs(_degrees(node_count, law, seed, 1), communities, law, seed, 1)
         source, target = _match(sources, targets)
     else:
-        stubs = _stubs(out_degrees, communities, law, seed, 0)
-        source, target = _pair(stubs)
-        source, target = np.minimum(source, target), np.maximum(source, target)
-    keys = np.unique((source * node_count + target)[source != target])
+        source, target = _pair(sources)
+    wanted = int(law.mean_degree * node_count / (1 if directed else 2) + 0.5)
+    keys = np.unique(_keys(source, target, node_count, directed))
+    if len(keys) > wanted:
+        order = np.argsort(draws(U64(seed), U64(Purpose.GRAPH_STUB), U64(_SURPLUS), len(keys)), kind="stable")
+        keys = np.sort(keys[order[:wanted]])
+    keys = _filled(keys, wanted, (sources[0], targets[0]), node_count, directed, seed)
     source, target = np.divmod(keys, node_count)
     return source, target
+
+
+# The counters of draws for links that are removed, and for the first links that are added.
+_SURPLUS, _ADDED = 2, 3
+# Chosen: the number of times that links between owners of stubs are drawn. In a dense graph most of these repeat links of
+# hubs; then links between any two nodes are drawn, of which at least half are new.
+_BY_STUBS = 12
+
+
+def _keys(source: Integers, target: Integers, node_count: int, directed: bool) -> Integers:
+    """One number for each link that is not a self-loop."""
+    if not directed:
+        source, target = np.minimum(source, target), np.maximum(source, target)
+    keys: Integers = (source * node_count + target)[source != target]
+    return keys
+
+
+def _filled(
+    keys: Integers, wanted: int, owners: tuple[Integers, Integers], node_count: int, directed: bool, seed: int
+) -> Integers:
+    """Add random links until there are `wanted`; `owners` are the nodes of all stubs, of sources and of targets."""
+    added = np.empty(0, np.int64)
+    everybody = np.arange(node_count, dtype=np.int64)
+    attempt = 0
+    while (missing := wanted - len(keys) - len(added)) > 0:
+        sides = owners if attempt < _BY_STUBS and min(map(len, owners)) else (everybody, everybody)
+        bits = draws(U64(seed), U64(Purpose.GRAPH_STUB), U64(_ADDED + attempt), 2 * missing)
+        halves = (bits >> U64(32), bits & U64(2**32 - 1))
+        source, target = (side[_below(half, len(side))] for side, half in zip(sides, halves, strict=True))
+        drawn = _keys(source, target, node_count, directed)
+        # In the order in which they were drawn, so that no node is preferred.
+        drawn = drawn[np.sort(np.unique(drawn, return_index=True)[1])]
+        drawn = drawn[~_contains(keys, drawn) & ~_contains(added, drawn)]
+        added = np.sort(np.concatenate((added, drawn[:missing])))
+        attempt += 1
+    return np.sort(np.concatenate((keys, added)), kind="stable") if len(added) else keys
+
+
+def _below(bits: NDArray[np.uint64], bound: int) -> Integers:
+    """A random place below `bound` for each 32 random bits; the product of both fits into 64 bits."""
+    places: Integers = ((bits * U64(bound)) >> U64(32)).astype(np.int64)
+    return places
+
+
+def _contains(keys: Integers, wanted: Integers) -> NDArray[np.bool_]:
+    """Which of the wanted keys are among `keys`, which are ascending."""
+    if not len(keys):
+        return np.zeros(len(wanted), np.bool_)
+    places = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    return np.asarray(keys[places] == wanted)
 
 
 def interests_of_graph(source: Integers, target: Integers, node_count: int, directed: bool) -> Interest:
@@ -88,7 +147,10 @@ def read_friends(path: Path) -> Interest:
 
 
 def _degrees(node_count: int, law: SocialLaw, seed: int, counter: int) -> Integers:
-    """Power-law degrees with the mean of the law: the smallest degree is raised until the mean is reached."""
+    """Power-law degrees with the mean of the law: the smallest degree is raised until the mean is reached.
+
+    With a mean below that of a law with the smallest degree 1, some nodes have no links.
+    """
     uniforms = units(U64(seed), U64(Purpose.GRAPH_DEGREE), U64(counter), node_count)
     most = max(2, min(node_count - 1, int(law.mean_degree * node_count**0.5)))
     low, high = 1, most
@@ -102,7 +164,7 @@ def _degrees(node_count: int, law: SocialLaw, seed: int, counter: int) -> Intege
     # The smallest degree is a whole number, so the mean is too large: scale all degrees down by the same factor.
     thinned = degrees * (law.mean_degree / degrees.mean())
     rounding = units(U64(seed), U64(Purpose.GRAPH_DEGREE), U64(counter + 2), node_count)
-    whole: Integers = np.maximum(1, np.floor(thinned + rounding)).astype(np.int64)
+    whole: Integers = np.floor(thinned + rounding).astype(np.int64)
     return whole
 
 

@@ -215,12 +215,39 @@ def test_a_social_graph_has_heavy_tails_and_communities(directed):
     assert (source != target).all()
     assert len(set(zip(source.tolist(), target.tolist(), strict=True))) == len(source)
     degrees = np.bincount(target if directed else np.concatenate((source, target)), minlength=5_000)
-    assert degrees.mean() == pytest.approx(12, rel=0.15)
+    assert degrees.mean() == pytest.approx(12)
     assert degrees.max() > 10 * degrees.mean()
     if not directed:
         graph = nx.Graph(list(zip(source.tolist(), target.tolist(), strict=True)))
         random_clustering = degrees.mean() / 5_000
         assert nx.average_clustering(graph) > 10 * random_clustering
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize(
+    ("nodes", "mean"),
+    [
+        (100, 0.5),
+        (100, 40),
+        (100, 49.5),
+        (1_000, 0.1),
+        (1_000, 1),
+        (1_000, 2.5),
+        (300, 100),
+        (2, 0.5),
+        (3, 1),
+        (20, 9.5),
+    ],
+)
+def test_a_social_graph_has_the_requested_mean_degree(nodes, mean, directed):
+    for seed in (1, 2):
+        source, target = make_social_graph(nodes, SocialLaw(mean_degree=mean), directed, seed)
+        # The number of links is a whole number.
+        assert len(source) == int(nodes * mean / (1 if directed else 2) + 0.5)
+        keys = source * nodes + target
+        assert (np.diff(keys) > 0).all()
+        assert (source != target).all() if directed else (source < target).all()
+        assert max(source.max(), target.max()) < nodes
 
 
 def test_friends_follow_each_other_and_followers_follow_one_way():
