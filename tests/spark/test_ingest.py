@@ -264,3 +264,18 @@ def test_the_manifest_can_be_read_by_others(spark, tmp_path):
     ingest_edges(spark, [tmp_path / "e.txt"], tmp_path / "out", directed=False)
     table = read_table("edges", tmp_path / "out" / "edges.parquet")
     assert json.loads(json.dumps(table.to_pylist())) == [{"source": 0, "target": 1}]
+
+
+def test_a_sample_of_many_small_components_is_complete(spark, tmp_path):
+    (tmp_path / "e.txt").write_text("".join(f"{2 * pair} {2 * pair + 1}\n" for pair in range(1_000)) + "5000 5000\n")
+    (tmp_path / "graph").mkdir()
+    ingest_edges(spark, [tmp_path / "e.txt"], tmp_path / "graph", directed=False)
+    (tmp_path / "w").mkdir()
+    found = write_sample(spark, tmp_path / "graph", tmp_path / "w", 1_000, 3, 1, "friends")
+    assert found["nodes"] == 1_000
+    # A pair is cut at most where the sample ends.
+    assert found["interests"] >= 998
+    assert found["interests"] == 1_000 - found.get("nodes_without_interests", 0)
+    (tmp_path / "all").mkdir()
+    with pytest.raises(InputError, match="only 2000 of the 2001 nodes asked for"):
+        write_sample(spark, tmp_path / "graph", tmp_path / "all", 2_001, 3, 1, "friends")
