@@ -248,9 +248,9 @@ def _share(share: float) -> str:
 
 
 def _raw_section(study: Path, stages: Mapping[str, Any], failures: Sequence[Mapping[str, Any]]) -> str:
-    names = ("lines", "comments", "quarantined", "self_loops", "merged", "rows")
+    names = ("lines", "comments", "headers", "quarantined", "self_loops", "merged", "rows")
     counts = [
-        [name, *(f"{stages[name]['rows'][what]:,}" for what in names)]
+        [name, *(f"{stages[name]['rows'].get(what, 0):,}" for what in names)]
         for name in ("graph", "machines")
         if name in stages
     ]

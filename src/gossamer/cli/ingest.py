@@ -32,7 +32,7 @@ class SampleKind(StrEnum):
 def ingest(
     kind: Annotated[InputKind, typer.Argument(metavar="KIND", help="edges, memberships, machine-events or latency.")],
     source: Annotated[
-        str, typer.Argument(metavar="INPUT", help="A file, a folder, or a glob in quotes; plain text or gzip.")
+        str, typer.Argument(metavar="INPUT", help="A file, a folder, or a glob in quotes; plain, gzip or Parquet.")
     ],
     out: Out,
     directed: Annotated[
@@ -41,6 +41,20 @@ def ingest(
     max_bad: Annotated[
         float, typer.Option(min=0, max=1, metavar="SHARE", help="Refuse an input with a larger share of bad lines.")
     ] = 0.25,
+    delimiter: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIGN", help="What separates columns: a character, tab or whitespace; found if not given."
+        ),
+    ] = None,
+    header: Annotated[
+        bool | None,
+        typer.Option("--header/--no-header", help="Whether the first line names columns; found if not given."),
+    ] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(metavar="NAMES", help="The columns to read, by name or number from 1, for example user_id,genre."),
+    ] = None,
     master: Master = None,
     remote: Remote = None,
     force: Force = False,
@@ -48,7 +62,8 @@ def ingest(
 ) -> None:
     """Turn raw text into tables.
 
-    Bad lines go to OUT/quarantine.parquet with their line number and the reason. edges: OUT/edges.parquet (source,
+    Lists separated by whitespace, CSV, TSV, JSON lines and Parquet are read. The format of each file is found, printed,
+    and written to OUT/manifest.json (formats). Bad lines go to OUT/quarantine.parquet with their line number and the reason. edges: OUT/edges.parquet (source,
     target). memberships: OUT/interests.parquet (node, topic). machine-events: OUT/machine_events.parquet (at_us, node,
     event). latency: OUT/latency.parquet (matrix, source, target, rtt_us); each input file is a matrix of round trips in
     milliseconds. Names are in OUT/names.parquet (id, name).
@@ -56,13 +71,21 @@ def ingest(
     Example: gossamer ingest edges friends.txt.gz out/graph
     """
     from gossamer.model.tables.folders import check_output, file_sha256, output_folder, write_manifest
+    from gossamer.model.values.errors import InputError
+    from gossamer.pipeline.formats import Reading
     from gossamer.pipeline.ingest import ingest_edges, ingest_machine_events, ingest_memberships
+    from gossamer.pipeline.inputs import file_labels, find_inputs
     from gossamer.pipeline.latency import ingest_latency
-    from gossamer.pipeline.lines import input_files
     from gossamer.pipeline.session import spark_session
 
     started = time.monotonic()
-    files = input_files(source)
+    inputs_found = find_inputs(source)
+    files = inputs_found.files
+    columns_named = tuple(name.strip() for name in columns.split(",")) if columns is not None else None
+    reading = Reading(delimiter, header, columns_named)
+    reading.delimiter_character()
+    if kind is InputKind.latency and reading != Reading():
+        raise InputError("`delimiter`, `header` and `columns` do not apply to latency: a file is a matrix of numbers")
     check_output(out, force, files)
     with (
         spark_session(master, remote) as spark,
@@ -70,24 +93,36 @@ def ingest(
         output_folder(out, force, files) as folder,
     ):
         if kind is InputKind.edges:
-            found = ingest_edges(spark, files, folder, directed, max_bad)
+            found = ingest_edges(spark, files, folder, directed, max_bad, reading)
         elif kind is InputKind.memberships:
-            found = ingest_memberships(spark, files, folder, max_bad)
+            found = ingest_memberships(spark, files, folder, max_bad, reading)
         elif kind is InputKind.latency:
             found = ingest_latency(spark, files, folder, max_bad)
         else:
-            found = ingest_machine_events(spark, files, folder, max_bad)
+            found = ingest_machine_events(spark, files, folder, max_bad, reading)
         facts = {**vars(found.counts), **{f"{name}_named": count for name, count in found.names.items()}}
-        inputs = {file.name: {"sha256": file_sha256(file)} for file in files}
-        write_manifest(folder, manifest("ingest", None, started, inputs, facts, kind=kind.value, directed=directed))
+        inputs = {label: {"sha256": file_sha256(file)} for file, label in file_labels(files).items()}
+        about = {
+            "kind": kind.value,
+            "directed": directed,
+            "formats": found.format_facts(),
+            "skipped": [path.name for path in inputs_found.skipped],
+        }
+        write_manifest(folder, manifest("ingest", None, started, inputs, facts, **about))
     show_metrics(f"{kind.value} from {source}", facts, json)
     if not json:
+        for sentence in dict.fromkeys(format.sentence() for format in found.formats.values()):
+            named = [file.name for file, format in found.formats.items() if format.sentence() == sentence]
+            typer.echo(f"{named[0]}{f' and {len(named) - 1} more' if len(named) > 1 else ''}: {sentence}.")
+        if inputs_found.skipped:
+            typer.echo(inputs_found.skipped_sentence())
         typer.echo(_balance(facts))
 
 
 def _balance(facts: dict[str, Any]) -> str:
     return (
-        f"{facts['lines']:,} lines = {facts['comments']:,} comments + {facts['quarantined']:,} quarantined + "
+        f"{facts['lines']:,} lines = {facts['comments']:,} comments + {facts['headers']:,} headers + "
+        f"{facts['quarantined']:,} quarantined + "
         f"{facts['self_loops']:,} self-loops + {facts['merged']:,} merged + {facts['rows']:,} rows."
     )
 
@@ -129,3 +164,9 @@ def sample(
         inputs = {table: {"sha256": file_sha256(graph / f"{table}.parquet")}}
         write_manifest(folder, manifest("sample", seed, started, inputs, rows, kind=kind.value, seeds=starts))
     show_metrics(f"sample of {graph}", rows, json)
+    without = rows.get("nodes_without_interests", 0)
+    if without and not json:
+        typer.echo(
+            f"{without:,} of the {rows['nodes']:,} sampled nodes subscribe to nothing within the sample, so the workload "
+            f"has {rows['nodes'] - without:,} subscribers."
+        )

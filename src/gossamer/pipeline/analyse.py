@@ -26,7 +26,7 @@ from gossamer.model.tables.measures import (
 from gossamer.model.tables.workload import INTERESTS, OVERLAY
 from gossamer.model.values.errors import InputError
 from gossamer.pipeline.files import can_use_files, measure_by_files
-from gossamer.pipeline.session import on_worker, spark_path
+from gossamer.pipeline.session import on_worker, read_parquet, write_parquet
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -128,18 +128,17 @@ def write_analysis(
 def _by_shuffle(spark: "SparkSession", overlay: Path, workload: Path, folder: Path, lengths: bool) -> dict[str, Any]:
     from pyspark.sql import functions as f
 
-    interests = spark.read.parquet(spark_path(workload / INTERESTS)).select("node", "topic")
-    links = spark.read.parquet(spark_path(overlay)).select("u", "v")
+    interests = read_parquet(spark, workload / INTERESTS).select("node", "topic")
+    links = read_parquet(spark, overlay).select("u", "v")
     # One row for each node; three queries below read it.
     nodes = analyse_nodes(interests, links).localCheckpoint()
     stranger = nodes.where("topics is null").orderBy("node").first()
     if stranger is not None:
         raise InputError(f"{overlay} names node {stranger['node']}, which is not in the workload")
-    path = spark_path(folder / "topics.parquet")
-    analyse_topics(interests, links, lengths).coalesce(1).write.parquet(path)
+    write_parquet(analyse_topics(interests, links, lengths).coalesce(1), folder / "topics.parquet")
     by_degree = nodes.groupBy("degree").agg(f.count(f.lit(1)).alias("nodes"))
-    by_degree.coalesce(1).write.parquet(spark_path(folder / "degrees.parquet"))
-    topics = spark.read.parquet(path)
+    write_parquet(by_degree.coalesce(1), folder / "degrees.parquet")
+    topics = read_parquet(spark, folder / "topics.parquet")
 
     def columns_of(each: TopicMeasure) -> dict[str, Any]:
         # One row for each topic: the driver has the columns of one measure at a time.

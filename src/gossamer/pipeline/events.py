@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from gossamer.model.arrays.churn import ABSENT, CRASH, JOIN, Churn
 from gossamer.model.values.errors import InputError
-from gossamer.pipeline.session import spark_path
+from gossamer.pipeline.session import read_parquet
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -30,7 +30,7 @@ def churn_from_events(spark: "SparkSession", folder: Path, node_count: int, unti
     path = folder / "machine_events.parquet"
     if not path.exists():
         raise InputError(f"{folder} has no machine_events.parquet; `gossamer ingest machine-events` makes one")
-    events = spark.read.parquet(spark_path(path)).where(f"event in ({ADD}, {REMOVE})")
+    events = read_parquet(spark, path).where(f"event in ({ADD}, {REMOVE})")
     machines = events.select("node").distinct().orderBy(f.xxhash64(f.lit(seed), "node"), "node").limit(node_count)
     # The driver gets the events of the sample only, which is as large as the simulated network.
     sampled = events.join(f.broadcast(machines), "node", "left_semi").orderBy("at_us", "node").toArrow()

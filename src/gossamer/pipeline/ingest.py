@@ -1,25 +1,41 @@
 """Turns raw data into tables and accounts for every line.
 
-lines = comments + quarantined + self-loops + merged + rows. The counts are taken while the rows are processed,
+lines = comments + headers + quarantined + self-loops + merged + rows. The counts are taken while the rows are processed,
 compared, and written to the manifest. Names become dense ids that do not depend on partitioning (`ids.py`).
 """
 
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from shutil import rmtree
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gossamer.model.tables.schemas import SCHEMAS, check_table_types
 from gossamer.model.values.errors import CheckFailed, InputError
+from gossamer.pipeline.formats import Format, Reading
+from gossamer.pipeline.heads import damaged
 from gossamer.pipeline.ids import dense_ids
-from gossamer.pipeline.lines import EDGES, MACHINE_EVENTS, MEMBERSHIPS, LineKind, bad_lines, judge_lines, read_lines
-from gossamer.pipeline.session import spark_path
+from gossamer.pipeline.inputs import file_labels
+from gossamer.pipeline.lines import (
+    EDGES,
+    MACHINE_EVENTS,
+    MEMBERSHIPS,
+    FilesByFormat,
+    LineKind,
+    bad_lines,
+    group_files,
+    judge_files,
+)
+from gossamer.pipeline.session import read_parquet, write_parquet
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
 # Chosen: a file of another kind has errors on nearly every line, a file that was cut off or edited by hand on a few.
 MAX_BAD = 0.25
+# The format of every file is found.
+FOUND = Reading()
 
 
 @dataclass(frozen=True)
@@ -32,27 +48,42 @@ class LineCounts:
     self_loops: int
     merged: int
     rows: int
+    headers: int = 0
 
     def check(self) -> None:
         """Check that no line was lost."""
-        accounted = self.comments + self.quarantined + self.self_loops + self.merged + self.rows
+        accounted = self.comments + self.headers + self.quarantined + self.self_loops + self.merged + self.rows
         if accounted != self.lines:
             raise CheckFailed(f"{self.lines} lines were read and {accounted} are accounted for")
 
 
 @dataclass(frozen=True)
 class Ingested:
-    """The line counts of an ingest, and its numbers of distinct names."""
+    """The line counts of an ingest, its numbers of distinct names, and the format of every file."""
 
     counts: LineCounts
     names: dict[str, int]
+    formats: Mapping[Path, Format]
+
+    def format_facts(self) -> dict[str, Any]:
+        """The formats as they stand in the manifest."""
+        labels = file_labels(list(self.formats))
+        return {labels[file]: format.facts() for file, format in self.formats.items()}
 
 
 def ingest_edges(
-    spark: "SparkSession", files: list[Path], folder: Path, directed: bool, max_bad: float = MAX_BAD
+    spark: "SparkSession",
+    files: list[Path],
+    folder: Path,
+    directed: bool,
+    max_bad: float = MAX_BAD,
+    reading: Reading = FOUND,
 ) -> Ingested:
     """Write edges(source, target[, weight, time]) and names(id, name). Undirected edges have source < target."""
-    lines, good, kept = _read(spark, files, folder, EDGES, max_bad)
+    groups = group_files(files, EDGES, reading)
+    lines, good, kept = _read(spark, groups, folder, EDGES, max_bad)
+    if good.where("source != target").first() is None:
+        raise InputError(f"no edge is left of {lines.lines} lines: all others are self-loops; is this the right file?")
     ids = _ids(spark, good, ("source", "target"), folder / "names.parquet")
     from pyspark.sql import functions as f
 
@@ -61,41 +92,75 @@ def ingest_edges(
     if not directed:
         edges = edges.select(low.alias("source"), high.alias("target"), *kept)
     counts = _finish(edges, ("source", "target"), kept, folder / "edges.parquet", lines, "source = target")
-    return Ingested(counts, {"nodes": ids.count()})
+    return Ingested(counts, {"nodes": ids.count()}, _formats(groups))
 
 
-def ingest_memberships(spark: "SparkSession", files: list[Path], folder: Path, max_bad: float = MAX_BAD) -> Ingested:
+def ingest_memberships(
+    spark: "SparkSession", files: list[Path], folder: Path, max_bad: float = MAX_BAD, reading: Reading = FOUND
+) -> Ingested:
     """Write interests(node, topic), where users are nodes and groups are topics, and the names of both."""
-    lines, good, _ = _read(spark, files, folder, MEMBERSHIPS, max_bad)
+    groups = group_files(files, MEMBERSHIPS, reading)
+    lines, good, _ = _read(spark, groups, folder, MEMBERSHIPS, max_bad)
     users = _ids(spark, good, ("user",), folder / "names.parquet")
-    groups = _ids(spark, good, ("group",), folder / "topic_names.parquet")
-    rows = _with_id(_with_id(good, users, "user"), groups, "group")
+    topics = _ids(spark, good, ("group",), folder / "topic_names.parquet")
+    rows = _with_id(_with_id(good, users, "user"), topics, "group")
     rows = rows.withColumnsRenamed({"user": "node", "group": "topic"})
     counts = _finish(rows, ("node", "topic"), (), folder / "interests.parquet", lines, "false")
-    return Ingested(counts, {"nodes": users.count(), "topics": groups.count()})
+    return Ingested(counts, {"nodes": users.count(), "topics": topics.count()}, _formats(groups))
 
 
-def ingest_machine_events(spark: "SparkSession", files: list[Path], folder: Path, max_bad: float = MAX_BAD) -> Ingested:
+def ingest_machine_events(
+    spark: "SparkSession", files: list[Path], folder: Path, max_bad: float = MAX_BAD, reading: Reading = FOUND
+) -> Ingested:
     """Write machine_events(at_us, node, event) and names; `event` is 0 ADD, 1 REMOVE or 2 UPDATE."""
-    lines, good, _ = _read(spark, files, folder, MACHINE_EVENTS, max_bad)
+    groups = group_files(files, MACHINE_EVENTS, reading)
+    lines, good, _ = _read(spark, groups, folder, MACHINE_EVENTS, max_bad)
     machines = _ids(spark, good, ("machine",), folder / "names.parquet")
     rows = _with_id(good, machines, "machine").withColumnsRenamed({"machine": "node", "time": "at_us"})
     path = folder / "machine_events.parquet"
     counts = _finish(rows, tuple(SCHEMAS["machine_events"].required.names), (), path, lines, "false")
     check_table_types("machine_events", path)
-    return Ingested(counts, {"nodes": machines.count()})
+    return Ingested(counts, {"nodes": machines.count()}, _formats(groups))
 
 
 @dataclass(frozen=True)
 class _Lines:
     lines: int
     comments: int
+    headers: int
     quarantined: int
+
+
+def _formats(groups: FilesByFormat) -> dict[Path, Format]:
+    return {file: format for format, files in groups.items() for file in files}
+
+
+@contextmanager
+def readable(files: Sequence[Path]) -> Iterator[None]:
+    """Turn Spark's errors about a damaged compressed file into one sentence."""
+    try:
+        yield
+    except Exception as error:
+        if any(sign in str(error) for sign in DAMAGE_SIGNS):
+            raise damaged(list(files)) from None
+        raise
+
+
+# Parts of the messages of Java for a gzip or bzip2 file that is cut off, has a wrong checksum, or is something else.
+DAMAGE_SIGNS = (
+    "EOFException",
+    "ZipException",
+    "not in GZIP",
+    "not a gzip file",
+    "CRC",
+    "gzip stream",
+    "incorrect data",
+)
 
 
 def _read(
     spark: "SparkSession",
-    files: list[Path],
+    groups: FilesByFormat,
     folder: Path,
     kind: LineKind,
     max_bad: float,
@@ -110,51 +175,46 @@ def _read(
     seen = Observation()
     numbered = [name for name in kind.optional if name in kind.numbers]
     used = [f.count(name).alias(name) for name in numbered]
-    rows = judge_lines(read_lines(spark, files), kind)
+    rows = judge_files(spark, groups, kind)
     watched = rows.observe(
         seen,
         f.count(f.lit(1)).alias("lines"),
         f.coalesce(f.sum(f.col("is_comment").cast("bigint")), f.lit(0)).alias("comments"),
+        f.coalesce(f.sum(f.col("is_header").cast("bigint")), f.lit(0)).alias("headers"),
         f.coalesce(f.sum((f.col("reason") != "").cast("bigint")), f.lit(0)).alias("bad"),
         *used,
     )
     aside = folder / "lines.aside"
-    good = watched.where("reason = '' and not is_comment").select(*kind.columns, *kind.optional)
-    try:
+    good = watched.where("reason = '' and not is_comment and not is_header").select(*kind.names)
+    files = list(_formats(groups))
+    with readable(files):
         # The table is read once and deleted, so fast compression matters more than its size.
-        good.write.mode("overwrite").option("compression", "lz4").parquet(spark_path(aside))
-    except Exception as error:
-        if "EOFException" in str(error) or "ZipException" in str(error) or "not in GZIP" in str(error):
-            names = ", ".join(file.name for file in files if file.suffix == ".gz")
-            raise InputError(f"one of {names} is cut off or not a gzip file; fetch the file again") from None
-        raise
+        write_parquet(good, aside, compression="lz4")
     found = seen.get
-    counts = _Lines(int(found["lines"]), int(found["comments"]), int(found["bad"]))
-    data_lines = counts.lines - counts.comments
+    counts = _Lines(*(int(found[name]) for name in ("lines", "comments", "headers", "bad")))
+    data_lines = counts.lines - counts.comments - counts.headers
     if data_lines == 0:
-        raise InputError(f"{files[0]} has only comments")
-    if counts.quarantined > max_bad * data_lines:
-        first = rows.where("reason != ''").select("value", "reason").first()
+        raise InputError(f"{files[0]} has only comments{' and a header' if counts.headers else ''}")
+    if counts.quarantined > max_bad * data_lines or counts.quarantined == data_lines:
+        first = rows.where("reason != ''").select(f.make_valid_utf8("value").alias("value"), "reason").first()
+        assert first is not None
         raise InputError(
             f"{counts.quarantined} of {data_lines} lines cannot be read as {'/'.join(kind.columns)} (for example "
-            f"{first['value'][:60]!r}: {first['reason']}); is this the right kind? `max_bad` {max_bad:g} allows fewer"
+            f"{first['value'][:60]!r}: {first['reason']}); is this the right kind? {files[0].name} was read as "
+            f"{next(iter(groups)).sentence()}; `delimiter`, `header` and `columns` say otherwise. `max_bad` {max_bad:g} "
+            "allows fewer"
         )
-    _write_quarantine(spark, rows, files, folder, kind, counts.quarantined)
+    _write_quarantine(spark, rows, groups, folder, kind, counts.quarantined)
     kept = tuple(name for name in numbered if int(found[name]) > 0)
-    return counts, spark.read.parquet(spark_path(aside)), kept
+    return counts, read_parquet(spark, aside), kept
 
 
 def _write_quarantine(
-    spark: "SparkSession",
-    rows: "DataFrame",
-    files: list[Path],
-    folder: Path,
-    kind: LineKind,
-    expected: int,
+    spark: "SparkSession", rows: "DataFrame", groups: FilesByFormat, folder: Path, kind: LineKind, expected: int
 ) -> None:
-    path = spark_path(folder / "quarantine.parquet")
-    bad_lines(spark, rows, files if expected else [], kind).write.parquet(path)
-    written = spark.read.parquet(path).count()
+    path = folder / "quarantine.parquet"
+    write_parquet(bad_lines(spark, rows, groups if expected else {}, kind), path)
+    written = read_parquet(spark, path).count()
     if written != expected:
         raise CheckFailed(f"{expected} lines are bad and {written} are in quarantine")
 
@@ -169,8 +229,8 @@ def _ids(spark: "SparkSession", rows: "DataFrame", columns: tuple[str, ...], pat
         names = these if names is None else names.union(these)
     assert names is not None
     partitions = int(spark.conf.get("spark.sql.shuffle.partitions") or 8)
-    dense_ids(names, partitions).write.parquet(spark_path(path))
-    return spark.read.parquet(spark_path(path))
+    write_parquet(dense_ids(names, partitions), path)
+    return read_parquet(spark, path)
 
 
 def _with_id(rows: "DataFrame", ids: "DataFrame", column: str) -> "DataFrame":
@@ -195,9 +255,10 @@ def _finish(
         rows = rows.groupBy(*key).agg(f.min(f.struct(*kept)).alias("kept")).select(*key, "kept.*")
     else:
         rows = rows.dropDuplicates(list(key))
-    rows.observe(after, f.count(f.lit(1)).alias("rows")).write.parquet(spark_path(path))
+    write_parquet(rows.observe(after, f.count(f.lit(1)).alias("rows")), path)
     rmtree(path.parent / "lines.aside", ignore_errors=True)
     good, loops_found, out = int(before.get["rows"]), int(before.get["loops"]), int(after.get["rows"])
-    counts = LineCounts(lines.lines, lines.comments, lines.quarantined, loops_found, good - loops_found - out, out)
+    merged = good - loops_found - out
+    counts = LineCounts(lines.lines, lines.comments, lines.quarantined, loops_found, merged, out, lines.headers)
     counts.check()
     return counts

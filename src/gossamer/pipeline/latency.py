@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gossamer.model.values.errors import InputError
-from gossamer.pipeline.ingest import MAX_BAD, Ingested, LineCounts
-from gossamer.pipeline.lines import BLANKS_OR_COMMAS, TEXT_KEPT, read_lines
-from gossamer.pipeline.session import spark_path
+from gossamer.pipeline.heads import read_head
+from gossamer.pipeline.ingest import MAX_BAD, Ingested, LineCounts, readable
+from gossamer.pipeline.lines import BLANKS_OR_COMMAS, TEXT_KEPT, local_file, read_lines
+from gossamer.pipeline.session import write_parquet
 from gossamer.simulator.network import ROUND_TRIP_MS_MAX
 
 if TYPE_CHECKING:
@@ -22,7 +23,10 @@ def ingest_latency(spark: "SparkSession", files: list[Path], folder: Path, max_b
     from pyspark.sql import functions as f
 
     # There is one line for each node, so the table is small and is kept for the queries below.
-    lines = _judge(read_lines(spark, files)).localCheckpoint()
+    for file in files:
+        read_head(file)
+    with readable(files):
+        lines = _judge(read_lines(spark, files)).localCheckpoint()
     by_file = {row["file"]: row for row in _by_file(lines).toLocalIterator()}
     counts = LineCounts(
         lines=sum(row["lines"] for row in by_file.values()),
@@ -33,7 +37,7 @@ def ingest_latency(spark: "SparkSession", files: list[Path], folder: Path, max_b
         rows=sum(row["lines"] - row["comments"] - row["bad"] for row in by_file.values()),
     )
     counts.check()
-    names = {name: name.rpartition("/")[2] for name in sorted(by_file)}
+    names = {name: Path(local_file(name)).name for name in sorted(by_file)}
     data_lines = counts.lines - counts.comments
     if counts.quarantined > max_bad * data_lines:
         first = lines.where("reason != ''").orderBy("file", "line").first()
@@ -47,20 +51,19 @@ def ingest_latency(spark: "SparkSession", files: list[Path], folder: Path, max_b
             raise InputError(
                 f"{names[name]} is not a square matrix: it has {row['places']} lines of {row['width']} round trips"
             )
-    name_of = f.element_at(f.split("file", "/"), -1)
-    bad = lines.where("reason != ''").select(
-        name_of.alias("source"), "line", f.substring("value", 1, TEXT_KEPT).alias("text"), "reason"
-    )
-    bad.coalesce(1).write.parquet(spark_path(folder / "quarantine.parquet"))
     numbers = [(number, names[name], name) for number, name in enumerate(names)]
     matrices = spark.createDataFrame(numbers, "id bigint, name string, file string")
-    matrices.select("id", "name").coalesce(1).write.parquet(spark_path(folder / "names.parquet"))
+    bad = lines.where("reason != ''").join(f.broadcast(matrices), "file")
+    text = f.substring(f.make_valid_utf8("value"), 1, TEXT_KEPT)
+    bad = bad.select(f.col("name").alias("source"), "line", text.alias("text"), "reason")
+    write_parquet(bad.coalesce(1), folder / "quarantine.parquet")
+    write_parquet(matrices.select("id", "name").coalesce(1), folder / "names.parquet")
     good = lines.where("reason = '' and not is_comment").join(f.broadcast(matrices), "file")
     cells = good.select(f.col("id").alias("matrix"), f.col("place").alias("source"), f.posexplode("fields"))
     rtt_us = f.rint(f.col("col").cast("double") * 1000).cast("bigint")
     table = cells.select("matrix", "source", f.col("pos").cast("bigint").alias("target"), rtt_us.alias("rtt_us"))
-    table.coalesce(1).write.parquet(spark_path(folder / "latency.parquet"))
-    return Ingested(counts, {"matrices": len(by_file), "nodes": max(row["width"] for row in by_file.values())})
+    write_parquet(table.coalesce(1), folder / "latency.parquet")
+    return Ingested(counts, {"matrices": len(by_file), "nodes": max(row["width"] for row in by_file.values())}, {})
 
 
 def _judge(lines: "DataFrame") -> "DataFrame":

@@ -1,16 +1,30 @@
-"""Reads lines of text files and finds comments, errors and line numbers.
+"""Reads rows of files as lines and finds comments, headers, errors and line numbers.
 
-Lines are read as text and split by an expression, because Spark's CSV reader takes one separator and one comment
-character, skips blank lines silently and gives no line numbers.
+Every file is read as lines of text, because Spark's CSV source skips blank lines silently and gives no line numbers. The
+CSV parser of Spark then reads each line that has a quote; other lines are split at their delimiter. Rows of Parquet
+files become lines of JSON.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from glob import glob
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
-from gossamer.model.values.errors import InputError
-from gossamer.pipeline.session import spark_path
+from gossamer.pipeline.formats import (
+    JSON_LINES,
+    PARQUET,
+    WHITESPACE,
+    Format,
+    Reading,
+    find_format,
+    open_quote_pattern,
+    quoted_pattern,
+)
+from gossamer.pipeline.heads import UTF8_MARK
+from gossamer.pipeline.inputs import file_labels
+from gossamer.pipeline.session import pattern_path
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -19,16 +33,15 @@ if TYPE_CHECKING:
 NAME_BYTES_MAX = 256
 # Characters of a bad line that the quarantine keeps.
 TEXT_KEPT = 1_000
+BLANKS_OR_COMMAS = r"[\s,]+"
 
 
 @dataclass(frozen=True)
 class LineKind:
-    """The format of a line."""
+    """The columns of a row."""
 
-    # The separator as a regular expression, and the required columns.
-    separator: str
+    # The required columns, and optional columns that may follow.
     columns: tuple[str, ...]
-    # Optional columns that may follow.
     optional: tuple[str, ...] = ()
     # Columns of numbers, columns of whole numbers from zero, and columns that may be empty.
     numbers: tuple[str, ...] = ()
@@ -37,12 +50,15 @@ class LineKind:
     # Upper bounds of columns.
     at_most: tuple[tuple[str, int], ...] = ()
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All columns."""
+        return (*self.columns, *self.optional)
 
-BLANKS_OR_COMMAS = r"[\s,]+"
-EDGES = LineKind(BLANKS_OR_COMMAS, ("source", "target"), ("weight", "time"), numbers=("weight", "time"))
-MEMBERSHIPS = LineKind(BLANKS_OR_COMMAS, ("user", "group"), ("weight", "time"), numbers=("weight", "time"))
+
+EDGES = LineKind(("source", "target"), ("weight", "time"), numbers=("weight", "time"))
+MEMBERSHIPS = LineKind(("user", "group"), ("weight", "time"), numbers=("weight", "time"))
 MACHINE_EVENTS = LineKind(
-    ",",
     ("time", "machine", "event"),
     ("platform", "cpus", "memory"),
     numbers=("cpus", "memory"),
@@ -52,73 +68,171 @@ MACHINE_EVENTS = LineKind(
     at_most=(("event", 2),),
 )
 
-
-def input_files(pattern: str) -> list[Path]:
-    """The files that a path, a folder or a glob names."""
-    path = Path(pattern)
-    if path.is_dir():
-        found = sorted(file for file in path.iterdir() if file.is_file() and not file.name.startswith((".", "_")))
-    elif path.is_file():
-        found = [path]
-    else:
-        found = sorted(Path(name) for name in glob(pattern) if Path(name).is_file())
-    if not found:
-        raise InputError(f"there is no file at {pattern}; give a file, a folder, or a glob in quotes")
-    for file in found:
-        if file.stat().st_size == 0:
-            raise InputError(f"{file} is empty")
-    return found
+# Files by format, in the order in which the formats were found.
+FilesByFormat = dict[Format, list[Path]]
 
 
-def read_lines(spark: "SparkSession", files: list[Path]) -> "DataFrame":
+def group_files(files: Sequence[Path], kind: LineKind, reading: Reading) -> FilesByFormat:
+    """The files by format. Files of one format are read together."""
+    groups: FilesByFormat = {}
+    for file in files:
+        groups.setdefault(find_format(file, kind.columns, kind.optional, reading), []).append(file)
+    return groups
+
+
+def read_lines(spark: "SparkSession", files: Sequence[Path]) -> "DataFrame":
     """(file, block, value) of every line, where `block` is the start of the file block that contains the line."""
-    return spark.read.text([spark_path(file) for file in files]).selectExpr(
-        "_metadata.file_path as file", "_metadata.file_block_start as block", "value"
-    )
+    return spark.read.text([pattern_path(file) for file in files]).selectExpr(*_PLACE, "value")
 
 
-def judge_lines(lines: "DataFrame", kind: LineKind) -> "DataFrame":
-    """The lines with `is_comment`, `reason` (empty for a good line) and the columns of the kind."""
+_PLACE = ("_metadata.file_path as file", "_metadata.file_block_start as block")
+
+
+def _read_parquet(spark: "SparkSession", files: Sequence[Path], format: Format) -> "DataFrame":
+    """(file, block, value) of every row, where `value` is the row as JSON."""
     from pyspark.sql import functions as f
 
-    # Split in a separate projection, because the expressions below use the columns many times.
-    kept = lines.columns
-    lines = lines.withColumn("text", f.trim(f.col("value")))
-    lines = lines.withColumn("fields", f.split("text", kind.separator))
-    text, fields = f.col("text"), f.col("fields")
-    names = (*kind.columns, *kind.optional)
-    column = {name: f.trim(f.get(fields, f.lit(place))) for place, name in enumerate(names)}
-    is_comment = text.startswith("#") | text.startswith("%")
-    reason = (
-        f.when(is_comment, "")
-        .when(text == "", "blank line")
-        .when(f.instr(f.col("value"), "\ufffd") > 0, "not UTF-8")
-        .when(f.size(fields) < len(kind.columns), f"fewer than {len(kind.columns)} columns")
-        .when(f.size(fields) > len(names), f"more than {len(names)} columns")
+    rows = spark.read.parquet(*(pattern_path(file) for file in files))
+    fields = [rows[f"`{name}`"].cast("string").alias(str(name)) for _, name in format.places]
+    return rows.select(*map(f.expr, _PLACE), f.to_json(f.struct(*fields)).alias("value"))
+
+
+def judge_files(spark: "SparkSession", groups: FilesByFormat, kind: LineKind) -> "DataFrame":
+    """All lines of all files with `is_comment`, `is_header`, `reason` (empty for a good line) and the kind's columns."""
+    return reduce(
+        lambda one, other: one.union(other),
+        (judge_lines(_lines_of(spark, files, format), kind, format) for format, files in groups.items()),
     )
-    for name in names:
-        is_empty = column[name] == ""
-        if name not in kind.may_be_empty:
-            reason = reason.when(is_empty, f"{name} is empty")
-        if name in kind.whole:
-            reason = reason.when(~column[name].rlike(r"^\d{1,18}$|^\d{19}$"), f"{name} is not a whole number")
-            reason = reason.when(column[name].try_cast("bigint").isNull(), f"{name} is too large")
-        elif name in kind.numbers:
-            number = column[name].try_cast("double")
-            reason = reason.when(~is_empty & (number.isNull() | f.isnan(number)), f"{name} is not a number")
-            reason = reason.when(f.abs(number) == float("inf"), f"{name} is too large")
-        else:
-            reason = reason.when(
-                f.octet_length(column[name]) > NAME_BYTES_MAX, f"{name} is over {NAME_BYTES_MAX} bytes"
-            )
-    for name, most in kind.at_most:
-        reason = reason.when(column[name].try_cast("bigint") > most, f"{name} is above {most}")
+
+
+def _lines_of(spark: "SparkSession", files: Sequence[Path], format: Format) -> "DataFrame":
+    return _read_parquet(spark, files, format) if format.name == PARQUET else read_lines(spark, files)
+
+
+def judge_lines(lines: "DataFrame", kind: LineKind, format: Format) -> "DataFrame":
+    """The lines of one format; see `judge_files`."""
+    from pyspark.sql import functions as f
+
+    # Split in separate projections, because the expressions below use the columns many times.
+    kept = lines.columns
+    marked = f.col("value").startswith(UTF8_MARK)
+    lines = lines.withColumn("text", f.trim(f.when(marked, f.expr("substring(value, 2)")).otherwise(f.col("value"))))
+    text = f.col("text")
+    is_comment = f.lit(False) if format.name == PARQUET else text.startswith("#") | text.startswith("%")
+    is_header = (text == format.header_line.strip(" ")) if format.header_line else f.lit(False)
+    reason = (
+        f.when(is_comment | is_header, "")
+        .when(text == "", "blank line")
+        .when(~f.is_valid_utf8("value"), "not UTF-8")
+        .when(f.instr(f.col("value"), "\0") > 0, "has a NUL character")
+    )
+    if format.name in (JSON_LINES, PARQUET):
+        lines, column, reason = _json_columns(lines, format, reason)
+    else:
+        lines, column, reason = _text_columns(lines, kind, format, reason)
+    for name in column:
+        reason = _judge_column(reason, column[name], name, kind)
+    nothing = f.lit(None).cast("string")
     return lines.select(
         *kept,
         is_comment.alias("is_comment"),
+        is_header.alias("is_header"),
         reason.otherwise("").alias("reason"),
-        *(_typed(column[name], name, kind).alias(name) for name in names),
+        *(_typed(column.get(name, nothing), name, kind).alias(name) for name in kind.names),
     )
+
+
+_Columns = tuple["DataFrame", dict[str, "Column"], "Column"]
+
+
+def _json_columns(lines: "DataFrame", format: Format, reason: "Column") -> _Columns:
+    from pyspark.sql import functions as f
+    from pyspark.sql.types import StringType, StructField, StructType
+
+    bad = "_not_json"
+    fields = [StructField(name, StringType()) for name in dict.fromkeys(str(key) for _, key in format.places)]
+    schema = StructType([*fields, StructField(bad, StringType())])
+    lines = lines.withColumn("object", f.from_json("text", schema, {"columnNameOfCorruptRecord": bad}))
+    read = f.col("object")
+    reason = reason.when(read.isNull() | read[bad].isNotNull(), "not a JSON object")
+    # A key that is missing or null is like an empty field.
+    return lines, {name: f.coalesce(f.trim(read[str(key)]), f.lit("")) for name, key in format.places}, reason
+
+
+def _text_columns(lines: "DataFrame", kind: LineKind, format: Format, reason: "Column") -> _Columns:
+    from pyspark.sql import functions as f
+
+    lines = _split(lines, format)
+    fields, width = f.col("fields"), f.col("width")
+    if format.quote:
+        reason = reason.when(f.col("is_open"), "a quoted field does not end before the next delimiter")
+    if format.name == WHITESPACE:
+        reason = reason.when(f.col("text").rlike(r"\t\s*\t"), "the field between two tabs is empty")
+        reason = reason.when(
+            f.exists(fields, lambda field: field.rlike("^,|,$")), "both blanks and commas are delimiters"
+        )
+    needed = 1 + max(int(place) for name, place in format.places if name in kind.columns)
+    most = 1 + max(int(place) for _, place in format.places)
+    reason = reason.when(width < needed, f"fewer than {needed} columns")
+    if format.header:
+        header = len(format.header)
+        reason = reason.when(width > header, f"more columns than the {header} of the header")
+    elif not format.has_more:
+        reason = reason.when(width > most, f"more than {most} columns")
+    return lines, {name: f.trim(f.get(fields, f.lit(int(place)))) for name, place in format.places}, reason
+
+
+def _split(lines: "DataFrame", format: Format) -> "DataFrame":
+    """The lines with `fields`, their number `width` and, in files with quotes, `is_open`: a quote that does not end."""
+    from pyspark.sql import functions as f
+
+    if format.name == WHITESPACE:
+        return lines.withColumn("fields", f.split("text", r"\s+")).withColumn("width", f.size("fields"))
+    # Only blanks were trimmed: a tab at an end of a line separates an empty field.
+    at_delimiter = f.split("text", "\\Q" + format.delimiter + "\\E", -1)
+    if not format.quote:
+        return lines.withColumn("fields", at_delimiter).withColumn("width", f.size("fields"))
+    has_quote = f.instr(f.col("text"), format.quote) > 0
+    # Without the content of quoted fields, every delimiter that is left separates two fields.
+    bare = f.regexp_replace("text", quoted_pattern(format.delimiter), "$1q")
+    lines = lines.withColumn("bare", f.when(has_quote, bare).otherwise(f.col("text")))
+    lines = lines.withColumn("width", f.size(f.split("bare", "\\Q" + format.delimiter + "\\E", -1)))
+    lines = lines.withColumn("is_open", has_quote & f.col("bare").rlike(open_quote_pattern(format.delimiter)))
+    width = len(format.header) or 1 + max(int(place) for _, place in format.places)
+    schema = ", ".join(f"c{place} string" for place in range(width))
+    options = {
+        "sep": format.delimiter,
+        "quote": format.quote,
+        "escape": format.quote,
+        "ignoreLeadingWhiteSpace": "true",
+        "ignoreTrailingWhiteSpace": "true",
+    }
+    lines = lines.withColumn("parsed", f.when(has_quote, f.from_csv("text", schema, options)))
+    parsed = f.array(*(f.coalesce(f.col("parsed")[f"c{place}"], f.lit("")) for place in range(width)))
+    # The parser gives as many fields as it was asked for.
+    parsed = f.slice(parsed, f.lit(1), f.least("width", f.lit(width)))
+    return lines.withColumn("fields", f.when(has_quote, parsed).otherwise(at_delimiter))
+
+
+def _judge_column(reason: "Column", column: "Column", name: str, kind: LineKind) -> "Column":
+    from pyspark.sql import functions as f
+
+    is_empty = column == ""
+    if name not in kind.may_be_empty:
+        reason = reason.when(is_empty, f"{name} is empty")
+    if name in kind.whole:
+        reason = reason.when(~column.rlike(r"^\d{1,18}$|^\d{19}$"), f"{name} is not a whole number")
+        reason = reason.when(column.try_cast("bigint").isNull(), f"{name} is too large")
+    elif name in kind.numbers:
+        number = column.try_cast("double")
+        reason = reason.when(~is_empty & (number.isNull() | f.isnan(number)), f"{name} is not a number")
+        reason = reason.when(f.abs(number) == float("inf"), f"{name} is too large")
+    else:
+        reason = reason.when(f.octet_length(column) > NAME_BYTES_MAX, f"{name} is over {NAME_BYTES_MAX} bytes")
+    for bounded, most in kind.at_most:
+        if bounded == name:
+            reason = reason.when(column.try_cast("bigint") > most, f"{name} is above {most}")
+    return reason
 
 
 def _typed(column: "Column", name: str, kind: LineKind) -> "Column":
@@ -127,35 +241,49 @@ def _typed(column: "Column", name: str, kind: LineKind) -> "Column":
     return column.try_cast("double") if name in kind.numbers else column
 
 
-def bad_lines(spark: "SparkSession", judged: "DataFrame", files: list[Path], kind: LineKind) -> "DataFrame":
+def bad_lines(spark: "SparkSession", judged: "DataFrame", groups: FilesByFormat, kind: LineKind) -> "DataFrame":
     """(source, line, text, reason) of every bad line: a second pass over the files that have one.
 
     One task reads a block from its first line to its last, so Spark's row numbers grow by one within a block. The line
     number adds the lengths of the blocks before it. A large file has few blocks; a compressed file has one.
     """
+    bad_files = judged.where("reason != ''").select("file").distinct().toLocalIterator() if groups else ()
+    # Spark names a file by a URI.
+    uris = {local_file(row["file"]): row["file"] for row in bad_files}
+    found = spark.createDataFrame([], "source string, line bigint, text string, reason string")
+    labels = file_labels([file for files in groups.values() for file in files])
+    for format, files in groups.items():
+        chosen = [file for file in files if str(file.resolve()) in uris]
+        if chosen:
+            names = {uris[str(file.resolve())]: labels[file] for file in chosen}
+            found = found.union(_numbered(spark, chosen, names, kind, format))
+    return found
+
+
+def _numbered(
+    spark: "SparkSession", files: Sequence[Path], names: dict[str, str], kind: LineKind, format: Format
+) -> "DataFrame":
     from pyspark.sql import Window
     from pyspark.sql import functions as f
 
-    bad_files = judged.where("reason != ''").select("file")
-    with_bad = {_name(row["file"]) for row in bad_files.distinct().toLocalIterator()} if len(files) > 1 else None
-    chosen = [file for file in files if with_bad is None or _name(spark_path(file)) in with_bad]
-    if not chosen:
-        return spark.createDataFrame([], "source string, line bigint, text string, reason string")
     # Number the lines after checking them. Spark does not move a filter below the numbering; otherwise it would check
     # each line several times inside the filter, which is five times slower.
-    numbered = judge_lines(read_lines(spark, chosen), kind).withColumn("row", f.monotonically_increasing_id())
+    judged = judge_lines(_lines_of(spark, files, format), kind, format)
+    numbered = judged.withColumn("row", f.monotonically_increasing_id())
     blocks = numbered.groupBy("file", "block").agg(f.min("row").alias("first"), f.count(f.lit(1)).alias("count"))
     before = Window.partitionBy("file").orderBy("block").rowsBetween(Window.unboundedPreceding, -1)
     offsets = blocks.select("file", "block", "first", f.coalesce(f.sum("count").over(before), f.lit(0)).alias("offset"))
-    bad = numbered.where("reason != ''")
+    sources = spark.createDataFrame(list(names.items()), "file string, file_name string")
+    bad = numbered.where("reason != ''").join(f.broadcast(sources), "file")
     return bad.join(f.broadcast(offsets), ["file", "block"]).select(
-        f.element_at(f.split("file", "/"), -1).alias("source"),
+        f.col("file_name").alias("source"),
         (f.col("row") - f.col("first") + f.col("offset") + 1).alias("line"),
-        f.substring("value", 1, TEXT_KEPT).alias("text"),
+        # Parquet has only valid text.
+        f.substring(f.make_valid_utf8("value"), 1, TEXT_KEPT).alias("text"),
         "reason",
     )
 
 
-def _name(path: str) -> str:
-    """The path of a file without Spark's prefix (file:/ or file:///)."""
-    return path.partition(":")[2].lstrip("/")
+def local_file(uri: str) -> str:
+    """The path of a file that Spark names by a URI (file:/ or file:///), with its escapes decoded."""
+    return "/" + unquote(uri.partition(":")[2]).lstrip("/")

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gossamer.model.values.errors import InputError
-from gossamer.pipeline.session import spark_path
+from gossamer.pipeline.session import read_parquet
 from gossamer.theory.power_law_fit import fit_power_law
 
 if TYPE_CHECKING:
@@ -69,11 +69,11 @@ def profile_folder(spark: "SparkSession", folder: Path) -> Profile:
     """Profile a folder that `gossamer ingest`, `gossamer sample` or `gossamer workload` wrote."""
     edges, interests = folder / "edges.parquet", folder / "interests.parquet"
     if edges.exists():
-        rows = spark.read.parquet(spark_path(edges)).select("source", "target")
+        rows = read_parquet(spark, edges).select("source", "target")
         spreads = _graph(rows, _is_directed(folder))
         sizes = {"nodes": int(next(iter(spreads.values())).counts.sum()), "edges": rows.count()}
     elif interests.exists():
-        rows = spark.read.parquet(spark_path(interests)).select("node", "topic")
+        rows = read_parquet(spark, interests).select("node", "topic")
         spreads = {"subscribers_per_topic": _spread(rows, "topic"), "topics_per_node": _spread(rows, "node")}
         sizes = {
             "nodes": int(spreads["topics_per_node"].counts.sum()),

@@ -13,16 +13,12 @@ from typing import TYPE_CHECKING
 
 from gossamer.model.values.draw import Purpose, below, draw
 from gossamer.model.values.errors import InputError
-from gossamer.pipeline.session import spark_path
+from gossamer.pipeline.session import read_parquet, write_parquet
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 FRIENDS, FOLLOWERS, MEMBERSHIPS = "friends", "followers", "memberships"
-
-# A component can have fewer nodes than requested. The search then restarts at another random node, at most this many
-# times.
-RESTARTS_MAX = 50
 
 
 # From a frontier (node) to the neighbours of its nodes (node), which may repeat.
@@ -51,9 +47,19 @@ def through_groups(interests: "DataFrame") -> _NextNodes:
 
 
 def sample_nodes(
-    spark: "SparkSession", reach: _NextNodes, node_count: int, wanted: int, seeds: int, seed: int
+    spark: "SparkSession",
+    reach: _NextNodes,
+    connected: "DataFrame",
+    node_count: int,
+    wanted: int,
+    seeds: int,
+    seed: int,
 ) -> "DataFrame":
-    """(node): the first `wanted` nodes that the search reaches; fewer if the restarts find no further nodes."""
+    """(node): the first `wanted` nodes that the search reaches.
+
+    When a search has seen its whole component, it starts again at other nodes of `connected` (node), the nodes that have
+    an edge or group. Each time there are twice as many starts, so that a graph of many small components takes few hops.
+    """
     from pyspark.sql import functions as f
 
     if not 1 <= wanted <= node_count:
@@ -75,12 +81,17 @@ def sample_nodes(
         found = fresh.count()
         if found == 0:
             restarts += 1
-            if restarts > RESTARTS_MAX:
-                break
-            node = below(draw(seed, counter, Purpose.SAMPLE, 0), node_count)
-            counter += 1
-            fresh = spark.createDataFrame([(node,)], "node bigint").join(visited, "node", "left_anti").localCheckpoint()
+            # At most half of the missing nodes are starts, so that there is room for their neighbours.
+            count_started = min(2**restarts, max(1, (wanted - count) // 2))
+            others = connected.select("node").distinct().join(visited, "node", "left_anti")
+            hashed = others.orderBy(f.xxhash64(f.lit(seed), f.lit(restarts), "node"), "node")
+            fresh = hashed.limit(count_started).localCheckpoint()
             found = fresh.count()
+            if found == 0:
+                raise InputError(
+                    f"the sample would have only {count} of the {wanted} nodes asked for: no other node has an edge or "
+                    f"group; ask for at most {count}"
+                )
         # Without a checkpoint the query would grow with every hop and start from the first hop each time.
         visited = visited.union(fresh).localCheckpoint()
         frontier, count = fresh, count + found
@@ -98,29 +109,34 @@ def write_sample(
     if not path.exists():
         made_by = "memberships" if kind == MEMBERSHIPS else "edges"
         raise InputError(f"{graph} has no {path.name}; `gossamer ingest {made_by}` makes one")
-    rows = spark.read.parquet(spark_path(path))
+    rows = read_parquet(spark, path)
     rows = rows.select("node", "topic") if kind == MEMBERSHIPS else rows.select("source", "target")
-    node_count = spark.read.parquet(spark_path(names_path)).count() if names_path.exists() else _highest(rows) + 1
+    node_count = read_parquet(spark, names_path).count() if names_path.exists() else _highest(rows) + 1
     if kind == MEMBERSHIPS:
-        nodes = sample_nodes(spark, through_groups(rows), node_count, wanted, seeds, seed)
-        rows.join(nodes, "node", "left_semi").coalesce(1).write.parquet(spark_path(folder / "interests.parquet"))
-        return {"nodes": nodes.count(), "interests": _rows(spark, folder / "interests.parquet")}
+        nodes = sample_nodes(spark, through_groups(rows), rows, node_count, wanted, seeds, seed)
+        write_parquet(rows.join(nodes, "node", "left_semi").coalesce(1), folder / "interests.parquet")
+        return _counts(spark, nodes, folder)
     edges = rows
-    nodes = sample_nodes(spark, along_edges(edges), node_count, wanted, seeds, seed)
+    linked = edges.select(f.col("source").alias("node")).union(edges.select("target"))
+    nodes = sample_nodes(spark, along_edges(edges), linked, node_count, wanted, seeds, seed)
     ends = {side: nodes.withColumnRenamed("node", side) for side in ("source", "target")}
     among = edges.join(ends["source"], "source", "left_semi").join(ends["target"], "target", "left_semi")
-    among.coalesce(1).write.parquet(spark_path(folder / "edges.parquet"))
-    among = spark.read.parquet(spark_path(folder / "edges.parquet"))
+    write_parquet(among.coalesce(1), folder / "edges.parquet")
+    among = read_parquet(spark, folder / "edges.parquet")
     # A follower (source) subscribes to the user that it follows (target). Friends subscribe to each other.
     interests = among.select(f.col("source").alias("node"), f.col("target").alias("topic"))
     if kind == FRIENDS:
         interests = interests.union(among.select("target", "source")).distinct()
-    interests.coalesce(1).write.parquet(spark_path(folder / "interests.parquet"))
-    return {"nodes": nodes.count(), "edges": among.count(), "interests": _rows(spark, folder / "interests.parquet")}
+    write_parquet(interests.coalesce(1), folder / "interests.parquet")
+    return {"edges": among.count(), **_counts(spark, nodes, folder)}
 
 
-def _rows(spark: "SparkSession", path: Path) -> int:
-    return int(spark.read.parquet(spark_path(path)).count())
+def _counts(spark: "SparkSession", nodes: "DataFrame", folder: Path) -> dict[str, int]:
+    """The numbers of sampled nodes and of interests, and of nodes without any interest if there are such nodes."""
+    interests = read_parquet(spark, folder / "interests.parquet")
+    counts = {"nodes": nodes.count(), "interests": interests.count()}
+    without = counts["nodes"] - interests.select("node").distinct().count()
+    return {**counts, "nodes_without_interests": without} if without else counts
 
 
 def _highest(rows: "DataFrame") -> int:

@@ -6,6 +6,7 @@ no RDDs and no `sparkContext`, so the same code runs in process, on a cluster an
 
 import logging
 import os
+import re
 import signal
 import sys
 import tempfile
@@ -18,12 +19,12 @@ from typing import IO, TYPE_CHECKING, Any
 
 import gossamer
 from gossamer.model.tables.measures import measure_modules
-from gossamer.model.values.errors import InputError
+from gossamer.model.values.errors import CheckFailed, InputError
 from gossamer.pipeline.java import find_java_home
 from gossamer.systems import all_systems, module_of
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 # Chosen: in process, on all cores. The second value is the number of attempts for a task; with `local[*]` there is only
 # one attempt, whatever spark.task.maxFailures says.
@@ -195,6 +196,33 @@ def _embedded_memory_mib() -> int:
     return max(1024, min(8192, total // 4))
 
 
+# Characters that Hadoop takes for a pattern when it reads.
+_PATTERN_SIGNS = re.compile(r"[\\{}\[\]*?]")
+
+
 def spark_path(path: Path) -> str:
-    """A local path for Spark: an absolute URI, which does not depend on the driver's working directory."""
-    return path.resolve().as_uri()
+    """A local path for Spark to write to: absolute, and not escaped, because Hadoop does not decode escapes."""
+    return f"file://{path.resolve()}"
+
+
+def pattern_path(path: Path) -> str:
+    """A local path for Spark to read, which is a pattern to Hadoop: the signs of patterns in its names are escaped."""
+    if ":" in str(path.resolve()) and _PATTERN_SIGNS.search(str(path.resolve())):
+        # Hadoop expands the path as a pattern, and takes a name with a colon in it for a URI.
+        raise InputError(
+            f"Spark cannot read {path}: a name has a colon, and a name has one of \\ {{ }} [ ] * ?; rename one"
+        )
+    return _PATTERN_SIGNS.sub(r"\\\g<0>", spark_path(path))
+
+
+def read_parquet(spark: "SparkSession", path: Path) -> "DataFrame":
+    """Read a table."""
+    return spark.read.parquet(pattern_path(path))
+
+
+def write_parquet(rows: "DataFrame", path: Path, compression: str | None = None) -> None:
+    """Write a table and check that it is there: Spark must not write to another folder than this process reads."""
+    writer = rows.write if compression is None else rows.write.option("compression", compression)
+    writer.parquet(spark_path(path))
+    if not path.is_dir() or not any(path.glob("*.parquet")):
+        raise CheckFailed(f"Spark has written {path.name}, but not to {path}: do driver and workers share this folder?")

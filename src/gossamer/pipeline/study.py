@@ -192,26 +192,37 @@ def _raw(study: Study, stages: Stages) -> tuple[Path, Path]:
     )
 
 
+def _files(path: Path, stages: Stages) -> list[Path]:
+    from gossamer.pipeline.inputs import find_inputs
+
+    found = find_inputs(str(path))
+    if found.skipped:
+        stages.said(found.skipped_sentence())
+    return found.files
+
+
 def _ingest(spark: "SparkSession", study: Study, stages: Stages, edges: Path, events: Path) -> Path:
     from gossamer.model.tables.folders import file_sha256
-    from gossamer.pipeline.ingest import ingest_edges, ingest_machine_events
-    from gossamer.pipeline.lines import input_files
+    from gossamer.pipeline.ingest import Ingested, ingest_edges, ingest_machine_events
 
     def identity(path: Path) -> Any:
         # A generated file is identified by its stage, a given file by its content.
         return stages.key("raw") if stages.folder in path.parents else file_sha256(path)
 
-    files = input_files(str(edges))
+    def rows(found: Ingested) -> dict[str, Any]:
+        return {**vars(found.counts), "formats": found.format_facts()}
+
+    files = _files(edges, stages)
     graph = stages.run(
         "graph",
         {"edges": [identity(file) for file in files], "max_bad": study.max_bad},
-        lambda folder: vars(ingest_edges(spark, files, folder, False, study.max_bad).counts),
+        lambda folder: rows(ingest_edges(spark, files, folder, False, study.max_bad)),
     )
-    traces = input_files(str(events))
+    traces = _files(events, stages)
     stages.run(
         "machines",
         {"events": [identity(file) for file in traces], "max_bad": study.max_bad},
-        lambda folder: vars(ingest_machine_events(spark, traces, folder, study.max_bad).counts),
+        lambda folder: rows(ingest_machine_events(spark, traces, folder, study.max_bad)),
     )
     return graph
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gossamer.pipeline.session import spark_path
+from gossamer.pipeline.session import read_parquet, write_parquet
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -50,19 +50,16 @@ def control_windows(control: "DataFrame", window_us: int) -> "DataFrame":
 
 def write_traffic(spark: "SparkSession", run: Path, folder: Path, window_us: int) -> dict[str, int]:
     """Write delivery_windows.parquet and control_windows.parquet of a simulation; returns their row counts."""
-    tables = {
-        name: spark.read.parquet(spark_path(run / f"{name}.parquet"))
-        for name in ("publications", "deliveries", "control")
-    }
+    tables = {name: read_parquet(spark, run / f"{name}.parquet") for name in ("publications", "deliveries", "control")}
     made = {
         "delivery_windows": delivery_windows(tables["publications"], tables["deliveries"], window_us),
         "control_windows": control_windows(tables["control"], window_us),
     }
     rows = {}
     for name, table in made.items():
-        path = spark_path(folder / f"{name}.parquet")
-        table.coalesce(1).write.parquet(path)
-        rows[name] = spark.read.parquet(path).count()
+        path = folder / f"{name}.parquet"
+        write_parquet(table.coalesce(1), path)
+        rows[name] = read_parquet(spark, path).count()
     return rows
 
 

@@ -46,8 +46,8 @@ def write_raw_edges(path: Path, users: int, mean_degree: float, seed: int) -> Ra
             u, v = source[rows].tolist(), target[rows].tolist()
             lines = [f"{a}\t{b}" for a, b in zip(u, v, strict=True)]
             lines.append(BAD_EDGES[bad % len(BAD_EDGES)])
-            lines.append(f"{u[0]} {u[0]}")
-            lines.append(f"{v[0]},{u[0]}")
+            lines.append(f"{u[0]}\t{u[0]}")
+            lines.append(f"{v[0]}\t{u[0]}")
             bad, loops, repeated = bad + 1, loops + 1, repeated + 1
             file.write("\n".join(lines) + "\n")
     return RawCounts(len(head) + len(source) + bad + loops + repeated, len(head), bad, loops, repeated)
