@@ -35,6 +35,8 @@ class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     # Chosen: the number of concurrent dials, and of frames that wait for one dial.
     dials: Positive = 128
     dial_frames: Positive = 64
+    # Chosen: dials a second to addresses where no node has answered yet, and as many at once. Peers name such addresses.
+    new_dials: Positive = 32
     # Chosen: bytes queued towards one peer before publishers wait, and before frames are refused.
     queue_bytes_slow: Positive = 128 * KIB
     queue_bytes: Positive = 8 * MIB

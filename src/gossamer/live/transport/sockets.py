@@ -145,14 +145,20 @@ class Sockets:
                 return False
         return True
 
+    def has_proved(self, node: NodeId, address: bytes) -> bool:
+        """See `interface.Transport`."""
+        return self._dialler.has_answered(node, address)
+
+    def prove(self, node: NodeId, address: bytes, then: Callable[[bool], None]) -> None:
+        """See `interface.Transport`."""
+        self._dialler.prove(node, address, then)
+
     def connect(self, driver: LiveDriver, node: NodeId, address: bytes) -> None:
         """See `interface.Transport`."""
         self._kept[node] = None
         if node in self._by_node:
             asyncio.get_running_loop().call_soon(driver.peer_up, node)
-        elif address:
-            self._dialler.dial(node, address, ())
-        else:
+        elif not address or self._dialler.dial(node, address, ()) is not None:
             self._kept.pop(node)
             asyncio.get_running_loop().call_soon(driver.peer_down, node)
 
