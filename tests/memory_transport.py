@@ -1,7 +1,7 @@
 """A transport inside one process, for tests without ports."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from gossamer.live.transport.driver import LiveDriver
 from gossamer.live.transport.wire import PREFIX_BYTES
@@ -41,6 +41,13 @@ class MemoryTransport:
     def is_gathering(self, nodes: Sequence[NodeId]) -> bool:
         """See `interface.Transport`. Frames never wait here."""
         return False
+
+    def has_proved(self, node: NodeId, address: bytes) -> bool:
+        """See `interface.Transport`."""
+        return True
+
+    def prove(self, node: NodeId, address: bytes, then: Callable[[bool], None]) -> None:
+        """See `interface.Transport`. Never called, because every address is proved."""
 
     def connect(self, driver: LiveDriver, node: NodeId, address: bytes) -> None:
         """See `interface.Transport`."""

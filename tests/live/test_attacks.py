@@ -9,6 +9,8 @@ from gossamer import Limits, Node
 from gossamer.live.transport import wire
 from gossamer.protocols.contract.messages import BURST_MAX, Data, Peer
 from gossamer.protocols.dissemination.tree import TreeBurst, TreeData
+from gossamer.protocols.membership.cyclon import Join, JoinWalk, ShuffleRequest
+from gossamer.protocols.membership.cyclon_view import ViewEntry
 from gossamer.systems.spidercast.messages import ConnectOk, ConnectRequest, Heartbeat
 from tests.live.conftest import RawPeer, take
 from tests.waiting import until
@@ -217,7 +219,7 @@ def test_a_peer_that_never_reads_is_refused_frames_and_the_others_are_served(net
     """The queue towards it stays bounded, publishers stop waiting for it, and its link ends."""
 
     async def scenario():
-        limits = Limits(queue_bytes_slow=50_000, queue_bytes=200_000, patience_seconds=0.2)
+        limits = Limits(queue_bytes_slow=50_000, queue_bytes=200_000, patience_seconds=0.2, stuck_seconds=0.6)
         async with network(2, limits=limits, audited=False) as (node, other):
             async with node.publisher("t"), other.subscribe("t") as messages:
                 await node.ready("t")
@@ -258,12 +260,9 @@ def connect(*topics):
 def test_names_of_nodes_that_cannot_be_reached_cost_a_bounded_number_of_dials(network):
     async def act(node):
         peer = await RawPeer.greet(node)
-        from gossamer.protocols.membership.cyclon import Join, ShuffleRequest
-        from gossamer.protocols.membership.cyclon_view import ViewEntry
-
         peer.send(ShuffleRequest(tuple(ViewEntry(100 + index, 0, b"127.0.0.1:%d" % (1 + index)) for index in range(8))))
         for index in range(300):
-            peer.send(Join(Peer(10_000 + index, b"127.0.0.1:9")))
+            peer.send(JoinWalk(Peer(10_000 + index, b"127.0.0.1:9"), 0, 1))
         await peer.writer.drain()
         most = 0
 
@@ -280,6 +279,61 @@ def test_names_of_nodes_that_cannot_be_reached_cost_a_bounded_number_of_dials(ne
     assert most <= 4
     assert counts["frames lost: too many dials"] > 0
     assert counts["frames lost: too much waits for a dial"] > 0
+
+
+class ThirdParty:
+    """A server that counts the connections to it and says nothing."""
+
+    def __init__(self):
+        self.count = 0
+
+    async def __aenter__(self):
+        self.server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
+        self.address = b"127.0.0.1:%d" % self.server.sockets[0].getsockname()[1]
+        return self
+
+    async def __aexit__(self, *exception):
+        self.server.close()
+
+    def _accept(self, reader, writer):
+        self.count += 1
+        writer.close()
+
+
+def test_joins_with_the_address_of_a_third_party_cause_one_dial_to_it(network):
+    async def scenario():
+        async with network(4) as nodes, ThirdParty() as victim:
+            await until(lambda: all(node.status().links for node in nodes))
+            peer = await RawPeer.greet(nodes[0])
+            for index in range(100):
+                peer.send(Join(Peer(7, victim.address)))
+                peer.send(Join(Peer(1_000 + index, victim.address)))
+            await peer.writer.drain()
+            await until(lambda: nodes[0].status().counts.get("newcomers that do not listen at their address"))
+            await until(lambda: "misbehaved: asks to introduce another node" in nodes[0].status().counts)
+            # A newcomer after the attack proves that the walks that the attack started, if any, have ended.
+            assert await still_serves(nodes[0])
+            await peer.close()
+            return victim.count
+
+    assert asyncio.run(scenario()) == 1
+
+
+def test_walks_of_newcomers_with_unknown_addresses_cause_a_bounded_rate_of_dials(network):
+    async def act(node):
+        async with ThirdParty() as victim:
+            peer = await RawPeer.greet(node)
+            for index in range(300):
+                peer.send(JoinWalk(Peer(10_000 + index, victim.address), 0, 0))
+            await peer.writer.drain()
+            await until(lambda: "refused: too many dials to new addresses" in node.status().counts)
+            await until(lambda: not node._running.sockets._dialler._dials)
+            await peer.close()
+            return victim.count
+
+    dials, _ = attack(network, Limits(new_dials=10), act)
+    # Ten at once, and a few more if the frames arrive over a longer time.
+    assert 1 <= dials <= 30
 
 
 def test_unrequested_answers_and_claims_of_a_peer_have_no_effect(network):

@@ -3,8 +3,8 @@
 import asyncio
 import logging
 import ssl
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Coroutine, Sequence
+from typing import TYPE_CHECKING, Any
 
 from gossamer.live.transport.addresses import split_address, words_of
 from gossamer.live.transport.links import Link
@@ -29,9 +29,14 @@ class Dialler:
         self._tls = tls
         # The frames that wait for each dial.
         self._dials: dict[tuple[NodeId, bytes], list[bytes]] = {}
-        self._tasks: set[asyncio.Task[Link]] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
         # The node that answered at an address, so that a second message to the address alone needs no second link.
         self._answered: dict[bytes, NodeId] = {}
+        # Dials to addresses where no node has answered yet: how many are allowed now, and when that was computed.
+        self._budget = float(sockets.limits.new_dials)
+        self._budget_at = sockets.environment.monotonic()
+        # Newcomers whose addresses are being proved.
+        self._proving: set[NodeId] = set()
 
     def dial(self, node: NodeId, address: bytes, frames: Sequence[bytes]) -> str | None:
         """Queue frames for a node that has no link, and dial it; answers the reason if there is no room."""
@@ -44,10 +49,10 @@ class Dialler:
         if waiting is None:
             if len(self._dials) >= limits.dials:
                 return self._sockets.lose("too many dials", len(frames))
+            if node and not self._may_try(address):
+                return self._sockets.lose("too many dials to new addresses", len(frames))
             waiting = self._dials[node, address] = []
-            task = asyncio.get_running_loop().create_task(self._reach(node, address, waiting))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._start(self._reach(node, address, waiting))
         if frames and len(waiting) >= limits.dial_frames:
             return self._sockets.lose("too much waits for a dial", len(frames))
         waiting.extend(frames)
@@ -57,6 +62,47 @@ class Dialler:
         """The id of the node that listens at an address; None where no node of this network answers."""
         link = await self._reach(0, address, self._dials.setdefault((0, address), []))
         return link.node if link.is_up else None
+
+    def has_answered(self, node: NodeId, address: bytes) -> bool:
+        """Whether this node answered the last dial to this address."""
+        return self._answered.get(address) == node
+
+    def prove(self, node: NodeId, address: bytes, then: Callable[[bool], None]) -> None:
+        """Dial an address, and tell `then` whether this node answers there."""
+        if node in self._proving:
+            self._sockets.lose("address is being proved", 1)
+        elif len(self._proving) >= self._sockets.limits.dials or not self._may_try(address):
+            self._sockets.lose("too many dials to new addresses", 1)
+        else:
+            self._proving.add(node)
+            self._start(self._prove(node, address, then))
+
+    async def _prove(self, node: NodeId, address: bytes, then: Callable[[bool], None]) -> None:
+        try:
+            found = await self.find(address)
+        finally:
+            self._proving.discard(node)
+        then(found == node)
+
+    def _may_try(self, address: bytes) -> bool:
+        """Spend one dial of the budget, unless a node of this network has answered at the address before.
+
+        Peers name these addresses, so that a hostile one could make this node dial a third party.
+        """
+        if address in self._answered:
+            return True
+        now, rate = self._sockets.environment.monotonic(), self._sockets.limits.new_dials
+        self._budget = min(self._budget + (now - self._budget_at) * rate, rate)
+        self._budget_at = now
+        if self._budget < 1:
+            return False
+        self._budget -= 1
+        return True
+
+    def _start(self, dial: Coroutine[Any, Any, Any]) -> None:
+        task = asyncio.get_running_loop().create_task(dial)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     def cancel(self) -> None:
         """Give up all dials."""

@@ -16,12 +16,14 @@ go to the same nodes, and their receipts are known at once.
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import repeat
 from typing import Any, BinaryIO
 
 from gossamer.live.transport import wire
 from gossamer.live.transport.environment import REAL, Environment
 from gossamer.live.transport.interface import MessageGuard, Transport
+from gossamer.live.transport.newcomers import Newcomers
 from gossamer.live.transport.numbers import SequenceNumbers
 from gossamer.live.transport.publications import OpenBurst, Tally
 from gossamer.live.transport.recording import RecordWriter
@@ -50,9 +52,10 @@ from gossamer.protocols.contract.events import (
     TimerFired,
 )
 from gossamer.protocols.contract.facts import Fact, PeerMisbehaved
-from gossamer.protocols.contract.messages import BURST_MAX, Burst, Data
+from gossamer.protocols.contract.messages import BURST_MAX, Burst, Data, Peer
 from gossamer.protocols.contract.node import NodeMachine
 from gossamer.protocols.contract.record import Header
+from gossamer.protocols.membership.cyclon import Join
 
 # Chosen: the size of a burst. The messages of a larger one would wait for each other at every hop.
 BURST_BYTES = 64 * 1024
@@ -103,6 +106,7 @@ class LiveDriver:
         self._numbers = numbers or SequenceNumbers()
         self._timers: set[asyncio.TimerHandle] = set()
         self._tally: Tally | None = None
+        self._newcomers = Newcomers()
         # A guard checks each message alone, so that with a guard nothing is gathered.
         self._burst_bytes = min(burst_bytes, BURST_BYTES) - BURST_HEAD_BYTES if guard is None else 0
         # Set while a message that was published in this turn of the loop waits to leave, and others may join it.
@@ -260,10 +264,33 @@ class LiveDriver:
             elif guard is not None and (reason := guard.admits(link_name, sender, message)) is not None:
                 self.counts[f"not allowed: {reason}"] += 1
                 bad.append(body)
+            elif type(message) is Join and self._holds_back(sender, message):
+                continue
             else:
                 events.append(MessageReceived(sender, message))
         self._give_all(events)
         return bad, count
+
+    def _holds_back(self, sender: NodeId, message: Join) -> bool:
+        """Whether a JOIN is dropped or waits for a proof: other nodes will dial the address that the newcomer names."""
+        address = message.newcomer.address
+        if message.newcomer.node != sender:
+            # The machine reports the peer.
+            return False
+        if not self._newcomers.may_introduce(sender, self.clock_us()):
+            self.counts["newcomers that ask too often"] += 1
+            return True
+        if not address or self._transport.has_proved(sender, address):
+            return False
+        self._transport.prove(sender, address, partial(self._on_proof, sender, message))
+        return True
+
+    def _on_proof(self, sender: NodeId, message: Join, is_proved: bool) -> None:
+        """Give the machine a newcomer's JOIN, without its address if the newcomer does not listen there."""
+        if not is_proved:
+            self.counts["newcomers that do not listen at their address"] += 1
+            message = Join(Peer(sender))
+        self.give(MessageReceived(sender, message))
 
     def peer_up(self, node: NodeId) -> None:
         """A kept connection is up."""

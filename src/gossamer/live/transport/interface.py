@@ -1,6 +1,6 @@
 """What the live driver needs from its transport and from its message guard."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from gossamer.model.values.ids import NodeId
@@ -34,6 +34,14 @@ class Transport(Protocol):
 
         Before they flush, the transport calls the driver's `flush`.
         """
+        ...
+
+    def has_proved(self, node: NodeId, address: bytes) -> bool:
+        """Whether the node is known to listen at the address."""
+        ...
+
+    def prove(self, node: NodeId, address: bytes, then: Callable[[bool], None]) -> None:
+        """Dial the address, and call `then` with whether the node answers there; not called if too many dials are open."""
         ...
 
     def connect(self, driver: "LiveDriver", node: NodeId, address: bytes) -> None:

@@ -28,7 +28,7 @@ log = logging.getLogger("gossamer.live")
 # read, at the price of two page faults for each message when messages are few.
 READ_BYTES = 64 * 1024
 # Chosen: how often idle links, slow peers and the pool are checked.
-TICK_SECONDS = 0.5
+TICK_SECONDS = 0.2
 # Chosen: a short-lived link that another node opened may stay idle this many times as long as our own.
 STRANGER_PATIENCE = 6
 # The goodbye of a node that leaves the network; any other goodbye ends one link only.
@@ -132,7 +132,7 @@ class Sockets:
         link = self._by_node.get(node)
         if link is None or link.is_ending:
             return self._dialler.dial(node, address, frames) if address else self.lose("no link", len(frames))
-        if link.is_slow and (not patient or link.is_stuck or link.queued_bytes > self.limits.queue_bytes):
+        if link.is_slow and (not patient or self._is_full(link)):
             return self.lose("link is slow" if not patient else "peer does not read", len(frames))
         link.write(frames)
         return None
@@ -145,14 +145,20 @@ class Sockets:
                 return False
         return True
 
+    def has_proved(self, node: NodeId, address: bytes) -> bool:
+        """See `interface.Transport`."""
+        return self._dialler.has_answered(node, address)
+
+    def prove(self, node: NodeId, address: bytes, then: Callable[[bool], None]) -> None:
+        """See `interface.Transport`."""
+        self._dialler.prove(node, address, then)
+
     def connect(self, driver: LiveDriver, node: NodeId, address: bytes) -> None:
         """See `interface.Transport`."""
         self._kept[node] = None
         if node in self._by_node:
             asyncio.get_running_loop().call_soon(driver.peer_up, node)
-        elif address:
-            self._dialler.dial(node, address, ())
-        else:
+        elif not address or self._dialler.dial(node, address, ()) is not None:
             self._kept.pop(node)
             asyncio.get_running_loop().call_soon(driver.peer_down, node)
 
@@ -289,6 +295,10 @@ class Sockets:
         return reason
 
     # Within.
+
+    def _is_full(self, link: Link) -> bool:
+        """Whether a slow link takes no more frames. The queue to a stuck neighbour may still grow up to its bound."""
+        return link.queued_bytes > self.limits.queue_bytes or (link.is_stuck and not self._is_kept(link))
 
     def _is_kept(self, link: Link) -> bool:
         """Whether the machine asked for this link. A second link with the same id is short-lived."""

@@ -12,6 +12,7 @@ it; if the replier also replaces that entry, neither end of the exchange knows t
 Differs: a newcomer asks again every period until an introduction arrives, and a node with an empty view asks its first
 contacts again. In the paper no join is ever lost.
 Differs: a node has at most one exchange open; a reply that arrives after the next request was sent is dropped.
+Differs: a node introduces only the sender of a JOIN.
 Differs: with `rejoin_us` a node sometimes shuffles with a first contact instead of its oldest peer. Two large halves of a
 network that were partitioned for long have no entries of each other left, and would stay two networks.
 
@@ -206,7 +207,7 @@ class Cyclon:
             case ShuffleReply():
                 return self._on_shuffle_reply(sender, message, out)
             case Join():
-                return self._on_join(message, now_us, out)
+                return self._on_join(sender, message, now_us, out)
             case JoinWalk():
                 return self._on_join_walk(message, now_us, out)
             case Introduction():
@@ -318,7 +319,10 @@ class Cyclon:
         self._joins += 1
         return contact
 
-    def _on_join(self, message: Join, now_us: int, out: list[Action]) -> Sequence[Fact]:
+    def _on_join(self, sender: NodeId, message: Join, now_us: int, out: list[Action]) -> Sequence[Fact]:
+        if message.newcomer.node != sender:
+            out.append(Observe(PeerMisbehaved(sender, "asks to introduce another node")))
+            return NOTHING
         # Paper: the introducer starts as many walks as a view has entries, each as long as the mean path.
         if not self._view.nodes:
             return self._end_walk(JoinWalk(message.newcomer, 0, 0), now_us, out)

@@ -136,6 +136,13 @@ def test_an_introducer_starts_a_walk_for_each_slot_of_a_view():
     assert {send.message.hops_left for send in sends(out)} == {1}
 
 
+def test_a_node_introduces_only_the_sender_of_a_join():
+    part, _ = started(1, 2, 3, 4)
+    out, facts = receive(part, 8, Join(Peer(9, b"elsewhere")))
+    assert (sends(out), facts) == ([], ())
+    assert out == [Observe(PeerMisbehaved(8, "asks to introduce another node"))]
+
+
 def test_the_first_node_of_a_network_adds_the_second_to_its_view():
     part, _ = started()
     out, facts = receive(part, 9, Join(Peer(9, b"\x09")))
