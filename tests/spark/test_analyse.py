@@ -92,6 +92,29 @@ def test_analysis_on_spark_equals_the_measures_of_check(spark, case, tmp_path, w
 
 
 @pytest.mark.parametrize("way", [analyse.SHUFFLE, analyse.FILES])
+def test_nodes_that_a_simulation_left_absent_are_not_counted(spark, case, tmp_path, way):
+    folder, interest, overlay = case
+    present = np.ones(NODES, np.bool_)
+    present[::4] = False
+    # A topic of which every subscriber is absent.
+    present[interest.nodes_of(TOPICS - 1)] = False
+    (tmp_path / "sim").mkdir()
+    (tmp_path / "out").mkdir()
+    write_overlay(tmp_path / "sim", overlay, np.arange(NODES) * 3)
+    write_table("absent", tmp_path / "sim" / "absent.parquet", {"node": np.flatnonzero(~present) * 3})
+    found = write_analysis(spark, tmp_path / "sim", folder / "w", tmp_path / "out", way)
+    here = interest.among(present)
+    measured = measure_topics(overlay, here)
+    assert found.pop("way") == way
+    assert found == pytest.approx(summarise(overlay, here, measured, present))
+    topics = read_table("topics", tmp_path / "out" / "topics.parquet").sort_by("topic").to_pydict()
+    assert topics["components"] == measured.components.tolist()
+    assert topics["subscribers"][-1] == 0
+    degrees = read_table("degrees", tmp_path / "out" / "degrees.parquet").to_pydict()
+    assert sum(degrees["nodes"]) == present.sum()
+
+
+@pytest.mark.parametrize("way", [analyse.SHUFFLE, analyse.FILES])
 def test_components_only_leaves_out_diameters_and_clustering(spark, case, tmp_path, way):
     folder, interest, overlay = case
     found = write_analysis(spark, folder / "o", folder / "w", tmp_path, way, lengths=False)

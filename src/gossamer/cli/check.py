@@ -18,15 +18,18 @@ def check(
 ) -> None:
     """Measure an overlay: connectivity, degrees, diameters.
 
+    For the output of a simulation with churn, nodes that were absent at its end (absent.parquet) are left out.
+
     Example: gossamer check out/cyclon out/w --json
     """
-    from gossamer.model.tables.workload import read_overlay, read_workload
+    from gossamer.model.tables.workload import read_overlay, read_present, read_workload
     from gossamer.simulator.measure import measure
 
     found = read_workload(workload)
     links = read_overlay(overlay, found.node_ids)
+    present = read_present(overlay, found.node_ids)
     with progress_bar() as progress:
-        summary = measure(links, found, not bounds, progress)
+        summary = measure(links, found, not bounds, progress, present)
     if json:
         print_json(summary)
         return

@@ -71,7 +71,7 @@ def simulate(
     """Simulate a system on the event engine.
 
     Safety checkers watch every simulation. Writes the tables publications, deliveries, links, control, topics, degrees
-    and the final overlay to OUT.
+    and the final overlay to OUT, and absent if nodes are absent at the end.
 
     Example: gossamer simulate cyclon out/w out/sim --seed 1 --latency uniform:5-50ms --loss 0.01 --until 300s
     """

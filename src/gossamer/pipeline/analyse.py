@@ -23,7 +23,7 @@ from gossamer.model.tables.measures import (
     topic_figures,
     topic_measures,
 )
-from gossamer.model.tables.workload import INTERESTS, OVERLAY
+from gossamer.model.tables.workload import INTERESTS, OVERLAY, absent_file
 from gossamer.model.values.errors import InputError
 from gossamer.pipeline.files import can_use_files, measure_by_files
 from gossamer.pipeline.session import on_worker, read_parquet, write_parquet
@@ -40,9 +40,13 @@ AUTO, SHUFFLE, FILES = "auto", "shuffle", "files"
 
 
 def analyse_topics(interests: "DataFrame", links: "DataFrame", lengths: bool) -> "DataFrame":
-    """The table `topics` with a column for each registered measure; without `lengths`, only the cheap ones."""
+    """The table `topics` with a column for each registered measure; without `lengths`, only the cheap ones.
+
+    `interests` has a column `present`; rows of absent nodes count only in the list of topics.
+    """
     from pyspark.sql import functions as f
 
+    everything, interests = interests, interests.where("present")
     held = interests.groupBy("node").agg(f.collect_list("topic").alias("topics"))
     ends = links.join(held.withColumnsRenamed({"node": "u", "topics": "u_topics"}), "u").join(
         held.withColumnsRenamed({"node": "v", "topics": "v_topics"}), "v"
@@ -52,7 +56,7 @@ def analyse_topics(interests: "DataFrame", links: "DataFrame", lengths: bool) ->
     )
     # One more row for each topic has its number of subscribers, some of which may have no link in the topic.
     nothing = f.lit(None).cast("bigint")
-    counted = interests.groupBy("topic").agg(f.count(f.lit(1)).alias("subscribers"))
+    counted = everything.groupBy("topic").agg(f.sum(f.col("present").cast("bigint")).alias("subscribers"))
     rows = shared.union(counted.select("topic", nothing.alias("u"), nothing.alias("v"), "subscribers"))
     types = {name: SPARK_TYPES[kind] for each in topic_measures(lengths) for name, kind in each.columns.items()}
     schema = ", ".join(["topic bigint", *(f"{name} {kind}" for name, kind in types.items())])
@@ -81,13 +85,14 @@ def measure_topic(lengths: bool, exact_nodes: int, modules: Sequence[str], table
 
 
 def analyse_nodes(interests: "DataFrame", links: "DataFrame") -> "DataFrame":
-    """(node, topics, degree) of every node; `topics` is null for a node that is not in the workload."""
+    """(node, topics, present, degree) of every node; `topics` is null for a node that is not in the workload."""
     from pyspark.sql import functions as f
 
     ends = links.select(f.col("u").alias("node")).union(links.select("v"))
     counted = ends.groupBy("node").agg(f.count(f.lit(1)).alias("degree"))
-    nodes = interests.groupBy("node").agg(f.count(f.lit(1)).alias("topics")).join(counted, "node", "full")
-    return nodes.select("node", "topics", f.coalesce("degree", f.lit(0)).cast("bigint").alias("degree"))
+    own = interests.groupBy("node").agg(f.count(f.lit(1)).alias("topics"), f.first("present").alias("present"))
+    nodes = own.join(counted, "node", "full")
+    return nodes.select("node", "topics", "present", f.coalesce("degree", f.lit(0)).cast("bigint").alias("degree"))
 
 
 def analyse_clustering(nodes: "DataFrame", links: "DataFrame") -> float:
@@ -125,16 +130,28 @@ def write_analysis(
     return {**_by_shuffle(spark, overlay, workload, folder, lengths), "way": SHUFFLE}
 
 
+def _with_presence(spark: "SparkSession", interests: "DataFrame", absent: Path | None) -> "DataFrame":
+    """Interests with a column `present`, which is false for the nodes in the table of absent nodes."""
+    from pyspark.sql import functions as f
+
+    if absent is None:
+        return interests.withColumn("present", f.lit(True))
+    gone = read_parquet(spark, absent).select("node", f.lit(True).alias("gone"))
+    return interests.join(gone, "node", "left").select("node", "topic", f.col("gone").isNull().alias("present"))
+
+
 def _by_shuffle(spark: "SparkSession", overlay: Path, workload: Path, folder: Path, lengths: bool) -> dict[str, Any]:
     from pyspark.sql import functions as f
 
     interests = read_parquet(spark, workload / INTERESTS).select("node", "topic")
+    interests = _with_presence(spark, interests, absent_file(overlay))
     links = read_parquet(spark, overlay).select("u", "v")
     # One row for each node; three queries below read it.
     nodes = analyse_nodes(interests, links).localCheckpoint()
     stranger = nodes.where("topics is null").orderBy("node").first()
     if stranger is not None:
         raise InputError(f"{overlay} names node {stranger['node']}, which is not in the workload")
+    nodes = nodes.where("present").drop("present")
     write_parquet(analyse_topics(interests, links, lengths).coalesce(1), folder / "topics.parquet")
     by_degree = nodes.groupBy("degree").agg(f.count(f.lit(1)).alias("nodes"))
     write_parquet(by_degree.coalesce(1), folder / "degrees.parquet")
@@ -154,15 +171,15 @@ def _by_shuffle(spark: "SparkSession", overlay: Path, workload: Path, folder: Pa
     ).first()
     assert over_topics is not None
     assert over_nodes is not None
-    ends = int(over_nodes["ends"])
+    count = int(over_nodes["nodes"])
     return {
-        "nodes": int(over_nodes["nodes"]),
-        "links": ends // 2,
-        "average_degree": ends / int(over_nodes["nodes"]),
-        "max_degree": int(over_nodes["max_degree"]),
+        "nodes": count,
+        "links": links.count(),
+        "average_degree": int(over_nodes["ends"] or 0) / count if count else 0.0,
+        "max_degree": int(over_nodes["max_degree"] or 0),
         **{name: int(over_topics[name]) for name in ("topics", "subscriptions")},
         **topic_figures(columns_of, lengths),
-        "links_per_subscription": float(over_nodes["links_per_subscription"]),
+        "links_per_subscription": float(over_nodes["links_per_subscription"] or 0.0),
         **({"clustering": analyse_clustering(nodes, links)} if lengths else {}),
         # Measures of nodes need the whole overlay in memory, which this way avoids.
         **({"left_out": [each.column for each in node_measures()]} if node_measures() else {}),

@@ -64,12 +64,13 @@ def measure_by_files(
 
     from gossamer.model.tables.measures import SPARK_TYPES, measure_modules, topic_measures
     from gossamer.model.tables.schemas import write_table
-    from gossamer.model.tables.workload import read_overlay, read_workload
+    from gossamer.model.tables.workload import read_overlay, read_present, read_workload
     from gossamer.simulator.columns import measured_tables
     from gossamer.simulator.measure import TopicMeasures, summarise
 
     found = read_workload(workload)
-    interest, links = found.interest, read_overlay(overlay, found.node_ids)
+    links, present = read_overlay(overlay, found.node_ids), read_present(overlay, found.node_ids)
+    interest = found.interest if present is None else found.interest.among(present)
     arrays = folder / "arrays.aside"
     arrays.mkdir()
     for name in ARRAYS:
@@ -83,9 +84,9 @@ def measure_by_files(
     rmtree(arrays)
     order = np.argsort(table.column("place").to_numpy())
     measured = TopicMeasures({name: table.column(name).to_numpy()[order] for name in types})
-    for name, columns in measured_tables(links, found, measured).items():
+    for name, columns in measured_tables(links, found, measured, present).items():
         write_table(name, folder / f"{name}.parquet", columns)
-    return summarise(links, interest, measured, lengths=lengths)
+    return summarise(links, interest, measured, present, lengths)
 
 
 def _bounds(interest: "Interest", tasks: int) -> list[int]:

@@ -35,6 +35,11 @@ def measured_tables(
     return tables | {NODES: {"node": workload.node_ids[kept], **by_node}} if by_node else tables
 
 
+def absent_tables(workload: Workload, present: NDArray[np.bool_]) -> Tables:
+    """The table `absent`, without which the overlay of a simulation could not be measured; none if all are present."""
+    return {} if present.all() else {"absent": {"node": workload.node_ids[~present]}}
+
+
 def link_columns(links: LinkBook, workload: Workload) -> dict[str, Any]:
     """The columns of `links.parquet`: every change of a link."""
     rows = np.array(links.history, dtype=np.int64).reshape(-1, 4)

@@ -18,7 +18,7 @@ from gossamer.model.values.run import FRIENDS, GridLaw, Run
 from gossamer.protocols.contract.system import System, load, read_parameters
 from gossamer.simulator.build import build_by_cycles, build_by_events
 from gossamer.simulator.churn_study import churn_by_cycles
-from gossamer.simulator.columns import Tables, measured_tables
+from gossamer.simulator.columns import Tables, absent_tables, measured_tables
 from gossamer.simulator.engine import Watcher
 from gossamer.simulator.measure import (
     after_failure,
@@ -166,7 +166,8 @@ def _measured(run: Run, settings: _Settings, outcome: _Outcome, exact: bool, pro
         **_further_metrics(run, overlay, interest),
     }
     measured = measured_tables(overlay, outcome.workload, topics, present)
-    return Result(outcome.workload, overlay, metrics, {**outcome.tables, **measured})
+    tables = {**outcome.tables, **measured, **absent_tables(outcome.workload, present)}
+    return Result(outcome.workload, overlay, metrics, tables)
 
 
 def _further_metrics(run: Run, overlay: Overlay, interest: Interest) -> dict[str, Any]:

@@ -34,10 +34,17 @@ class TopicMeasures:
             raise AttributeError(f"there is no measure {column}; there are: {', '.join(self.columns)}") from None
 
 
-def measure(overlay: Overlay, workload: Workload, exact: bool = True, progress: Progress = silent) -> dict[str, Any]:
+def measure(
+    overlay: Overlay,
+    workload: Workload,
+    exact: bool = True,
+    progress: Progress = silent,
+    present: NDArray[np.bool_] | None = None,
+) -> dict[str, Any]:
     """The metrics of an overlay for a workload: links, degrees, disconnected topics, diameters, clustering.
 
-    With `exact=False` topic diameters are bounds, which take much less time on large topics.
+    With `exact=False` topic diameters are bounds, which take much less time on large topics. `present` leaves out the
+    nodes that are absent, such as those that a simulation's churn has removed.
 
     >>> from gossamer.planners.plan import plan
     >>> from gossamer.workloads.make import make_workload
@@ -50,8 +57,9 @@ def measure(overlay: Overlay, workload: Workload, exact: bool = True, progress: 
             f"the overlay has {overlay.node_count} nodes and the workload {workload.interest.node_count}; "
             "measure an overlay with the workload that it was built for"
         )
-    topics = measure_topics(overlay, workload.interest, exact, progress)
-    return summarise(overlay, workload.interest, topics)
+    interest = workload.interest if present is None else workload.interest.among(present)
+    topics = measure_topics(overlay, interest, exact, progress)
+    return summarise(overlay, interest, topics, present)
 
 
 def measure_topics(

@@ -54,7 +54,7 @@ def test_a_simulation_writes_its_tables_and_its_record_replays(gossamer, workloa
     assert code == 0
     metrics = json.loads(out)
     assert metrics["lost_messages"] > 0
-    tables = ["control", "degrees", "deliveries", "links", "overlay", "publications", "topics"]
+    tables = ["absent", "control", "degrees", "deliveries", "links", "overlay", "publications", "topics"]
     assert files(tmp_path / "s") == sorted(
         [*(f"{name}.parquet" for name in tables), "manifest.json", "metrics.json", "record.bin"]
     )
@@ -195,3 +195,26 @@ def test_a_planned_system_cannot_be_simulated(gossamer, workload, tmp_path):
     assert code == 2
     assert "planned centrally" in err
     assert files(tmp_path) == ["w"]
+
+
+def test_check_gives_the_metrics_of_a_simulation_at_whose_end_nodes_are_absent(gossamer, workload, tmp_path):
+    churned = ("--on", "exp:60s", "--off", "exp:30s", "--until", "90s", "--crashes", 0.5, "--seed", 4)
+    assert gossamer("churn", "make", "c", "--workload", "w", *churned)[0] == 0
+    simulated = ("--seed", 5, "--churn", "c", "--until", "100s", "--json")
+    code, out, _ = gossamer("simulate", "spidercast", "w", "s", *simulated)
+    assert code == 0
+    metrics = json.loads(out)
+    absent = pq.read_table(tmp_path / "s" / "absent.parquet").column("node").to_pylist()
+    assert metrics["nodes"] + len(absent) == 60
+    assert 0 < len(absent) < 60
+    for overlay in ("s", "s/overlay.parquet"):
+        checked = json.loads(gossamer("check", overlay, "w", "--json")[1])
+        assert checked == {name: metrics[name] for name in checked}
+    code, _, complaint = gossamer("theory", "topics", "w", "s", "--gossip", 0.1)
+    assert code == 2
+    assert "some nodes are absent" in complaint
+
+
+def test_a_simulation_in_which_all_nodes_stay_has_no_table_of_absent_nodes(gossamer, workload, tmp_path):
+    assert gossamer("simulate", "cyclon", "w", "s", "--seed", 5, "--until", "5s")[0] == 0
+    assert "absent.parquet" not in files(tmp_path / "s")

@@ -85,6 +85,8 @@ SCHEMAS = {
         _schema("names", {"id": _ID, "name": _TEXT}, ("id",)),
         _schema("churn", {"at_us": _TIME, "node": _ID, "event": _TEXT}, ("at_us", "node")),
         _schema("overlay", {"u": _ID, "v": _ID}, ("u", "v")),
+        # The nodes of the workload that are not in the overlay beside it, because they had left or crashed.
+        _schema("absent", {"node": _ID}, ("node",)),
         _schema("views", {"topic": _ID, "node": _ID, "peer": _ID}, ("topic", "node", "peer")),
         _schema(
             "view_degrees",

@@ -18,6 +18,7 @@ from gossamer.model.values.ids import Role
 
 INTERESTS = "interests.parquet"
 OVERLAY = "overlay.parquet"
+ABSENT = "absent.parquet"
 CHURN = "churn.parquet"
 
 
@@ -88,6 +89,22 @@ def read_overlay(path: Path, node_ids: NDArray[np.int64]) -> Overlay:
     table = read_table("overlay", path)
     u, v = (_places(path, table.column(column).to_numpy(), node_ids) for column in ("u", "v"))
     return Overlay.from_links(u, v, len(node_ids))
+
+
+def absent_file(overlay: Path) -> Path | None:
+    """The table of absent nodes beside an overlay, which is given by its file or folder; None if all are present."""
+    path = (overlay if (overlay / OVERLAY).exists() else overlay.parent) / ABSENT
+    return path if path.exists() else None
+
+
+def read_present(overlay: Path, node_ids: NDArray[np.int64]) -> NDArray[np.bool_] | None:
+    """Which nodes of a workload are present in an overlay, which is given by its file or folder; None if all are."""
+    path = absent_file(overlay)
+    if path is None:
+        return None
+    present = np.ones(len(node_ids), np.bool_)
+    present[_places(path, read_table("absent", path).column("node").to_numpy(), node_ids)] = False
+    return present
 
 
 def write_churn(folder: Path, churn: Churn, node_ids: NDArray[np.int64]) -> int:
