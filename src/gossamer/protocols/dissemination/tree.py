@@ -260,10 +260,13 @@ class Tree:
             self._mending.on_announce(sender, message, now_us, out)
         elif message.topic not in self._interests.roles:
             out.append(Observe(PeerMisbehaved(sender, NOT_HELD)))
+        elif sender not in self._overlay.neighbours_on(message.topic):
+            # Only neighbours on the topic may graft and prune: other nodes must get no messages and must not make the
+            # branch grow.
+            return
         elif type(message) is Graft:
             self._on_graft(sender, message, out)
-        elif sender in self._overlay.neighbours_on(message.topic):
-            # Only neighbours may prune: messages of other nodes must not make the branch grow.
+        else:
             self._branches.setdefault(message.topic, Branch(None, now_us)).set_lazy(sender, True)
 
     def _on_graft(self, sender: NodeId, message: Graft, out: list[Action]) -> None:

@@ -28,6 +28,12 @@ def test_a_graft_is_answered_with_the_requested_messages_and_later_ones():
     assert give(tree, Publish(TOPIC, b"y"))[0].to == (2, 3, 4)
 
 
+def test_a_graft_of_a_node_that_is_no_neighbour_on_the_topic_is_not_answered():
+    tree = make(3)
+    give(tree, MessageReceived(2, data(1)))
+    assert give(tree, MessageReceived(77, Graft(TOPIC, ((9, 1),)))) == []
+
+
 def test_a_message_that_recovery_fetched_is_relayed_when_it_arrives_along_the_tree():
     """The node is ahead of its supplier for a moment; nodes downstream must not wait for a message that it has."""
     tree = make()
