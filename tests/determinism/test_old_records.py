@@ -3,6 +3,10 @@
 They were written before the code was moved into one folder per system, by simulations of 14 nodes for 6 s (latency 5 to 50 ms, 2% loss,
 some with churn and a partition) and by three live nodes. A change that breaks one of them changes a protocol, a
 draw or the wire format.
+
+One change did so on purpose: recovery sends ages instead of times, because clocks differ. The events of four records
+with recovery are as they were; their actions were computed again with that change. Only steps with messages of recovery
+(`Have`, `Ask`, `Answer`) and their deliveries and timers differed.
 """
 
 import gzip

@@ -115,10 +115,7 @@ class NeighbourChecker:
 
 
 class DataPathChecker(NeighbourChecker):
-    """Nodes state their neighbours consistently and send data to no other node.
-
-    `all_checkers` does not include it, because the tree answers a GRAFT also to a node that is not its neighbour.
-    """
+    """Nodes state their neighbours consistently and send data to no other node."""
 
     def handled(self, at_us: int, node: int, event: Event, actions: Sequence[Action]) -> None:
         """See `engine.Watcher`."""
@@ -267,7 +264,7 @@ def all_checkers(
     """
     # The registry says whether a dissemination relays through nodes without the topic.
     exempt = dissemination is not None and find_dissemination(dissemination).relays_without_topic
-    checkers: tuple[Watcher, ...] = (DeliveryChecker(relay_by_others=exempt), NeighbourChecker(), ClockChecker())
+    checkers: tuple[Watcher, ...] = (DeliveryChecker(relay_by_others=exempt), DataPathChecker(), ClockChecker())
     if dissemination is not None and not exempt:
         checkers += (ReceiverChecker(),)
     if recovers:

@@ -20,16 +20,20 @@ PAGE_MAX = 64
 EACH_BYTES = 200
 
 Name = tuple[NodeId, int]
+# A message, and when it was published by this node's clock.
+Timed = tuple[int, Any]
 
 
 class Page:
     """Messages of one topic that arrived one after another."""
 
-    __slots__ = ("_numbers", "messages", "size_bytes", "topic")
+    __slots__ = ("_numbers", "messages", "size_bytes", "times_us", "topic")
 
     def __init__(self, topic: TopicId) -> None:
         self.topic = topic
         self.messages: list[Any] = []
+        # When each message was published, by this node's clock.
+        self.times_us: list[int] = []
         self.size_bytes = 0
         self._numbers: tuple[int, int, int] = (0, 0, 0)
 
@@ -64,8 +68,12 @@ class History:
         """The bytes of all messages kept."""
         return self._bytes
 
-    def put(self, topic: TopicId, messages: Sequence[Data]) -> None:
-        """Keep messages, in this order, under one of their topics."""
+    def put(self, topic: TopicId, messages: Sequence[Data], at_us: int) -> None:
+        """Keep messages, in this order, under one of their topics.
+
+        `at_us`: when they were published, by this node's clock: the time of their arrival, or an earlier one if another
+        node said how old they are. `published_us` of a message is of no use for this: it is the time of another clock.
+        """
         done = 0
         while done < len(messages):
             pages = self._topics.get(topic)
@@ -76,6 +84,7 @@ class History:
                 page = self._new_page(topic, pages)
             some = messages[done : done + self._page_max - len(page.messages)]
             page.messages += some
+            page.times_us += [at_us] * len(some)
             size = EACH_BYTES * len(some)
             for data in some:
                 size += len(data.payload)
@@ -102,23 +111,30 @@ class History:
         among = self._among(topic, min(numbers), max(numbers))
         return [data for data in among if (data.publisher, data.sequence) in names]
 
-    def between(self, topic: TopicId, publisher: NodeId, after: int, before: int) -> list[Any]:
-        """A publisher's messages with after < sequence < before, in the publisher's order."""
-        among = self._among(topic, after + 1, before - 1)
-        found = [data for data in among if data.publisher == publisher and after < data.sequence < before]
+    def between(self, topic: TopicId, publisher: NodeId, after: int, before: int) -> list[Timed]:
+        """A publisher's messages with after < sequence < before, in the publisher's order, each with its time."""
+        found = [
+            (at_us, data)
+            for page in self._pages_with(topic, after + 1, before - 1)
+            for at_us, data in zip(page.times_us, page.messages, strict=True)
+            if data.publisher == publisher and after < data.sequence < before
+        ]
         return sorted(found, key=_sequence)
 
-    def latest(self, topic: TopicId, count: int, since_us: int) -> list[Any]:
-        """The last `count` messages and all published at or after `since_us`, the oldest first."""
-        everything = [data for page in self._topics.get(topic, ()) for data in page.messages]
-        kept = sorted(everything, key=_published)
+    def latest(self, topic: TopicId, count: int, since_us: int) -> list[Timed]:
+        """The last `count` messages and all with a time of `since_us` or later, the oldest first, each with its time."""
+        pages = self._topics.get(topic, ())
+        kept = [row for page in pages for row in zip(page.times_us, page.messages, strict=True)]
+        kept.sort(key=_time)
         first = max(len(kept) - count, 0)
-        return [data for place, data in enumerate(kept) if place >= first or data.published_us >= since_us]
+        return [row for place, row in enumerate(kept) if place >= first or row[0] >= since_us]
 
     def _among(self, topic: TopicId, lowest: int, highest: int) -> list[Any]:
         """The messages of all pages that may hold numbers of this range."""
-        pages = (page for page in self._topics.get(topic, ()) if page.may_hold(lowest, highest))
-        return [data for page in pages for data in page.messages]
+        return [data for page in self._pages_with(topic, lowest, highest) for data in page.messages]
+
+    def _pages_with(self, topic: TopicId, lowest: int, highest: int) -> list[Page]:
+        return [page for page in self._topics.get(topic, ()) if page.may_hold(lowest, highest)]
 
     def _new_page(self, topic: TopicId, pages: deque[Page]) -> Page:
         if len(pages) >= self._pages_max:
@@ -149,11 +165,13 @@ class History:
         self._bytes -= page.size_bytes
         page.size_bytes = 0
         page.messages = []
+        page.times_us = []
 
 
-def _sequence(data: Data) -> int:
-    return data.sequence
+def _sequence(row: Timed) -> int:
+    number: int = row[1].sequence
+    return number
 
 
-def _published(data: Data) -> tuple[int, NodeId, int]:
-    return (data.published_us, data.publisher, data.sequence)
+def _time(row: Timed) -> int:
+    return row[0]

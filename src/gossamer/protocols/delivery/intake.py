@@ -87,8 +87,11 @@ class Intake:
         out.append(Observe(PeerMisbehaved(sender, reason)))
         return True
 
-    def accept(self, data: AnyData, sender: NodeId, out: list[Action]) -> tuple[AnyData, Sequence[Arrived]]:
-        """Keep a new message and hand it upwards; returns the message to relay, one hop further, and facts."""
+    def accept(self, data: AnyData, sender: NodeId, at_us: int, out: list[Action]) -> tuple[AnyData, Sequence[Arrived]]:
+        """Keep a new message and hand it upwards; returns the message to relay, one hop further, and facts.
+
+        `at_us`: see `History.put`.
+        """
         onward = type(data)(
             data.topic,
             data.publisher,
@@ -102,23 +105,23 @@ class Intake:
         history = self.history
         if history is not None:
             if not data.also:
-                history.put(data.topic, (onward,))
+                history.put(data.topic, (onward,), at_us)
             else:
                 for topic in self._interests.topics_of(data):
-                    history.put(topic, (onward,))
+                    history.put(topic, (onward,), at_us)
         if self._recovers:
             return onward, (Arrived(onward, sender),)
         self._application.deliver(onward, out)
         return onward, NOTHING
 
     def accept_burst(
-        self, burst: AnyBurst, sender: NodeId, out: list[Action]
+        self, burst: AnyBurst, sender: NodeId, at_us: int, out: list[Action]
     ) -> tuple[AnyBurst, Sequence[ArrivedBurst]]:
         """As `accept`, for a burst whose messages are all new."""
         # Measured: 1.4 us for a burst of one, against 0.7 us in `accept`.
         onward = type(burst)(burst.topic, burst.publisher, burst.sequence, burst.hops + 1, burst.items, burst.previous)
         if self.history is not None:
-            self.history.put(burst.topic, onward.messages)
+            self.history.put(burst.topic, onward.messages, at_us)
         if self._recovers:
             return onward, (ArrivedBurst(onward, sender),)
         self._application.deliver_burst(onward, out)
@@ -141,7 +144,9 @@ class Intake:
                 return copy
         return None
 
-    def on_validated(self, event: Validated, out: list[Action]) -> tuple[Unvalidated | None, Sequence[Arrived]]:
+    def on_validated(
+        self, event: Validated, now_us: int, out: list[Action]
+    ) -> tuple[Unvalidated | None, Sequence[Arrived]]:
         """Act on the validator's answer; returns the message if the caller must accept and relay it, and facts."""
         message = self._validation.take(event)
         if message is None:
@@ -155,4 +160,4 @@ class Intake:
             return None, (Arrived(message.data, message.sender, wanted=False),) if self._recovers else NOTHING
         if message.relay:
             return message, NOTHING
-        return None, self.accept(message.data, message.sender, out)[1]
+        return None, self.accept(message.data, message.sender, now_us, out)[1]

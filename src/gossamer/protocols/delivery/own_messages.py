@@ -76,11 +76,11 @@ class OwnMessages:
         )
         last_on[topic] = sequence
         if self.history is not None:
-            self.history.put(topic, (data,))
+            self.history.put(topic, (data,), now_us)
         for one in also:
             last_on[one] = sequence
             if self.history is not None:
-                self.history.put(one, (data,))
+                self.history.put(one, (data,), now_us)
         return data
 
     def publish_burst(self, event: PublishBurst, kind: type[AnyBurst], now_us: int) -> AnyBurst | None:
@@ -100,7 +100,7 @@ class OwnMessages:
         burst = kind(topic, self._node, first, 0, event.items, self.last_on.get(topic, 0))
         self.last_on[topic] = self._sequence
         if self.history is not None:
-            self.history.put(topic, burst.messages)
+            self.history.put(topic, burst.messages, now_us)
         return burst
 
     def _held_topics(self, event: Publish) -> tuple[TopicId, ...]:

@@ -44,14 +44,14 @@ class Flood:
         """The part contract (`contract.parts.Part`)."""
         match event:
             case MessageReceived():
-                return self._on_data(event.sender, event.message, out)
+                return self._on_data(event.sender, event.message, now_us, out)
             case Publish():
                 data = self._delivery.own_messages.publish(event, Data, now_us)
                 if data is not None:
                     self._relay(data, self._node, out)
             case Validated():
-                accepted, facts = self._intake.on_validated(event, out)
-                return facts if accepted is None else self._accept(accepted.sender, accepted.data, out)
+                accepted, facts = self._intake.on_validated(event, now_us, out)
+                return facts if accepted is None else self._accept(accepted.sender, accepted.data, now_us, out)
             case Subscribe() | Unsubscribe():
                 self._delivery.set_interest(event)
         return NOTHING
@@ -60,7 +60,7 @@ class Flood:
         """Nothing to learn: the overlay is asked for neighbours whenever a message is sent."""
         return NOTHING
 
-    def _on_data(self, sender: NodeId, data: Data, out: list[Action]) -> Sequence[Fact]:
+    def _on_data(self, sender: NodeId, data: Data, now_us: int, out: list[Action]) -> Sequence[Fact]:
         if self._intake.refuses(sender, data, out):
             return NOTHING
         if not self._seen.add(data.publisher, data.sequence, sender):
@@ -70,10 +70,10 @@ class Flood:
             return NOTHING
         if self._validation.ask(sender, data, True, out):
             return NOTHING
-        return self._accept(sender, data, out)
+        return self._accept(sender, data, now_us, out)
 
-    def _accept(self, sender: NodeId, data: Data, out: list[Action]) -> Sequence[Fact]:
-        onward, facts = self._intake.accept(data, sender, out)
+    def _accept(self, sender: NodeId, data: Data, now_us: int, out: list[Action]) -> Sequence[Fact]:
+        onward, facts = self._intake.accept(data, sender, now_us, out)
         self._relay(onward, sender, out)
         return facts
 

@@ -105,7 +105,7 @@ class Tree:
             case TimerFired():
                 self._mending.on_missing_due(now_us, out)
             case Validated():
-                accepted, facts = self._intake.on_validated(event, out)
+                accepted, facts = self._intake.on_validated(event, now_us, out)
                 return facts if accepted is None else self._accept(accepted.sender, accepted.data, now_us, out)
             case Subscribe() | Unsubscribe():
                 self._delivery.set_interest(event)
@@ -150,7 +150,7 @@ class Tree:
         if self._interests.validated and self._validation.ask(sender, data, True, out):
             return NOTHING
         # As `_accept`; that call would cost about 2% of the time that a relayed message takes.
-        onward, facts = self._intake.accept(data, sender, out)
+        onward, facts = self._intake.accept(data, sender, now_us, out)
         self._relay(onward, sender, now_us, out)
         return facts
 
@@ -171,12 +171,12 @@ class Tree:
             branch.heard_us = now_us
         if burst.publisher == branch.reference:
             self._on_first_copy(branch, sender, burst, out)
-        onward, arrived = self._intake.accept_burst(burst, sender, out)
+        onward, arrived = self._intake.accept_burst(burst, sender, now_us, out)
         self._relay(onward, sender, now_us, out)
         return arrived
 
     def _accept(self, sender: NodeId, data: Data, now_us: int, out: list[Action]) -> Sequence[Fact]:
-        onward, facts = self._intake.accept(data, sender, out)
+        onward, facts = self._intake.accept(data, sender, now_us, out)
         self._relay(onward, sender, now_us, out)
         return facts
 
@@ -260,10 +260,13 @@ class Tree:
             self._mending.on_announce(sender, message, now_us, out)
         elif message.topic not in self._interests.roles:
             out.append(Observe(PeerMisbehaved(sender, NOT_HELD)))
+        elif sender not in self._overlay.neighbours_on(message.topic):
+            # Only neighbours on the topic may graft and prune: other nodes must get no messages and must not make the
+            # branch grow.
+            return
         elif type(message) is Graft:
             self._on_graft(sender, message, out)
-        elif sender in self._overlay.neighbours_on(message.topic):
-            # Only neighbours may prune: messages of other nodes must not make the branch grow.
+        else:
             self._branches.setdefault(message.topic, Branch(None, now_us)).set_lazy(sender, True)
 
     def _on_graft(self, sender: NodeId, message: Graft, out: list[Action]) -> None:

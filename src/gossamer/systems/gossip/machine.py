@@ -146,8 +146,8 @@ class Gossip:
             case TimerFired():
                 return self._on_handle_due(now_us, out)
             case Validated():
-                accepted, facts = self._intake.on_validated(event, out)
-                return facts if accepted is None else self._accept(accepted.sender, accepted.data, out)
+                accepted, facts = self._intake.on_validated(event, now_us, out)
+                return facts if accepted is None else self._accept(accepted.sender, accepted.data, now_us, out)
             case Publish():
                 self._on_publish(event, now_us, out)
             case Subscribe() | Unsubscribe():
@@ -203,7 +203,7 @@ class Gossip:
 
     def _put_in_buffer(self, sender: NodeId, data: GossipData, now_us: int, out: list[Action]) -> Sequence[Fact]:
         if self._parameters.handle_us == 0:
-            return self._on_event(sender, data, out)
+            return self._on_event(sender, data, now_us, out)
         if len(self._buffer) >= self._parameters.buffer:
             out.append(Observe(BufferFull(data.topic, data.publisher, data.sequence)))
         else:
@@ -215,12 +215,12 @@ class Gossip:
     def _on_handle_due(self, now_us: int, out: list[Action]) -> Sequence[Fact]:
         if not self._buffer:
             return NOTHING
-        facts = self._on_event(*self._buffer.popleft(), out)
+        facts = self._on_event(*self._buffer.popleft(), now_us, out)
         if self._buffer:
             out.append(SetTimer(now_us + self._parameters.handle_us, HandleDue()))
         return facts
 
-    def _on_event(self, sender: NodeId, data: GossipData, out: list[Action]) -> Sequence[Fact]:
+    def _on_event(self, sender: NodeId, data: GossipData, now_us: int, out: list[Action]) -> Sequence[Fact]:
         if sender == self._node:
             self._pass_on(data, data.hops, self._parameters.ttl, sender, out)
             return NOTHING
@@ -233,10 +233,10 @@ class Gossip:
             return NOTHING
         if self._delivery.validation.ask(sender, data, True, out):
             return NOTHING
-        return self._accept(sender, data, out)
+        return self._accept(sender, data, now_us, out)
 
-    def _accept(self, sender: NodeId, data: Any, out: list[Action]) -> Sequence[Fact]:
-        onward, facts = self._intake.accept(data, sender, out)
+    def _accept(self, sender: NodeId, data: Any, now_us: int, out: list[Action]) -> Sequence[Fact]:
+        onward, facts = self._intake.accept(data, sender, now_us, out)
         # A peer cannot give a message a longer life than this node's own messages have.
         self._pass_on(data, onward.hops, min(data.ttl, self._parameters.ttl), sender, out)
         return facts

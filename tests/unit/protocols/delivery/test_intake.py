@@ -27,20 +27,20 @@ def intake_with(recovers):
 
 def test_without_recovery_an_accepted_message_is_delivered_at_once():
     out = []
-    onward, facts = intake_with(recovers=False).intake.accept(Data(ONE, 9, 1, 0, 5, b"x"), 2, out)
+    onward, facts = intake_with(recovers=False).intake.accept(Data(ONE, 9, 1, 0, 5, b"x"), 2, 5, out)
     assert onward == Data(ONE, 9, 1, 1, 5, b"x")
     assert (out, facts) == ([Deliver(ONE, b"x", 9, 1, 1, 5)], ())
     burst = TreeBurst(ONE, 9, 2, 0, ((6, b"y"),), 1)
-    onward, facts = intake_with(recovers=False).intake.accept_burst(burst, 2, out)
+    onward, facts = intake_with(recovers=False).intake.accept_burst(burst, 2, 5, out)
     assert onward == TreeBurst(ONE, 9, 2, 1, ((6, b"y"),), 1)
     assert (out[1:], facts) == ([Deliver(ONE, b"y", 9, 2, 1, 6)], ())
 
 
 def test_with_recovery_an_accepted_message_becomes_a_fact_and_recovery_delivers_it():
     out = []
-    onward, facts = intake_with(recovers=True).intake.accept(Data(ONE, 9, 1, 0, 5, b"x"), 2, out)
+    onward, facts = intake_with(recovers=True).intake.accept(Data(ONE, 9, 1, 0, 5, b"x"), 2, 5, out)
     assert facts == (Arrived(onward, 2),)
-    whole, facts = intake_with(recovers=True).intake.accept_burst(TreeBurst(ONE, 9, 2, 0, ((6, b"y"),), 1), 2, out)
+    whole, facts = intake_with(recovers=True).intake.accept_burst(TreeBurst(ONE, 9, 2, 0, ((6, b"y"),), 1), 2, 5, out)
     assert facts == (ArrivedBurst(whole, 2),)
     assert out == []
 
@@ -48,9 +48,9 @@ def test_with_recovery_an_accepted_message_becomes_a_fact_and_recovery_delivers_
 def test_an_accepted_message_is_kept_one_hop_further_under_each_held_topic():
     held = intake_with(recovers=True)
     held.set_interest(Subscribe(TWO, Role.PUBLISHES))
-    onward, _ = held.intake.accept(Data(99, 9, 1, 0, 5, b"x", 0, ((ONE, 0), (TWO, 0))), 2, [])
+    onward, _ = held.intake.accept(Data(99, 9, 1, 0, 5, b"x", 0, ((ONE, 0), (TWO, 0))), 2, 5, [])
     assert onward.hops == 1
-    assert held.history.latest(ONE, 9, 0) == held.history.latest(TWO, 9, 0) == [onward]
+    assert held.history.latest(ONE, 9, 0) == held.history.latest(TWO, 9, 0) == [(5, onward)]
     assert held.history.count(99) == 0
 
 
@@ -59,7 +59,7 @@ def test_a_fetched_message_that_arrives_later_is_handed_out_for_relaying_once():
     data = Data(ONE, 9, 1, 0, 5, b"x")
     held.seen.add(9, 1, FETCHED)
     assert held.intake.fetched_copy(data, 2) is None, "the validator did not accept it, so it is not kept"
-    kept, _ = held.intake.accept(data, 3, [])
+    kept, _ = held.intake.accept(data, 3, 5, [])
     assert held.intake.fetched_copy(data, 2) == kept
     assert held.intake.fetched_copy(data, 2) is None
     assert held.seen.first_sender(9, 1) == 2

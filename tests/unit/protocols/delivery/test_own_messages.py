@@ -63,7 +63,7 @@ def test_own_messages_count_as_seen_and_are_kept_in_the_history():
     history = held.require_history()
     data = held.own_messages.publish(Publish(ONE, b"", (TWO,)), Data, 100)
     assert held.seen.has(ME, data.sequence)
-    assert history.latest(ONE, 9, 0) == history.latest(TWO, 9, 0) == [data]
+    assert history.latest(ONE, 9, 0) == history.latest(TWO, 9, 0) == [(100, data)]
 
 
 def test_a_topic_that_was_given_up_and_opened_again_continues_after_its_last_message():

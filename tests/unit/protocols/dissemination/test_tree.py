@@ -18,7 +18,7 @@ def test_a_graft_is_answered_with_the_requested_messages_and_later_ones():
     for number in (1, 2, 3):
         give(tree, MessageReceived(2, data(number)))
     # Recovery keeps fetched messages as plain `Data`.
-    tree._history.put(TOPIC, [Data(TOPIC, 9, 4, 0, 0, b"x")])
+    tree._history.put(TOPIC, [Data(TOPIC, 9, 4, 0, 0, b"x")], 0)
     sends = give(tree, MessageReceived(3, Graft(TOPIC, ((9, 1), (9, 3), (9, 4), (9, 99)))))
     assert [(send.to, type(send.message), send.message.sequence) for send in sends] == [
         ((3,), TreeData, 1),
@@ -28,13 +28,19 @@ def test_a_graft_is_answered_with_the_requested_messages_and_later_ones():
     assert give(tree, Publish(TOPIC, b"y"))[0].to == (2, 3, 4)
 
 
+def test_a_graft_of_a_node_that_is_no_neighbour_on_the_topic_is_not_answered():
+    tree = make(3)
+    give(tree, MessageReceived(2, data(1)))
+    assert give(tree, MessageReceived(77, Graft(TOPIC, ((9, 1),)))) == []
+
+
 def test_a_message_that_recovery_fetched_is_relayed_when_it_arrives_along_the_tree():
     """The node is ahead of its supplier for a moment; nodes downstream must not wait for a message that it has."""
     tree = make()
     give(tree, MessageReceived(2, data(1)))
     tree._seen.add(9, 2, FETCHED)
     assert give(tree, MessageReceived(2, data(2))) == [], "a message that the validator refused is not kept"
-    tree._history.put(TOPIC, [Data(TOPIC, 9, 2, 1, 0, b"as it was taken in")])
+    tree._history.put(TOPIC, [Data(TOPIC, 9, 2, 1, 0, b"as it was taken in")], 0)
     (send,) = (a for a in give(tree, MessageReceived(2, data(2))) if type(a) is Send)
     assert send == Send((3, 4), TreeData(TOPIC, 9, 2, 1, 0, b"as it was taken in"))
     assert [a for a in give(tree, MessageReceived(2, data(2))) if type(a) is Send] == [], "once"

@@ -23,6 +23,8 @@ from gossamer.protocols.delivery.recovery.messages import (
 from gossamer.protocols.delivery.recovery.stream import HeldTopic, Stream
 from gossamer.protocols.delivery.state import DeliveryState
 
+# Later than any message: no message is wanted because of its age.
+NEVER_US = 2**62
 # Chosen: the bytes that a request counts for, even if nothing is found.
 ASK_BYTES = 1_024
 # Chosen: frames of one answer. One round trip for each frame would take longer than the history of a busy topic lasts.
@@ -74,11 +76,12 @@ class Answers:
         if not self._may_ask(sender, message.topic, now_us):
             return
         kept = self._history.between(message.topic, message.publisher, message.after, message.before)
-        wanted = [data for data in kept if data.published_us >= message.since_us]
-        floor = max([data.sequence for data in kept if data.published_us < message.since_us], default=0)
+        since_us = now_us - message.age_us if message.age_us > 0 else 0
+        wanted = [data for at_us, data in kept if at_us >= since_us]
+        floor = max([data.sequence for at_us, data in kept if at_us < since_us], default=0)
         if message.publisher == self._node:
             last, last_us = self._closed.get(message.topic, (0, 0))
-            floor = max(floor, last if message.after < last < message.before and last_us < message.since_us else 0)
+            floor = max(floor, last if message.after < last < message.before and last_us < since_us else 0)
         is_looking = self._is_looking(sender, message)
         for number in range(FRAMES_MAX):
             messages = self._frame(sender, wanted)
@@ -113,16 +116,18 @@ class Answers:
         """Answer a late subscriber. An empty history is answered too, so that the subscriber does not wait for it."""
         if not self._may_ask(sender, message.topic, now_us):
             return
-        wanted = self._history.latest(message.topic, max(message.count, 0), message.since_us)
+        since_us = now_us - message.age_us if message.age_us > 0 else NEVER_US
+        wanted = self._history.latest(message.topic, max(message.count, 0), since_us)
         size, first = 0, len(wanted)
         while first and size < PAST_BYTES_MAX:
             first -= 1
-            size += len(wanted[first].payload) + EACH_BYTES
+            size += len(wanted[first][1].payload) + EACH_BYTES
         left = wanted[first:]
         while True:
-            messages = self._frame(sender, left)
+            messages = self._frame(sender, [data for _, data in left[:ANSWER_MAX]])
+            ages_us = tuple([now_us - at_us for at_us, _ in left[: len(messages)]])
             left = left[len(messages) :]
-            out.append(Send((sender,), Past(message.topic, messages, bool(left))))
+            out.append(Send((sender,), Past(message.topic, messages, bool(left), ages_us)))
             if not left:
                 return
 

@@ -3,10 +3,14 @@
 from collections.abc import Mapping, Sequence
 
 from gossamer.model.values.ids import NodeId, TopicId
+from gossamer.model.values.time import MILLISECOND_US
 from gossamer.protocols.contract.actions import Action, Send
 from gossamer.protocols.contract.parts import TopicNeighbours
 from gossamer.protocols.delivery.recovery.messages import Ask
 from gossamer.protocols.delivery.recovery.stream import UNANSWERED, HeldTopic, Stream
+
+# Chosen: 300 ms, a round trip of a slow network. Messages that are older than a subscription by less may be delivered too.
+REQUEST_US = 300 * MILLISECOND_US
 
 
 class Asks:
@@ -30,19 +34,22 @@ class Asks:
         """The neighbours on a stream's topic without its publisher, which forgot its messages when it restarted."""
         return [node for node in self.in_turn(stream.topic, stream.suspect) if node != stream.publisher]
 
-    def ask_next(self, stream: Stream, out: list[Action]) -> None:
+    def ask_next(self, stream: Stream, now_us: int, out: list[Action]) -> None:
         """Ask the next neighbour in turn, if there is any."""
         nodes = self.in_turn(stream.topic, stream.suspect)
         if nodes:
-            self.ask(stream, (nodes[stream.turn % len(nodes)],), out)
+            self.ask(stream, (nodes[stream.turn % len(nodes)],), now_us, out)
             stream.turn += 1
 
-    def ask(self, stream: Stream, nodes: Sequence[NodeId], out: list[Action]) -> None:
+    def ask(self, stream: Stream, nodes: Sequence[NodeId], now_us: int, out: list[Action]) -> None:
         """Ask neighbours for everything missing before the first waiting message, or up to the last claimed one."""
         before = stream.order[0] if stream.order else stream.claimed + 1
-        since_us = self._topics[stream.topic].since_us if stream.delivered == 0 else 0
+        age_us = 0
+        if stream.delivered == 0:
+            # Messages published since this node subscribed. The request itself takes some time.
+            age_us = now_us - self._topics[stream.topic].since_us + REQUEST_US
         if not nodes:
             return
         for node in nodes:
             stream.asked.setdefault(node, UNANSWERED)
-        out.append(Send(tuple(nodes), Ask(stream.topic, stream.publisher, stream.delivered, before, since_us)))
+        out.append(Send(tuple(nodes), Ask(stream.topic, stream.publisher, stream.delivered, before, age_us)))

@@ -8,6 +8,9 @@ from gossamer.protocols.delivery.history import EACH_BYTES, Name
 KEPT_MAX = 4_096
 KEPT_BYTES_MAX = 4 * 2**20
 
+# A message, and when it was published by this node's clock.
+TimedFact = tuple[int, Arrived]
+
 
 class CatchUp:
     """What a late subscriber wants of a topic's history, and what has arrived so far."""
@@ -33,18 +36,18 @@ class CatchUp:
         # The neighbours asked, and whether each has sent its whole answer.
         self.asked: dict[NodeId, bool] = {}
         # Messages from before the subscription, and messages published since.
-        self.past: dict[Name, Arrived] = {}
-        self.fresh: dict[Name, Arrived] = {}
-        # Messages of the past that wait for the application's validator.
-        self.unvalidated: dict[Name, None] = {}
+        self.past: dict[Name, TimedFact] = {}
+        self.fresh: dict[Name, TimedFact] = {}
+        # Messages of the past that wait for the application's validator, and when they were published.
+        self.unvalidated: dict[Name, int] = {}
         self._size_bytes = 0
 
-    def add(self, fact: Arrived, past: bool = False) -> bool:
-        """Keep a message; returns whether there is room for more."""
+    def add(self, fact: Arrived, at_us: int, past: bool = False) -> bool:
+        """Keep a message; returns whether there is room for more. `at_us`: see `History.put`."""
         name = (fact.data.publisher, fact.data.sequence)
         past = past or name in self.unvalidated
-        self.unvalidated.pop(name, None)
-        (self.past if past else self.fresh)[name] = fact
+        at_us = self.unvalidated.pop(name, at_us)
+        (self.past if past else self.fresh)[name] = (at_us, fact)
         self._size_bytes += len(fact.data.payload) + EACH_BYTES
         return len(self.past) + len(self.fresh) < KEPT_MAX and self._size_bytes < KEPT_BYTES_MAX
 
@@ -57,16 +60,16 @@ class CatchUp:
         """The messages to deliver: by time, and each publisher's messages in its own order."""
         past = _by_time(list(self.past.values()))
         first = max(len(past) - self.count, 0)
-        wanted = [fact for place, fact in enumerate(past) if place >= first or fact.data.published_us >= self.since_us]
-        return _by_time([*wanted, *self.fresh.values()])
+        wanted = [row for place, row in enumerate(past) if place >= first or row[0] >= self.since_us]
+        return [fact for _, fact in _by_time([*wanted, *self.fresh.values()])]
 
 
-def _by_time(facts: list[Arrived]) -> list[Arrived]:
+def _by_time(rows: list[TimedFact]) -> list[TimedFact]:
     """Order by time. Where a publisher's times do not increase with its numbers, its numbers decide."""
     keys: dict[NodeId, int] = {}
     keyed = []
-    for fact in sorted(facts, key=lambda fact: fact.data.sequence):
-        data = fact.data
-        keys[data.publisher] = max(keys.get(data.publisher, 0), data.published_us)
-        keyed.append((keys[data.publisher], data.publisher, data.sequence, fact))
-    return [fact for *_, fact in sorted(keyed, key=lambda row: row[:3])]
+    for row in sorted(rows, key=lambda row: row[1].data.sequence):
+        at_us, data = row[0], row[1].data
+        keys[data.publisher] = max(keys.get(data.publisher, 0), at_us)
+        keyed.append((keys[data.publisher], data.publisher, data.sequence, row))
+    return [row for *_, row in sorted(keyed, key=lambda row: row[:3])]

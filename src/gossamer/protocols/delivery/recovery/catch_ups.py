@@ -6,7 +6,7 @@ from gossamer.model.values.ids import NodeId, TopicId
 from gossamer.protocols.contract.actions import Action, Send, SetTimer
 from gossamer.protocols.contract.events import Subscribe
 from gossamer.protocols.contract.facts import Arrived
-from gossamer.protocols.delivery.recovery.answers import AnswerCheck
+from gossamer.protocols.delivery.recovery.answers import NEVER_US, AnswerCheck
 from gossamer.protocols.delivery.recovery.asks import Asks
 from gossamer.protocols.delivery.recovery.catch_up import CatchUp
 from gossamer.protocols.delivery.recovery.messages import AskHistory, CatchUpDue, Past, RecoveryParameters
@@ -16,8 +16,6 @@ from gossamer.protocols.delivery.state import DeliveryState
 
 # Chosen: how many neighbours are asked. A message that one of them has lost is probably kept by another.
 ASKED_MAX = 3
-# Later than any message: no message is wanted because of its time.
-NEVER_US = 2**62
 
 
 class CatchUps:
@@ -48,9 +46,9 @@ class CatchUps:
         catch_up = CatchUp(max(event.last, 0), since_us, now_us + self._parameters.catch_up_wait_us)
         self._topics[event.topic].catch_up = catch_up
         # If the node has only published on the topic so far, it has relayed and kept messages without delivering them.
-        for data in self._history.latest(event.topic, catch_up.count, since_us):
+        for at_us, data in self._history.latest(event.topic, catch_up.count, since_us):
             if data.publisher != self._node:
-                catch_up.add(Arrived(data, self._node), past=True)
+                catch_up.add(Arrived(data, self._node), at_us, past=True)
         return self.on_due(event.topic, now_us, out)
 
     def on_due(self, topic: TopicId, now_us: int, out: list[Action]) -> bool:
@@ -64,7 +62,8 @@ class CatchUps:
         if nodes:
             catch_up.asked = dict.fromkeys(nodes, False)
             catch_up.wait_until_us = now_us + self._parameters.catch_up_hold_us
-            out.append(Send(tuple(nodes), AskHistory(topic, catch_up.count, catch_up.since_us)))
+            age_us = 0 if catch_up.since_us == NEVER_US else now_us - catch_up.since_us
+            out.append(Send(tuple(nodes), AskHistory(topic, catch_up.count, age_us)))
             out.append(SetTimer(catch_up.wait_until_us, CatchUpDue(topic)))
             return False
         if now_us >= catch_up.look_until_us:
@@ -72,22 +71,24 @@ class CatchUps:
         out.append(SetTimer(now_us + self._parameters.ask_again_us, CatchUpDue(topic)))
         return False
 
-    def on_past(self, sender: NodeId, message: Past, out: list[Action]) -> bool:
+    def on_past(self, sender: NodeId, message: Past, now_us: int, out: list[Action]) -> bool:
         """Keep the history that a neighbour sent, if it was asked."""
         catch_up = self._catch_up(message.topic)
         if catch_up is None or catch_up.asked.get(sender, True):
             return False
         has_room = True
-        for data in message.messages:
+        ages_us = (*message.ages_us, *(0,) * len(message.messages))
+        for data, age_us in zip(message.messages, ages_us, strict=False):
             if not self._check.accepts(sender, message.topic, data, out):
                 catch_up.asked[sender] = True
                 break
+            at_us = now_us - max(age_us, 0)
             if data.publisher != self._node and self._seen.add(data.publisher, data.sequence, FETCHED):
                 if self._validation.ask(sender, data, False, out):
-                    catch_up.unvalidated[data.publisher, data.sequence] = None
+                    catch_up.unvalidated[data.publisher, data.sequence] = at_us
                 else:
-                    for arrived in self._intake.accept(data, sender, out)[1]:
-                        has_room = catch_up.add(arrived, past=True)
+                    for arrived in self._intake.accept(data, sender, at_us, out)[1]:
+                        has_room = catch_up.add(arrived, at_us, past=True)
         if not message.more:
             catch_up.asked[sender] = True
         return catch_up.complete or not has_room

@@ -104,9 +104,9 @@ class Recovery:
         """The part contract (`contract.parts.Part`)."""
         match event:
             case Publish():
-                self._on_publish((event.topic, *event.also), event.published_us or now_us, now_us, out)
+                self._on_publish((event.topic, *event.also), now_us, out)
             case PublishBurst():
-                self._on_publish((event.topic,), event.items[-1][0], now_us, out)
+                self._on_publish((event.topic,), now_us, out)
             case MessageReceived():
                 self._on_message(event.sender, event.message, now_us, out)
             case TimerFired(timer=HaveDue()):
@@ -150,7 +150,7 @@ class Recovery:
             case Ask():
                 self._answers.on_ask(sender, message, now_us, out)
             case Past():
-                if self._catch_ups.on_past(sender, message, out):
+                if self._catch_ups.on_past(sender, message, now_us, out):
                     self._end_catch_up(message.topic, now_us, out)
             case AskHistory():
                 self._answers.on_ask_history(sender, message, now_us, out)
@@ -176,7 +176,7 @@ class Recovery:
             self._ordering.forget(stream)
         held.streams = {}
 
-    def _on_publish(self, topics: tuple[TopicId, ...], published_us: int, now_us: int, out: list[Action]) -> None:
+    def _on_publish(self, topics: tuple[TopicId, ...], now_us: int, out: list[Action]) -> None:
         for topic in topics:
             held = self._topics.get(topic)
             if held is not None:
@@ -184,7 +184,7 @@ class Recovery:
                 if stream is None:
                     stream = self._ordering.new_stream(held, topic, self._node, self._node, now_us, out)
                 stream.delivered = self._own_messages.last_on.get(topic, 0)
-                self._tails.set_last(stream, stream.delivered, published_us, now_us, out)
+                self._tails.set_last(stream, stream.delivered, now_us, out)
 
     # Messages from the dissemination.
 
@@ -202,14 +202,14 @@ class Recovery:
                 # The common case: this is the next message.
                 stream.delivered = data.sequence
                 if fact.wanted:
-                    self._tails.set_last(stream, data.sequence, data.published_us, now_us, out)
+                    self._tails.set_last(stream, data.sequence, now_us, out)
                     self._application.deliver(data, out)
                 return
         topics = self._interests.topics_of(data)
         for topic in topics:
             catch_up = self._topics[topic].catch_up
             if catch_up is not None:
-                if not catch_up.add(fact) or catch_up.complete:
+                if not catch_up.add(fact, now_us) or catch_up.complete:
                     self._end_catch_up(topic, now_us, out)
                 return
         self._ordering.put(fact, topics, now_us, out)
@@ -226,7 +226,7 @@ class Recovery:
         ):
             # The common case: these are the next messages.
             stream.delivered = burst.sequence + burst.count - 1
-            self._tails.set_last(stream, stream.delivered, burst.items[-1][0], now_us, out)
+            self._tails.set_last(stream, stream.delivered, now_us, out)
             self._application.deliver_burst(burst, out)
         else:
             for data in burst.messages:
@@ -256,7 +256,7 @@ class Recovery:
                 return
             is_new = data.sequence > stream.delivered and self._seen.add(data.publisher, data.sequence, FETCHED)
             if is_new and not self._validation.ask(sender, data, False, out):
-                for arrived in self._intake.accept(data, sender, out)[1]:
+                for arrived in self._intake.accept(data, sender, now_us, out)[1]:
                     self._on_arrived(arrived, now_us, out)
         if stream.delivered > before:
             self._answers.on_found(stream, now_us, out)
@@ -269,7 +269,7 @@ class Recovery:
             return
         stream = held.streams.get(tail.publisher)
         if stream is None:
-            if tail.published_us < held.since_us:
+            if now_us - tail.age_us < held.since_us:
                 if len(held.floors) < self._parameters.publishers:
                     held.floors[tail.publisher] = tail.sequence
                 return

@@ -115,12 +115,15 @@ class RecoveryParameters(Struct, frozen=True, kw_only=True):
 
 
 class Tail(Value, frozen=True, array_like=True, gc=False):
-    """The last message of a publisher on a topic that the sender has."""
+    """The last message of a publisher on a topic that the sender has, and how old it is.
+
+    Messages of recovery contain ages and periods, never times: the clocks of two nodes may differ.
+    """
 
     topic: TopicId
     publisher: NodeId
     sequence: Number
-    published_us: int
+    age_us: int
 
 
 class Have(WireMessage, frozen=True, array_like=True, gc=False, tag="recovery_have"):
@@ -130,19 +133,19 @@ class Have(WireMessage, frozen=True, array_like=True, gc=False, tag="recovery_ha
 
 
 class Ask(WireMessage, frozen=True, array_like=True, gc=False, tag="recovery_ask"):
-    """A request for a publisher's messages with after < sequence < before, published at or after `since_us`."""
+    """A request for a publisher's messages with after < sequence < before that are at most `age_us` old (0: any age)."""
 
     topic: TopicId
     publisher: NodeId
     after: Number
     before: Number
-    since_us: int = 0
+    age_us: int = 0
 
 
 class Answer(WireMessage, frozen=True, array_like=True, gc=False, tag="recovery_answer"):
     """The requested messages, in order.
 
-    `floor`: the last message published before the requested time. `more`: the receiver must ask again for the rest.
+    `floor`: the last message that is older than requested. `more`: the receiver must ask again for the rest.
     """
 
     topic: TopicId
@@ -153,19 +156,20 @@ class Answer(WireMessage, frozen=True, array_like=True, gc=False, tag="recovery_
 
 
 class AskHistory(WireMessage, frozen=True, array_like=True, gc=False, tag="recovery_ask_history"):
-    """A request for the last `count` messages of a topic, and all that were published at or after `since_us`."""
+    """A request for the last `count` messages of a topic, and all that are at most `age_us` old (0: none for their age)."""
 
     topic: TopicId
     count: int
-    since_us: int
+    age_us: int
 
 
 class Past(WireMessage, frozen=True, array_like=True, gc=False, tag="recovery_past"):
-    """A part of the requested history; `more`: the next part follows at once."""
+    """A part of the requested history, with the age of each message; `more`: the next part follows at once."""
 
     topic: TopicId
     messages: Annotated[tuple[Data, ...], Meta(max_length=ANSWER_MAX)]
     more: bool
+    ages_us: Annotated[tuple[int, ...], Meta(max_length=ANSWER_MAX)] = ()
 
 
 class GapDue(Timer, frozen=True, array_like=True, gc=False, tag="recovery_gap"):

@@ -88,7 +88,7 @@ class Ordering:
             self.waiting.add(fact)
         for stream in streams:
             if fact.wanted and data.sequence > stream.last:
-                self._tails.set_last(stream, data.sequence, data.published_us, now_us, out)
+                self._tails.set_last(stream, data.sequence, now_us, out)
             self.advance(stream, now_us, out)
             self.check_gap(stream, fact.sender, now_us, out)
         most = self._parameters.waiting
@@ -108,11 +108,7 @@ class Ordering:
             if previous == 0:
                 # The publisher is known from before the subscription, so it has restarted (`Stream.must_search`).
                 stream.delivered = min(held.floors.get(data.publisher, 0), data.sequence - 1)
-            elif (
-                data.published_us < held.since_us
-                or held.floors.get(data.publisher) == previous
-                or self._seen.has(data.publisher, previous)
-            ):
+            elif held.floors.get(data.publisher) == previous or self._seen.has(data.publisher, previous):
                 stream.delivered = previous
         return stream
 
@@ -187,7 +183,7 @@ class Ordering:
             self._set_timer(stream, now_us + self._parameters.gap_after_us, out)
         elif not stream.asked and len(stream.order) > self._parameters.waiting // 8:
             # Messages arrive so fast that the limit would be reached before the timer: ask now.
-            self._asks.ask_next(stream, out)
+            self._asks.ask_next(stream, now_us, out)
 
     def _open_gap(self, stream: Stream, suspect: NodeId, now_us: int, out: list[Action]) -> None:
         self.gaps.open(stream, suspect, now_us)
@@ -223,7 +219,7 @@ class Ordering:
             if now_us - stream.gap_us >= self._parameters.give_up_us:
                 self._give_up(stream, now_us, out)
             elif not is_behind:
-                self._asks.ask_next(stream, out)
+                self._asks.ask_next(stream, now_us, out)
         if stream.has_gap:
             self._set_timer(stream, stream.due_us, out)
 
@@ -265,7 +261,7 @@ class Ordering:
             self._give_up(stream, now_us, out)
             return
         nodes = self._asks.others(stream)
-        self._asks.ask(stream, [node for node in nodes if stream.asked.get(node) != NOTHING_MORE], out)
+        self._asks.ask(stream, [node for node in nodes if stream.asked.get(node) != NOTHING_MORE], now_us, out)
         stream.due_us = now_us + self._parameters.ask_again_us
 
     def _end_search(self, stream: Stream, now_us: int, out: list[Action]) -> bool:
@@ -308,7 +304,7 @@ class Ordering:
             stream.gap_us = now_us
             stream.due_us = now_us + self._parameters.ask_again_us
             if answer.more:
-                self._asks.ask(stream, (sender,), out)
+                self._asks.ask(stream, (sender,), now_us, out)
         if stream.is_searching:
             self._end_search(stream, now_us, out)
 

@@ -47,7 +47,7 @@ class Stream:
         self.origin = origin
         # Every message up to this number was delivered or given up; 0 if nothing is known yet.
         self.delivered = 0
-        # The last message that this node has, when it was published, and in how many more rounds to tell neighbours of
+        # The last message that this node has, when it arrived, and in how many more rounds to tell neighbours of
         # it.
         self.last = 0
         self.last_us = 0

@@ -31,10 +31,10 @@ class Tails:
         self._new_neighbours: dict[NodeId, int] = {}
         self._timer_is_set = False
 
-    def set_last(self, stream: Stream, sequence: int, published_us: int, now_us: int, out: list[Action]) -> None:
+    def set_last(self, stream: Stream, sequence: int, now_us: int, out: list[Action]) -> None:
         """This node has a later message of a stream than before: tell the neighbours."""
         stream.last = sequence
-        stream.last_us = published_us
+        stream.last_us = now_us
         if not stream.rounds_left:
             self._changed.append(stream)
             self._set_timer(now_us, out)
@@ -54,9 +54,9 @@ class Tails:
         self._timer_is_set = False
         tails: dict[NodeId, list[Tail]] = {}
         if self._new_neighbours:
-            self._add_all_streams(topics, tails)
+            self._add_all_streams(topics, tails, now_us)
         changed = [stream for stream in self._changed if stream.rounds_left]
-        self._add_changed_streams(changed, tails)
+        self._add_changed_streams(changed, tails, now_us)
         self._changed = [stream for stream in changed if stream.rounds_left]
         self._new_neighbours = {node: left - 1 for node, left in self._new_neighbours.items() if left > 1}
         for node, wanted in tails.items():
@@ -65,15 +65,17 @@ class Tails:
         if self._changed or self._new_neighbours:
             self._set_timer(now_us, out)
 
-    def _add_all_streams(self, topics: Mapping[TopicId, HeldTopic], tails: dict[NodeId, list[Tail]]) -> None:
+    def _add_all_streams(
+        self, topics: Mapping[TopicId, HeldTopic], tails: dict[NodeId, list[Tail]], now_us: int
+    ) -> None:
         for topic, held in topics.items():
             if held.streams:
                 neighbours = self._overlay.neighbours_on(topic)
                 receivers = [node for node in neighbours if self._is_new(node)]
                 for stream in held.streams.values():
-                    _add(stream, receivers, tails)
+                    _add(stream, receivers, tails, now_us)
 
-    def _add_changed_streams(self, changed: list[Stream], tails: dict[NodeId, list[Tail]]) -> None:
+    def _add_changed_streams(self, changed: list[Stream], tails: dict[NodeId, list[Tail]], now_us: int) -> None:
         receivers: dict[TopicId, list[NodeId]] = {}
         for stream in changed:
             topic = stream.topic
@@ -81,7 +83,7 @@ class Tails:
                 if topic not in receivers:
                     neighbours = self._overlay.neighbours_on(topic)
                     receivers[topic] = [node for node in neighbours if not self._is_new(node)]
-                _add(stream, receivers[topic], tails)
+                _add(stream, receivers[topic], tails, now_us)
             stream.rounds_left -= 1
 
     def _is_new(self, node: NodeId) -> bool:
@@ -98,9 +100,9 @@ class Tails:
             out.append(SetTimer(now_us + self._every_us, HaveDue()))
 
 
-def _add(stream: Stream, receivers: list[NodeId], tails: dict[NodeId, list[Tail]]) -> None:
+def _add(stream: Stream, receivers: list[NodeId], tails: dict[NodeId, list[Tail]], now_us: int) -> None:
     if stream.last:
-        tail = Tail(stream.topic, stream.publisher, stream.last, stream.last_us)
+        tail = Tail(stream.topic, stream.publisher, stream.last, now_us - stream.last_us)
         for node in receivers:
             # A publisher knows its own last message.
             if node != stream.publisher:

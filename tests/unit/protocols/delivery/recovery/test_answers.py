@@ -40,14 +40,16 @@ def test_frames_of_an_answer_that_arrive_slowly_are_all_taken_and_no_other_neigh
 def test_history_is_answered_by_count_by_time_or_by_both():
     node = Node()
     for number in range(1, 21):
-        node.get(data(number, number - 1, at_us=number))
+        node.now_us += 1
+        node.get(data(number, number - 1, at_us=1_000 - number))
     for ask, first in (
-        (AskHistory(TOPIC, 3, 2**62), 18),
-        (AskHistory(TOPIC, 0, 15), 15),
-        (AskHistory(TOPIC, 3, 15), 15),
+        (AskHistory(TOPIC, 3, 0), 18),
+        (AskHistory(TOPIC, 0, 5), 15),
+        (AskHistory(TOPIC, 3, 5), 15),
     ):
         (send,) = node.get(ask, sender=3)
         assert [message.sequence for message in send.message.messages] == list(range(first, 21))
+        assert list(send.message.ages_us) == [20 - number for number in range(first, 21)]
         assert not send.message.more
 
 

@@ -15,9 +15,9 @@ def test_a_late_subscriber_asks_three_neighbours_and_delivers_the_history_before
     assert (send.to, send.message.count) == ((2, 3, 4), 2)
     node.get(data(9, 8, at_us=11 * SECOND), sender=3)
     assert node.delivered == []
-    node.get(Past(TOPIC, (data(6, 5, at_us=6), data(7, 6, at_us=7)), False), sender=2)
-    node.get(Past(TOPIC, (data(1, at_us=5, publisher=BOB), data(7, 6, at_us=7)), True), sender=3)
-    node.get(Past(TOPIC, (data(8, 7, at_us=8),), False), sender=3)
+    node.get(Past(TOPIC, (data(6, 5), data(7, 6)), False, (4, 3)), sender=2)
+    node.get(Past(TOPIC, (data(1, publisher=BOB), data(7, 6)), True, (5, 3)), sender=3)
+    node.get(Past(TOPIC, (data(8, 7),), False, (2,)), sender=3)
     assert node.delivered == []
     node.get(Past(TOPIC, (), False), sender=4)
     assert node.delivered == [(ANN, 7), (ANN, 8), (ANN, 9)]

@@ -7,12 +7,12 @@ from tests.unit.protocols.delivery.recovery.one_node import ANN, MS, SECOND, TOP
 def test_a_claimed_message_is_requested_unless_it_arrives():
     node = Node()
     node.get(data(1))
-    node.get(Have((Tail(TOPIC, ANN, 3, 20 * SECOND),)), sender=4)
+    node.get(Have((Tail(TOPIC, ANN, 3, 0),)), sender=4)
     assert not asks(node.wait(900 * MS)), "a tree may mend itself"
     assert asks(node.wait(150 * MS)) == [(4, Ask(TOPIC, ANN, 1, 4))]
     node.get(Answer(TOPIC, ANN, (data(2, 1), data(3, 2))), sender=4)
     assert [sequence for _, sequence in node.delivered] == [1, 2, 3]
-    node.get(Have((Tail(TOPIC, ANN, 4, 20 * SECOND),)), sender=4)
+    node.get(Have((Tail(TOPIC, ANN, 4, 0),)), sender=4)
     node.get(data(4, 3))
     assert not asks(node.wait(10 * SECOND))
 
@@ -20,7 +20,7 @@ def test_a_claimed_message_is_requested_unless_it_arrives():
 def test_a_claim_that_a_message_confirms_is_requested_sooner():
     node = Node()
     node.get(data(1))
-    node.get(Have((Tail(TOPIC, ANN, 3, 20 * SECOND),)), sender=4)
+    node.get(Have((Tail(TOPIC, ANN, 3, 0),)), sender=4)
     node.get(data(3, 2), sender=3)
     assert asks(node.wait(150 * MS)) == [(4, Ask(TOPIC, ANN, 1, 3))]
 

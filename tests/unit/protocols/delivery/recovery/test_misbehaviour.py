@@ -83,11 +83,11 @@ def test_false_claims_cost_requests_and_advance_nothing():
     node = Node(publishers=64, gaps=16)
     node.get(data(1), sender=3)
     for number in range(100):
-        tails = tuple(Tail(TOPIC, 1_000 + number * 100 + one, 2**60, 20 * SECOND) for one in range(100))
+        tails = tuple(Tail(TOPIC, 1_000 + number * 100 + one, 2**60, 0) for one in range(100))
         node.get(Have(tails))
-        node.get(Have(tuple(Tail(TOPIC, tail.publisher, 2**60, 1) for tail in tails)))
+        node.get(Have(tuple(Tail(TOPIC, tail.publisher, 2**60, 20 * SECOND) for tail in tails)))
         assert_bounded(node)
-    node.get(Have((Tail(TOPIC, ANN, 2**60, 20 * SECOND),)))
+    node.get(Have((Tail(TOPIC, ANN, 2**60, 0),)))
     node.get(data(2, 1), sender=3)
     assert node.delivered == [(ANN, 1), (ANN, 2)]
     node.wait(30 * SECOND)
@@ -131,7 +131,7 @@ def test_whatever_peers_send_state_stays_bounded_and_messages_stay_in_order(seed
             message,
             Answer(topic, publisher, (message,), pick(60, 6), bool(pick(2, 0))),
             Past(topic, (message,), bool(pick(2, 0))),
-            Have((Tail(topic, publisher, sequence, node.now_us),)),
+            Have((Tail(topic, publisher, sequence, 0),)),
             Ask(topic, publisher, pick(60, 4), pick(60, 5), 0),
             AskHistory(topic, pick(30, 5), node.now_us),
         )

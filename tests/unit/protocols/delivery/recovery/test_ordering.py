@@ -114,17 +114,20 @@ def test_a_restarted_publisher_does_not_overtake_its_waiting_messages():
     assert node.delivered == [(ANN, 5), (ANN, 6), (ANN, 7), (ANN, 9_000)]
 
 
-def test_the_first_message_of_a_publisher_is_delivered_at_once_if_older_than_the_subscription():
-    node = Node()
-    node.get(data(8, 7, at_us=9 * SECOND))
-    assert node.delivered == [(ANN, 8)]
+def test_the_publishers_clock_does_not_decide_whether_earlier_messages_are_requested():
+    for at_us in (0, 9 * SECOND, 10**12):
+        node = Node()
+        node.get(data(8, 7, at_us=at_us))
+        assert asks(node.wait(150 * MS)) == [(2, Ask(TOPIC, ANN, 0, 8, 400 * MS))]
+        node.get(Answer(TOPIC, ANN, (), floor=7))
+        assert node.delivered == [(ANN, 8)]
 
 
 def test_messages_before_the_first_of_a_publisher_are_requested_back_to_the_subscription():
     node = Node()
     node.get(data(8, 7))
     asked = asks(node.wait(150 * MS))
-    assert asked == [(2, Ask(TOPIC, ANN, 0, 8, 10 * SECOND))]
+    assert asked == [(2, Ask(TOPIC, ANN, 0, 8, 400 * MS))]
     # Message 5 was published before the subscription, message 6 after it.
     node.get(Answer(TOPIC, ANN, (data(6, 5), data(7, 6)), floor=5))
     assert node.delivered == [(ANN, 6), (ANN, 7), (ANN, 8)]

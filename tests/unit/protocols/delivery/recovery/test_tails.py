@@ -14,16 +14,17 @@ def test_neighbours_receive_the_name_of_the_last_message_three_times():
     node.get(data(2, 1))
     node.give(Publish(OTHER, b"y"))
     told = [a for a in node.wait(30 * SECOND) if type(a) is Send]
-    mine = Tail(OTHER, ME, 10 * SECOND + 1, 10 * SECOND)
-    heard = Tail(TOPIC, ANN, 2, 20 * SECOND)
+    ages_us = (SECOND, 2 * SECOND, 6 * SECOND)
+    mine = [Tail(OTHER, ME, 10 * SECOND + 1, age_us) for age_us in ages_us]
+    heard = [Tail(TOPIC, ANN, 2, age_us) for age_us in ages_us]
     by_node = {}
     for send in told:
         by_node.setdefault(send.to, []).append(send.message)
     assert by_node == {
-        (2,): [Have((heard,))] * 3,
-        (3,): [Have((heard,))] * 3,
-        (4,): [Have((heard, mine))] * 3,
-        (5,): [Have((mine,))] * 3,
+        (2,): [Have((tail,)) for tail in heard],
+        (3,): [Have((tail,)) for tail in heard],
+        (4,): [Have(tails) for tails in zip(heard, mine, strict=True)],
+        (5,): [Have((tail,)) for tail in mine],
     }
 
 
