@@ -83,7 +83,7 @@ def test_an_exhibit_with_nothing_to_compare_is_neither_met_nor_missed():
     outcome = judge(exhibit, True, [(Point("a", 1.0, RUN), 1.0)])
     assert outcome.verdict == "not compared"
     assert outcome.line() == "spidercast/fig7a: not compared"
-    assert summary([outcome]) == "1 exhibits: 0 met, 0 missed, 1 not compared."
+    assert summary([outcome]) == "1 exhibit: 0 met, 0 missed, 1 not compared."
 
 
 def test_a_claim_that_the_measured_values_cannot_contradict_is_not_compared():

@@ -162,7 +162,7 @@ def summary(outcomes: Sequence[JudgedExhibit]) -> str:
         values = [value for outcome in outcomes for value in outcome.compared(ground)]
         if values:
             parts.append(f"{sum(value.verdict == MET for value in values)} of {len(values)} {name} met")
-    return f"{len(outcomes)} exhibits: {'; '.join(parts)}."
+    return f"{len(outcomes)} {'exhibit' if len(outcomes) == 1 else 'exhibits'}: {'; '.join(parts)}."
 
 
 def published_values(exhibit: Exhibit) -> dict[tuple[str, float], float]:
