@@ -20,7 +20,7 @@ from gossamer.protocols.contract.record import union
 
 MAGIC = "gossamer"
 # Every version of the format that this code supports, the newest last.
-VERSIONS = (1,)
+VERSIONS = (2,)
 # Optional features of a version; a link uses those that both ends list.
 FEATURES: tuple[str, ...] = ()
 # The length in front of every frame.
