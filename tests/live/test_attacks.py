@@ -219,7 +219,7 @@ def test_a_peer_that_never_reads_is_refused_frames_and_the_others_are_served(net
     """The queue towards it stays bounded, publishers stop waiting for it, and its link ends."""
 
     async def scenario():
-        limits = Limits(queue_bytes_slow=50_000, queue_bytes=200_000, patience_seconds=0.2)
+        limits = Limits(queue_bytes_slow=50_000, queue_bytes=200_000, patience_seconds=0.2, stuck_seconds=0.6)
         async with network(2, limits=limits, audited=False) as (node, other):
             async with node.publisher("t"), other.subscribe("t") as messages:
                 await node.ready("t")

@@ -40,14 +40,16 @@ class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     # Chosen: bytes queued towards one peer before publishers wait, and before frames are refused.
     queue_bytes_slow: Positive = 128 * KIB
     queue_bytes: Positive = 8 * MIB
-    # Chosen: a slow peer must take at least this many bytes a second; after this time below that rate, publishers no
-    # longer wait for it. The protocol drops a silent neighbour sooner.
+    # Chosen: a slow peer must take at least this many bytes a second; after this time below that rate, publishers and
+    # relays no longer wait for it, and after the longer time its link closes.
     drain_bytes_per_second: Positive = 64 * KIB
-    patience_seconds: Seconds = 10.0
+    patience_seconds: Seconds = 0.5
+    stuck_seconds: Seconds = 30.0
     # Chosen: far above the rate of a well-behaved peer (our own benchmark sends 200,000 messages a second); beyond,
     # reading pauses. Each message of a burst counts as a frame.
     frames_per_second: Positive = 1_000_000
-    # Chosen: messages in the queue of a subscription before its reader counts as slow.
-    reader_messages: Positive = 2_000
+    # Chosen: messages and payload bytes in the queue of a subscription before its reader counts as slow.
+    reader_messages: Positive = 100_000
+    reader_bytes: Positive = 64 * MIB
     # Chosen: frames of a peer that cannot be decoded or are not allowed, before the link is closed.
     offences: Positive = 100

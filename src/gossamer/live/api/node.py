@@ -162,7 +162,7 @@ class Node:
         self,
         topic: str,
         *,
-        slow: Slow = "block",
+        slow: Slow = "drop",
         own: bool = False,
         codec: str | Codec = "bytes",
         queue: int | None = None,
@@ -171,7 +171,8 @@ class Node:
     ) -> Subscription:
         """Follow a topic: enter the result with `async with`, then iterate over it.
 
-        `last` (a number) and `last_seconds` (a period) request earlier messages from neighbours. `own` also
+        `slow="drop"` drops the oldest messages of a reader that is too slow, and lists them in `gaps`; `slow="block"` stops
+        reading instead, so that nodes behind this one wait too. `last` (a number) and `last_seconds` (a period) request earlier messages from neighbours. `own` also
         delivers the messages of this node.
         """
         check_topic(topic)
@@ -179,7 +180,8 @@ class Node:
             raise InputError(f"`slow` must be 'block' or 'drop', got {slow!r}")
         if last < 0 or last_seconds < 0 or (queue is not None and queue < 1):
             raise InputError("`last` and `last_seconds` must not be negative, and `queue` must be at least 1")
-        most, unseal = queue or self._parts.limits.reader_messages, self._parts.security.unseal
+        limits, unseal = self._parts.limits, self._parts.security.unseal
+        most = (queue or limits.reader_messages, limits.reader_bytes)
         return Subscription(self, topic, find_codec(codec), unseal, most, slow, own, last, last_seconds)
 
     def publisher(self, topic: str, codec: str | Codec = "bytes") -> Publisher:

@@ -1,6 +1,7 @@
 """A subscription: a bounded queue of messages that the application iterates over."""
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -18,8 +19,12 @@ from gossamer.protocols.contract.actions import Deliver
 if TYPE_CHECKING:
     from gossamer.live.api.node import Node
 
+log = logging.getLogger("gossamer.live")
+
 # Chosen: a reader that never waits yields to the event loop after this many messages, so that the node keeps working.
 YIELD_EVERY = 256
+# Chosen: gaps that a subscription remembers.
+GAPS_MAX = 1_000
 # What happens when the queue of a reader is full.
 Slow = Literal["block", "drop"]
 
@@ -33,8 +38,8 @@ def hex_id(node: NodeId) -> str:
 class Subscription:
     """The result of `Node.subscribe`: enter it with `async with`, then iterate over it.
 
-    `slow="block"`: while the queue is full, this node reads from no link, so that publishers wait. `slow="drop"`: a
-    full queue drops its oldest message, and `dropped` counts it.
+    `slow="drop"`: a full queue drops its oldest messages; `dropped` counts them, and `gaps` lists them. `slow="block"`:
+    while the queue is full, this node reads from no link, also not the messages that it relays to other nodes.
     """
 
     def __init__(
@@ -43,7 +48,7 @@ class Subscription:
         topic: str,
         codec: Codec,
         unseal: Callable[[Deliver], bytes] | None,
-        queue: int,
+        queue: tuple[int, int],
         slow: Slow,
         own: bool,
         last: int,
@@ -53,8 +58,9 @@ class Subscription:
         # Messages that were dropped because the reader was slow, and messages that the codec could not decode.
         self.dropped = 0
         self.unreadable = 0
-        # The newest gaps that could not be filled, the newest last.
-        self.gaps: deque[Gap] = deque(maxlen=1000)
+        # The newest gaps, the newest last, and the first and last dropped message of each publisher since the last read.
+        self._gaps: deque[Gap] = deque(maxlen=GAPS_MAX)
+        self._missed: dict[NodeId, tuple[int, int]] = {}
         self.own = own
         self.last = last
         self.last_seconds = last_seconds
@@ -64,7 +70,9 @@ class Subscription:
         # Unsigned payloads of the codec "bytes" need no decoding.
         self._is_plain = unseal is None and codec is CODECS["bytes"]
         self._slow = slow
-        self._most = queue
+        # Bounds of the queue, and the payload bytes in it.
+        self._most, self._bytes_most = queue
+        self._bytes = 0
         self._queue: deque[Deliver] = deque()
         self._waiter: asyncio.Future[None] | None = None
         self._is_open = False
@@ -108,8 +116,11 @@ class Subscription:
             if self._since_yield >= YIELD_EVERY:
                 self._since_yield = 0
                 await asyncio.sleep(0)
+            if self._missed:
+                self._note_missed()
             action = queue.popleft()
-            if self._is_pausing and len(queue) <= self._most // 2:
+            self._bytes -= len(action.payload)
+            if self._is_pausing and len(queue) <= self._most // 2 and self._bytes <= self._bytes_most // 2:
                 self._resume_reading()
             payload: Any = action.payload
             if not self._is_plain:
@@ -127,23 +138,50 @@ class Subscription:
         """The number of messages in the queue."""
         return len(self._queue)
 
+    @property
+    def gaps(self) -> deque[Gap]:
+        """The newest messages that this reader will not get: gaps that could not be filled, and dropped messages."""
+        self._note_missed()
+        return self._gaps
+
     # Called by the node.
 
     def put(self, actions: Sequence[Deliver]) -> None:
         """Add messages to the queue."""
-        queue = self._queue
-        queue.extend(actions)
-        if len(queue) > self._most:
+        self._queue.extend(actions)
+        for action in actions:
+            self._bytes += len(action.payload)
+        if self._is_full:
             if self._slow == "drop":
-                while len(queue) > self._most:
-                    queue.popleft()
-                    self.dropped += 1
-                    self._node.count_drop("reader too slow")
+                self._drop_oldest()
             elif not self._is_pausing:
                 self._is_pausing = True
                 self._node.pause_reading(self._key)
         if self._waiter is not None:
             self._wake()
+
+    @property
+    def _is_full(self) -> bool:
+        # One message is always kept, however large it is.
+        return len(self._queue) > self._most or (self._bytes > self._bytes_most and len(self._queue) > 1)
+
+    def _drop_oldest(self) -> None:
+        if not self._missed:
+            log.warning("a reader of %s is too slow: its oldest messages are dropped", self.topic)
+        while self._is_full:
+            action = self._queue.popleft()
+            self._bytes -= len(action.payload)
+            self.dropped += 1
+            self._node.count_drop("reader too slow")
+            first, _ = self._missed.get(action.publisher, (action.sequence, 0))
+            self._missed[action.publisher] = (first, action.sequence)
+            if len(self._missed) > GAPS_MAX:
+                self._note_missed()
+
+    def _note_missed(self) -> None:
+        for publisher, (first, last) in self._missed.items():
+            self._gaps.append(Gap(self.topic, hex_id(publisher), first - 1, last + 1))
+        self._missed.clear()
 
     def _resume_reading(self) -> None:
         if self._is_pausing:

@@ -1,8 +1,8 @@
 """Backpressure: a full queue or a slow reader stops this node from reading, so that publishers wait.
 
 While the queue to one peer is long, the node reads from no other peer until that queue has drained. A peer that takes
-almost nothing for a while is stuck: nobody waits for it any longer, frames to it are refused and counted, and its link
-ends if it stays stuck.
+almost nothing for `patience_seconds` is stuck: nobody waits for it any longer, its queue grows up to its bound, further
+frames to it are refused and counted, and its link ends if it stays stuck.
 """
 
 import logging
@@ -14,8 +14,6 @@ from gossamer.live.transport.links import Link
 
 log = logging.getLogger("gossamer.live")
 
-# Chosen: the link of a stuck peer ends after this multiple of the time for which publishers wait.
-STUCK_PATIENCE = 3
 # The name of this reason to pause a link.
 _PRESSURE = "pressure"
 
@@ -46,10 +44,10 @@ class Backpressure:
 
     def on_slow(self, link: Link, now: float) -> None:
         """A queue has become long: read from the other links no further until it drains."""
-        if not self.slow and not self._pauses:
-            for other in self._links:
-                other.pause_reading(_PRESSURE)
         self.slow[link] = (link.sent_bytes, now)
+        for other in self._links:
+            if other not in self.slow:
+                other.pause_reading(_PRESSURE)
         # Keep reading from the slow peer itself: it may be waiting for us to read.
         link.resume_reading(_PRESSURE)
 
@@ -64,17 +62,15 @@ class Backpressure:
         for link, (sent, since) in list(self.slow.items()):
             if link.sent_bytes >= sent + self._limits.drain_bytes_per_second * interval_seconds:
                 self.slow[link] = (link.sent_bytes, now)
-            elif now - since > patience * STUCK_PATIENCE:
+            elif now - since > self._limits.stuck_seconds:
                 self._counts["links closed: peer does not read"] += 1
                 link.abort()
             elif now - since > patience and not link.is_stuck:
                 log.warning("a peer does not read", extra={"facts": {"peer": link.node}})
                 link.give_up_waiting()
-        if self.slow and all(link.is_stuck for link in self.slow) and not self._pauses:
-            for other in self._links:
-                other.resume_reading(_PRESSURE)
+        self._resume_if_clear()
 
     def _resume_if_clear(self) -> None:
-        if not self.slow and not self._pauses:
+        if not self._pauses and all(link.is_stuck for link in self.slow):
             for link in self._links:
                 link.resume_reading(_PRESSURE)

@@ -259,7 +259,7 @@ class Link(asyncio.BufferedProtocol):
         return self.sent_bytes >= mark
 
     def give_up_waiting(self) -> None:
-        """Mark the link as stuck: frames to it are refused until its queue has drained."""
+        """Mark the link as stuck: nobody waits for it until its queue has drained."""
         self.is_stuck = True
         self._release_waiters()
 

@@ -28,7 +28,7 @@ log = logging.getLogger("gossamer.live")
 # read, at the price of two page faults for each message when messages are few.
 READ_BYTES = 64 * 1024
 # Chosen: how often idle links, slow peers and the pool are checked.
-TICK_SECONDS = 0.5
+TICK_SECONDS = 0.2
 # Chosen: a short-lived link that another node opened may stay idle this many times as long as our own.
 STRANGER_PATIENCE = 6
 # The goodbye of a node that leaves the network; any other goodbye ends one link only.
@@ -132,7 +132,7 @@ class Sockets:
         link = self._by_node.get(node)
         if link is None or link.is_ending:
             return self._dialler.dial(node, address, frames) if address else self.lose("no link", len(frames))
-        if link.is_slow and (not patient or link.is_stuck or link.queued_bytes > self.limits.queue_bytes):
+        if link.is_slow and (not patient or self._is_full(link)):
             return self.lose("link is slow" if not patient else "peer does not read", len(frames))
         link.write(frames)
         return None
@@ -295,6 +295,10 @@ class Sockets:
         return reason
 
     # Within.
+
+    def _is_full(self, link: Link) -> bool:
+        """Whether a slow link takes no more frames. The queue to a stuck neighbour may still grow up to its bound."""
+        return link.queued_bytes > self.limits.queue_bytes or (link.is_stuck and not self._is_kept(link))
 
     def _is_kept(self, link: Link) -> bool:
         """Whether the machine asked for this link. A second link with the same id is short-lived."""

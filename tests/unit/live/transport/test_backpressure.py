@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from gossamer import Limits
-from gossamer.live.transport.backpressure import STUCK_PATIENCE, Backpressure
+from gossamer.live.transport.backpressure import Backpressure
 
 
 class FakeLink:
@@ -37,7 +37,7 @@ def links():
 
 @pytest.fixture
 def pressure(links):
-    limits = Limits(patience_seconds=10, drain_bytes_per_second=1000)
+    limits = Limits(patience_seconds=10, stuck_seconds=30, drain_bytes_per_second=1000)
     return Backpressure(dict.fromkeys(links), limits, Counter())
 
 
@@ -72,7 +72,7 @@ def test_a_peer_that_takes_too_little_becomes_stuck_and_then_loses_its_link(link
     pressure.check(11.0, 0.5)
     assert (slow.is_stuck, slow.is_aborted) == (True, False)
     assert read(links) == [0, 1, 2], "nobody waits for a stuck peer"
-    pressure.check(10.0 * STUCK_PATIENCE + 1, 0.5)
+    pressure.check(31.0, 0.5)
     assert slow.is_aborted
 
 
@@ -84,3 +84,14 @@ def test_a_slow_peer_that_keeps_taking_bytes_is_waited_for(links, pressure):
         pressure.check(float(second), 0.5)
     assert not slow.is_stuck
     assert read(links) == [0]
+
+
+def test_beside_a_stuck_peer_a_slow_peer_still_stops_reading_until_it_drains(links, pressure):
+    stuck, slow = links[:2]
+    pressure.on_slow(stuck, 0.0)
+    pressure.check(11.0, 0.5)
+    assert read(links) == [0, 1, 2]
+    pressure.on_slow(slow, 11.0)
+    assert read(links) == [0, 1]
+    pressure.on_drained(slow)
+    assert read(links) == [0, 1, 2]
