@@ -24,12 +24,12 @@ def test_a_reader_that_never_reads_does_not_stop_the_other_readers(network):
         limits = Limits(queue_bytes_slow=20_000, patience_seconds=60, reader_messages=10)
         async with network(3, limits=limits) as (one, stuck, healthy):
             async with stuck.subscribe("t") as unread, healthy.subscribe("t", queue=3_000) as messages:
-                await one.publish("t", b"0")
-                await healthy.ready("t", 2)
-                await stuck.ready("t", 2)
+                one.open_publisher("t")
+                for node in (one, stuck, healthy):
+                    await node.ready("t", 2, timeout=20)
 
                 async def publish():
-                    for number in range(1, 2_000):
+                    for number in range(2_000):
                         await one.publish("t", b"%d" % number + b"." * 5_000)
 
                 publishing = asyncio.create_task(publish())
