@@ -53,7 +53,7 @@ BAD = {
     ),
     "recovery without a dissemination": (
         ("simulate", "spidercast", "w", "o", "--seed", 1, "--recovery"),
-        "above a dissemination",
+        "recovery needs a dissemination",
     ),
     "recovery on a system without it": (
         ("simulate", "unstructured", "w", "o", "--seed", 1, "--dissemination", "gossip", "--recovery"),
