@@ -180,52 +180,59 @@ def cyclon_cycle(
     counts: NDArray[np.int64],
 ) -> None:
     """One maintenance turn of every present node, in the order of ids; adds the messages sent to `counts`."""
-    node_count = state.nodes.shape[0]
+    for me in range(state.nodes.shape[0]):
+        if state.present[me]:
+            cyclon_turn(seed, now_us, shuffle_length, walk_length, state, me, counts)
+
+
+@kernel
+def cyclon_turn(
+    seed: U64, now_us: U64, shuffle_length: int, walk_length: int, state: CyclonState, me: int, counts: NDArray[np.int64]
+) -> int:
+    """One maintenance turn of a node; returns the peer that it sent a shuffle to, or -1."""
+    counter = now_us * STEPS
+    size = np.int64(state.sizes[me])
+    if size == 0 or state.waiting[me]:
+        _join(seed, now_us, walk_length, state, me, counts)
+        return -1
+    view = state.nodes[me]
+    ages = state.ages[me]
+    for i in range(size):
+        ages[i] += np.uint8(ages[i] < OLDEST_AGE)
+    oldest = _oldest(ages, size)
+    peer = np.int64(view[oldest])
+    size -= 1
+    view[oldest] = view[size]
+    ages[oldest] = ages[size]
+    given = min(shuffle_length - 1, size)
+    _choose(draw_base(seed, U64(me), SHUFFLE, counter), given, view, ages, size)
+    state.sizes[me] = size
+    counts[REQUESTS] += 1
+    if not state.present[peer]:
+        return peer
     out_nodes = np.empty(shuffle_length, np.uint32)
     out_ages = np.empty(shuffle_length, np.uint8)
     back_nodes = np.empty(shuffle_length, np.uint32)
     back_ages = np.empty(shuffle_length, np.uint8)
-    counter = now_us * STEPS
-    for me in range(node_count):
-        if not state.present[me]:
-            continue
-        size = np.int64(state.sizes[me])
-        if size == 0 or state.waiting[me]:
-            _join(seed, now_us, walk_length, state, me, counts)
-            continue
-        view = state.nodes[me]
-        ages = state.ages[me]
-        for i in range(size):
-            ages[i] += np.uint8(ages[i] < OLDEST_AGE)
-        oldest = _oldest(ages, size)
-        peer = np.int64(view[oldest])
-        size -= 1
-        view[oldest] = view[size]
-        ages[oldest] = ages[size]
-        given = min(shuffle_length - 1, size)
-        _choose(draw_base(seed, U64(me), SHUFFLE, counter), given, view, ages, size)
-        state.sizes[me] = size
-        counts[REQUESTS] += 1
-        if not state.present[peer]:
-            continue
-        out_nodes[0] = me
-        out_ages[0] = 0
-        for i in range(given):
-            out_nodes[i + 1] = view[i]
-            out_ages[i + 1] = ages[i]
-        peer_view = state.nodes[peer]
-        peer_ages = state.ages[peer]
-        peer_size = np.int64(state.sizes[peer])
-        back = min(shuffle_length, peer_size)
-        base = draw_base(seed, U64(peer), REPLY, counter) + U64(me) * ITEM_FACTOR
-        _choose(base, back, peer_view, peer_ages, peer_size)
-        back = _leave_out(peer_view, peer_ages, peer_size, back, np.uint32(me))
-        for i in range(back):
-            back_nodes[i] = peer_view[i]
-            back_ages[i] = peer_ages[i]
-        counts[REPLIES] += 1
-        state.sizes[peer] = _take_in(peer_view, peer_ages, peer_size, back, out_nodes, out_ages, given + 1)
-        state.sizes[me] = _take_in(view, ages, size, given, back_nodes, back_ages, back)
+    out_nodes[0] = me
+    out_ages[0] = 0
+    for i in range(given):
+        out_nodes[i + 1] = view[i]
+        out_ages[i + 1] = ages[i]
+    peer_view = state.nodes[peer]
+    peer_ages = state.ages[peer]
+    peer_size = np.int64(state.sizes[peer])
+    back = min(shuffle_length, peer_size)
+    base = draw_base(seed, U64(peer), REPLY, counter) + U64(me) * ITEM_FACTOR
+    _choose(base, back, peer_view, peer_ages, peer_size)
+    back = _leave_out(peer_view, peer_ages, peer_size, back, np.uint32(me))
+    for i in range(back):
+        back_nodes[i] = peer_view[i]
+        back_ages[i] = peer_ages[i]
+    counts[REPLIES] += 1
+    state.sizes[peer] = _take_in(peer_view, peer_ages, peer_size, back, out_nodes, out_ages, given + 1)
+    state.sizes[me] = _take_in(view, ages, size, given, back_nodes, back_ages, back)
+    return peer
 
 
 @kernel

@@ -36,6 +36,8 @@ class InterestOracle:
         self.present = 0
         self._holders: dict[int, int] = {}
         self._interests: dict[int, tuple[int, ...]] = {}
+        # The last interest of every node that has been present: other nodes do not notice at once that a node is gone.
+        self._last: dict[int, frozenset[int]] = {}
 
     def put(self, node: int, interest: Iterable[int]) -> None:
         """Add a node that is present, with its topics."""
@@ -43,6 +45,7 @@ class InterestOracle:
         bit = 1 << node
         self.present |= bit
         self._interests[node] = tuple(interest)
+        self._last[node] = frozenset(self._interests[node])
         for topic in self._interests[node]:
             self._holders[topic] = self._holders.get(topic, 0) | bit
 
@@ -74,8 +77,13 @@ class InterestOracle:
         return self._holders.get(topic, 0)
 
 
+    def last_interest(self, node: int) -> frozenset[int]:
+        """The topics of a node, which may have left since."""
+        return self._last.get(node, frozenset())
+
+
 class OracleView:
-    """The interest view of one node (`contract.parts.InterestView`), answered by the oracle."""
+    """What one node knows (`contract.parts.InterestView` and `InterestLookup`), answered by the oracle."""
 
     __slots__ = ("_distance_us", "_oracle", "_scan", "_visible")
 
@@ -122,6 +130,21 @@ class OracleView:
     def holder_below(self, topic: int, node: int, exclude: Collection[int], key: int) -> Peer | None:
         """See `InterestView`."""
         return self._pick(self._oracle.holders(topic) & ((1 << node) - 1) & self._allowed(exclude), key)
+
+    def topics_of(self, node: int) -> frozenset[int]:
+        """See `InterestLookup`."""
+        return self._oracle.last_interest(node)
+
+    def digest_of(self, node: int) -> None:
+        """See `InterestLookup`."""
+
+    def topic_size(self, topic: int) -> int:
+        """See `InterestLookup`."""
+        return self._oracle.holders(topic).bit_count()
+
+    def network_size(self) -> int:
+        """See `InterestLookup`."""
+        return self._oracle.present.bit_count()
 
     def _allowed(self, exclude: Collection[int]) -> int:
         allowed = self._oracle.present if self._visible is None else self._oracle.present & self._visible

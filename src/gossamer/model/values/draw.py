@@ -77,6 +77,11 @@ class Purpose(IntEnum):
     STAN_CONTACT = 78
     STAN_PROBE = 79
     STAN_NONCE = 80
+    SIMILAR_PARTNER = 90  # the node of a similar view that a node exchanges views with
+    SIMILAR_TIE = 91  # ties between equally similar nodes
+    COVER_TIE = 92  # ties between nodes that cover equally many topics
+    AGENT_PLACE = 93  # which search a full agent view gives up
+    SIMILAR_PHASE = 94
 
 
 # Purposes of other packages lie above every value that `Purpose` will ever have.

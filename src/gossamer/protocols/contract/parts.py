@@ -7,7 +7,7 @@ from gossamer.model.values.ids import NodeId, TopicId
 from gossamer.protocols.contract.actions import Action
 from gossamer.protocols.contract.events import Event
 from gossamer.protocols.contract.facts import Fact
-from gossamer.protocols.contract.messages import Peer, Timer, WireMessage
+from gossamer.protocols.contract.messages import Digest, Peer, Timer, WireMessage
 
 NOTHING: tuple[Any, ...] = ()
 
@@ -33,6 +33,26 @@ class InterestView(Protocol):
 
     def holder_below(self, topic: TopicId, node: NodeId, exclude: Collection[NodeId], key: int) -> Peer | None:
         """A random peer outside `exclude` that holds the topic and has a lower id than `node`."""
+        ...
+
+
+class InterestLookup(Protocol):
+    """What a node knows about the interest of a named node, and about sizes."""
+
+    def topics_of(self, node: NodeId) -> frozenset[TopicId]:
+        """The topics that a node holds, as far as they are known; none if the node is unknown."""
+        ...
+
+    def digest_of(self, node: NodeId) -> Digest | None:
+        """The digest of a node's interest to tell others; None in simulations, where every node can look it up."""
+        ...
+
+    def topic_size(self, topic: TopicId) -> int:
+        """The number of nodes that hold a topic, as far as it is known."""
+        ...
+
+    def network_size(self) -> int:
+        """The number of nodes in the network, as far as it is known."""
         ...
 
 

@@ -103,6 +103,12 @@ class ShuffleDue(Timer, frozen=True, array_like=True, gc=False, tag="cyclon_shuf
     """The next shuffle is due, once a period."""
 
 
+class ShuffleSent(Fact, frozen=True, array_like=True, gc=False, tag="cyclon_shuffle_sent"):
+    """This node sends a shuffle to a peer. A part above may send a message of its own with it."""
+
+    peer: Peer
+
+
 class Cyclon:
     """The membership part."""
 
@@ -246,7 +252,8 @@ class Cyclon:
         self._given = [entry.node for entry in entries]
         request = ShuffleRequest((self._me(), *entries))
         out.append(_send(Peer(asked.node, asked.address), request))
-        return (ViewChanged(removed, ()),) if removed else NOTHING
+        sent = ShuffleSent(Peer(asked.node, asked.address))
+        return (ViewChanged(removed, ()), sent) if removed else (sent,)
 
     def _contact_due(self, now_us: int) -> Peer | None:
         """The first contact to shuffle with now, if one is due."""

@@ -1,0 +1,61 @@
+"""Feverfew: every subscription is covered by ln n neighbours that share it, found by gossip and by searches.
+
+Paper: Ma, Wang, Sun: Feverfew: a scalable coverage-based hybrid overlay for Internet-scale pub/sub networks (Science
+China Information Sciences 57, 2014).
+
+Idea: a random graph of n nodes is connected when its nodes have about ln n neighbours. Each node therefore keeps, for each
+topic, ln n neighbours that hold it, and prefers neighbours that share many topics. Gossip finds similar nodes
+(GossipSample), and searches through other nodes find the subscribers of rare topics (BubbleSample).
+
+Departures from the paper are marked `Differs:` where they are made; docs/papers.md lists them. Start with `machine.py`.
+"""
+
+from gossamer.model.values.ids import NodeId
+from gossamer.protocols.contract.parts import InterestView, Part
+from gossamer.protocols.contract.system import Knows, LockstepTimer, System
+from gossamer.protocols.membership.cyclon import Cyclon, CyclonParameters, ShuffleDue
+from gossamer.protocols.membership.interest_exchange import InterestExchange
+from gossamer.systems.feverfew.machine import Feverfew
+from gossamer.systems.feverfew.messages import CoverDue, ExchangeDue
+from gossamer.systems.feverfew.parameters import FeverfewParameters
+
+
+def _parts(parameters: FeverfewParameters, seed: int, node: NodeId, view: InterestView | None) -> tuple[Part, ...]:
+    exchange = InterestExchange()
+    membership = CyclonParameters(
+        period_us=parameters.period_us, view_size=parameters.view_size, shuffle_length=parameters.shuffle_length
+    )
+    cyclon = Cyclon(membership, seed, node)
+    return (exchange, cyclon, Feverfew(parameters, seed, node, cyclon, exchange, view))
+
+
+def _cycle_us(parameters: FeverfewParameters) -> int:
+    return parameters.period_us
+
+
+def _takes_view(parameters: FeverfewParameters) -> bool:
+    return parameters.membership == "oracle"
+
+
+def _contact_count(parameters: FeverfewParameters) -> int:
+    return parameters.view_size
+
+
+_HERE = "gossamer.systems.feverfew"
+
+SYSTEMS: tuple[System, ...] = (
+    System(
+        name="feverfew",
+        summary="Covers each topic of n nodes ln n times with similar nodes; searches for the holders of rare topics.",
+        paper="Ma, Wang, Sun: Feverfew (Sci. China Inf. Sci. 57, 2014)",
+        parameters=FeverfewParameters,
+        parts=_parts,
+        knows=Knows.TOPICS,
+        keep_alive_kinds=("Pulse",),
+        timers=(LockstepTimer(ShuffleDue()), LockstepTimer(ExchangeDue()), LockstepTimer(CoverDue())),
+        cycle_us=_cycle_us,
+        takes_view=_takes_view,
+        contact_count=_contact_count,
+        population=f"{_HERE}.population:feverfew_population",
+    ),
+)

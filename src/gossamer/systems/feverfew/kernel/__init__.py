@@ -1,0 +1,1 @@
+"""Feverfew for a whole population: `state.py` has the state, `cycle.py` the three turns of a cycle."""

@@ -1,0 +1,199 @@
+"""BubbleSample: searches that spread over agents (Algorithm 4) and meet matching nodes there (Algorithm 5)."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gossamer.kernels.cyclon import CyclonState
+from gossamer.kernels.draw import ITEM_FACTOR, U64, draw_base, finish
+from gossamer.kernels.jit import kernel
+from gossamer.model.values.draw import Purpose
+from gossamer.systems.feverfew.kernel.selection import find, holds, is_in
+from gossamer.systems.feverfew.kernel.state import (
+    BUBBLES,
+    EVICTIONS,
+    MATCHES,
+    Agents,
+    Rules,
+    Subscriptions,
+    Views,
+)
+
+AGENT = U64(Purpose.AGENT_PLACE)
+
+
+@kernel
+def distance(rules: Rules, agent: int, topic: int) -> U64:
+    """How far a topic is from an agent: a random number that is the same for every search of the topic."""
+    return finish(draw_base(rules.seed, U64(agent), AGENT, U64(0)) + U64(topic) * ITEM_FACTOR)
+
+
+@kernel
+def notify(
+    subs: Subscriptions,
+    views: Views,
+    present: NDArray[np.bool_],
+    agent: int,
+    topic: int,
+    node: int,
+    other: int,
+    counts: NDArray[np.int64],
+) -> None:
+    """An agent tells a node about another holder of one of its topics."""
+    counts[MATCHES] += node != agent
+    if not present[node]:
+        return
+    at = find(subs, node, topic)
+    if at < 0 or subs.missing[at] <= 0:
+        return
+    size = np.int64(views.found_sizes[node])
+    if size < views.found.shape[1] and not is_in(views.found[node], size, other):
+        views.found[node, size] = other
+        views.found_sizes[node] = size + 1
+
+
+@kernel
+def forward(
+    rules: Rules,
+    cycle: int,
+    subs: Subscriptions,
+    views: Views,
+    agents: Agents,
+    present: NDArray[np.bool_],
+    me: int,
+    peer: int,
+    counts: NDArray[np.int64],
+) -> None:
+    """A node's shuffle carries one copy of every search with hops left that it did not receive in this cycle."""
+    sent = False
+    for i in range(agents.sizes[me]):
+        if agents.ttls[me, i] == 0 or agents.since[me, i] == cycle:
+            continue
+        agents.ttls[me, i] -= np.uint8(1)
+        sent = True
+        if present[peer]:
+            topic, node, ttl = agents.topics[me, i], agents.nodes[me, i], agents.ttls[me, i]
+            take_search(rules, cycle, subs, views, agents, present, peer, topic, node, ttl, counts)
+    if sent:
+        counts[BUBBLES] += 1
+
+
+@kernel
+def take_search(
+    rules: Rules,
+    cycle: int,
+    subs: Subscriptions,
+    views: Views,
+    agents: Agents,
+    present: NDArray[np.bool_],
+    agent: int,
+    topic: int,
+    node: int,
+    ttl: np.uint8,
+    counts: NDArray[np.int64],
+) -> None:
+    """Add a search to an agent view. With `agents_meet` it also meets other searches for the same topic."""
+    size = np.int64(agents.sizes[agent])
+    if agents.topics.shape[1] == 0:
+        return
+    for i in range(size):
+        if agents.topics[agent, i] == topic and agents.nodes[agent, i] == node:
+            agents.ttls[agent, i] = max(agents.ttls[agent, i], ttl)
+            return
+    if rules.agents_meet:
+        for i in range(size):
+            other = np.int64(agents.nodes[agent, i])
+            if agents.topics[agent, i] == topic:
+                notify(subs, views, present, agent, topic, node, other, counts)
+                notify(subs, views, present, agent, topic, other, node, counts)
+    at = size
+    if size == agents.topics.shape[1]:
+        counts[EVICTIONS] += 1
+        at = _victim(rules, agents, agent)
+        if rules.agents_meet and distance(rules, agent, topic) >= distance(
+            rules, agent, np.int64(agents.topics[agent, at])
+        ):
+            return
+    else:
+        agents.sizes[agent] = size + 1
+    agents.topics[agent, at] = topic
+    agents.nodes[agent, at] = node
+    agents.ttls[agent, at] = ttl
+    agents.since[agent, at] = cycle
+
+
+@kernel
+def _victim(rules: Rules, agents: Agents, agent: int) -> int:
+    """The search that a full agent view gives up: the oldest one, or with `agents_meet` the one farthest away."""
+    worst = 0
+    if not rules.agents_meet:
+        for i in range(1, agents.sizes[agent]):
+            if agents.since[agent, i] < agents.since[agent, worst]:
+                worst = i
+        return worst
+    farthest = distance(rules, agent, np.int64(agents.topics[agent, 0]))
+    for i in range(1, agents.sizes[agent]):
+        here = distance(rules, agent, np.int64(agents.topics[agent, i]))
+        if here > farthest:
+            worst, farthest = i, here
+    return worst
+
+
+@kernel
+def match_searches(
+    rules: Rules,
+    cycle: int,
+    subs: Subscriptions,
+    views: Views,
+    agents: Agents,
+    cyclon: CyclonState,
+    me: int,
+    counts: NDArray[np.int64],
+) -> None:
+    """Algorithm 5: compare the searches with the random view; drop those that matched or are over."""
+    kept = 0
+    for i in range(agents.sizes[me]):
+        topic, node = np.int64(agents.topics[me, i]), np.int64(agents.nodes[me, i])
+        matched = False
+        for j in range(cyclon.sizes[me]):
+            other = np.int64(cyclon.nodes[me, j])
+            if other != node and holds(subs, other, topic):
+                matched = True
+                notify(subs, views, cyclon.present, me, topic, node, other, counts)
+                notify(subs, views, cyclon.present, me, topic, other, node, counts)
+        over = agents.ttls[me, i] == 0 and cycle - agents.since[me, i] >= rules.linger_cycles
+        if matched or over:
+            continue
+        agents.topics[me, kept] = topic
+        agents.nodes[me, kept] = node
+        agents.ttls[me, kept] = agents.ttls[me, i]
+        agents.since[me, kept] = agents.since[me, i]
+        kept += 1
+    agents.sizes[me] = kept
+
+
+@kernel
+def start_searches(
+    rules: Rules,
+    cycle: int,
+    subs: Subscriptions,
+    views: Views,
+    agents: Agents,
+    present: NDArray[np.bool_],
+    me: int,
+    counts: NDArray[np.int64],
+) -> None:
+    """Search for subscriptions that have lacked neighbours for long; the node is the first agent of each search."""
+    started = 0
+    first, count = subs.starts[me], subs.starts[me + 1] - subs.starts[me]
+    for step in range(count):
+        if started == rules.searches:
+            return
+        # Another subscription comes first in every cycle.
+        s = first + (cycle + step) % count
+        if subs.missing[s] <= 0 or cycle - subs.since[s] < rules.bubble_cycles or cycle < subs.search_at[s]:
+            continue
+        topic = np.int64(subs.topics[s])
+        ttl = min(np.int64(subs.ttls[subs.popularity[topic]]), rules.ttl_max)
+        subs.search_at[s] = cycle + max(ttl + 1, rules.retry_cycles)
+        take_search(rules, cycle, subs, views, agents, present, me, topic, me, np.uint8(ttl), counts)
+        started += 1

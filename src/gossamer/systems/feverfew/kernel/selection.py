@@ -1,0 +1,348 @@
+"""Choosing nodes by interest: the similar view (Algorithm 1, line 7) and the ln-covered view (Algorithm 3)."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gossamer.kernels.draw import ITEM_FACTOR, U64, draw_base, finish
+from gossamer.kernels.jit import kernel
+from gossamer.model.values.draw import Purpose
+from gossamer.systems.feverfew.kernel.state import (
+    FAILURES,
+    HOLD_OKS,
+    HOLDS,
+    RELEASES,
+    Rules,
+    Scratch,
+    Subscriptions,
+    Views,
+)
+
+SIMILAR = U64(Purpose.SIMILAR_TIE)
+COVER = U64(Purpose.COVER_TIE)
+# Bits of a node's topics. With 48 topics, a topic that the node does not hold finds its bit set in 1 of 22 cases.
+BITS = 1024
+BIT_SHIFT = U64(64 - 10)
+# Below this many topics it is faster to look each of them up.
+FEW = 24
+
+
+@kernel
+def is_in(nodes: NDArray[np.int32], size: int, node: int) -> bool:
+    """Whether a node is among the first `size` entries."""
+    for i in range(size):
+        if nodes[i] == node:
+            return True
+    return False
+
+
+@kernel
+def bit_of(topic: int) -> int:
+    """The bit of a topic among the BITS bits of a node."""
+    return np.int64((U64(topic) * ITEM_FACTOR) >> BIT_SHIFT)
+
+
+@kernel
+def fill_bits(subs: Subscriptions) -> None:
+    """Set the bits of every node's topics."""
+    subs.bits[:] = 0
+    for node in range(subs.starts.shape[0] - 1):
+        for s in range(subs.starts[node], subs.starts[node + 1]):
+            bit = bit_of(np.int64(subs.topics[s]))
+            subs.bits[node, bit >> 6] |= U64(1) << U64(bit & 63)
+
+
+@kernel
+def holds(subs: Subscriptions, node: int, topic: int) -> bool:
+    """Whether a node holds a topic."""
+    bit = bit_of(topic)
+    if not (subs.bits[node, bit >> 6] >> U64(bit & 63)) & U64(1):
+        return False
+    at = find(subs, node, topic)
+    return at >= 0
+
+
+@kernel
+def find(subs: Subscriptions, node: int, topic: int) -> int:
+    """The position of a node's subscription to a topic, or -1."""
+    low, high = subs.starts[node], subs.starts[node + 1]
+    end = high
+    while low < high:
+        middle = (low + high) // 2
+        if subs.topics[middle] < topic:
+            low = middle + 1
+        else:
+            high = middle
+    return low if low < end and subs.topics[low] == topic else -1
+
+
+@kernel
+def mark_wanted(subs: Subscriptions, scratch: Scratch, me: int) -> int:
+    """Mark the topics that still need neighbours; returns their number."""
+    count = 0
+    for s in range(subs.starts[me], subs.starts[me + 1]):
+        if subs.missing[s] > 0:
+            scratch.wanted[subs.topics[s]] = True
+            scratch.wanted_list[count] = subs.topics[s]
+            count += 1
+    return count
+
+
+@kernel
+def clear_wanted(subs: Subscriptions, scratch: Scratch, me: int) -> None:
+    """Undo `mark_wanted`."""
+    for s in range(subs.starts[me], subs.starts[me + 1]):
+        scratch.wanted[subs.topics[s]] = False
+
+
+@kernel
+def utility(subs: Subscriptions, scratch: Scratch, wanted: int, listed: int, node: int, jaccard: bool) -> float:
+    """Equation (2): shared topics among those marked, as a count or divided by the union.
+
+    If few topics are listed, each is looked up in the bits of the node; otherwise the node's topics are counted.
+    """
+    shared = 0
+    first, end = subs.starts[node], subs.starts[node + 1]
+    if listed < FEW:
+        for i in range(listed):
+            topic = np.int64(scratch.wanted_list[i])
+            if scratch.wanted[topic] and holds(subs, node, topic):
+                shared += 1
+    else:
+        for s in range(first, end):
+            shared += scratch.wanted[subs.topics[s]]
+    if jaccard:
+        union = wanted + (end - first) - shared
+        return shared / union if union > 0 else 0.0
+    return float(shared)
+
+
+@kernel
+def add_candidate(scratch: Scratch, size: int, node: int, age: np.uint8) -> int:
+    """Add a node that this merge has not met; of two ages the younger one is kept. Returns the new number."""
+    if scratch.met[node] >= scratch.mark[0]:
+        at = scratch.met[node] - scratch.mark[0]
+        scratch.ages[at] = min(scratch.ages[at], age)
+        return size
+    scratch.met[node] = scratch.mark[0] + size
+    scratch.nodes[size] = node
+    scratch.ages[size] = age
+    return size + 1
+
+
+@kernel
+def begin_merge(scratch: Scratch) -> None:
+    """Forget which nodes the last merge met."""
+    scratch.mark[0] += scratch.nodes.shape[0]
+
+
+@kernel
+def is_before(score: float, tie: U64, other_score: float, other_tie: U64) -> bool:
+    """Whether the first of two candidates is chosen first: the greater score, then the smaller tie."""
+    return score > other_score or (score == other_score and tie < other_tie)
+
+
+@kernel
+def select_similar(
+    rules: Rules, now_us: U64, subs: Subscriptions, views: Views, scratch: Scratch, me: int, size: int
+) -> None:
+    """The similar view becomes the best of the candidates, best first."""
+    wanted = mark_wanted(subs, scratch, me)
+    base = draw_base(rules.seed, U64(me), SIMILAR, now_us)
+    room = views.similar.shape[1]
+    view, ages = views.similar[me], views.ages[me]
+    scores, ties = scratch.scores, scratch.ties
+    kept = 0
+    for i in range(size):
+        node = np.int64(scratch.nodes[i])
+        if node == me or is_in(views.failed[me], views.failed_sizes[me], node):
+            continue
+        score = utility(subs, scratch, wanted, wanted, node, rules.jaccard)
+        tie = finish(base + U64(node) * ITEM_FACTOR)
+        if kept == room and not is_before(score, tie, scores[kept - 1], ties[kept - 1]):
+            continue
+        at = kept if kept < room else room - 1
+        while at > 0 and is_before(score, tie, scores[at - 1], ties[at - 1]):
+            scores[at], ties[at], view[at], ages[at] = scores[at - 1], ties[at - 1], view[at - 1], ages[at - 1]
+            at -= 1
+        scores[at], ties[at], view[at], ages[at] = score, tie, node, scratch.ages[i]
+        kept = min(kept + 1, room)
+    views.similar_sizes[me] = kept
+    clear_wanted(subs, scratch, me)
+
+
+@kernel
+def select_cover(
+    rules: Rules,
+    now_us: U64,
+    subs: Subscriptions,
+    views: Views,
+    present: NDArray[np.bool_],
+    scratch: Scratch,
+    me: int,
+    counts: NDArray[np.int64],
+) -> None:
+    """Algorithm 3: cover every subscription by as few nodes as a greedy choice needs; tells nodes that come and go."""
+    begin_merge(scratch)
+    size = 0
+    for i in range(views.similar_sizes[me]):
+        size = add_candidate(scratch, size, np.int64(views.similar[me, i]), np.uint8(0))
+    start = views.cover_starts[me]
+    old_size = np.int64(views.cover_sizes[me])
+    for i in range(old_size):
+        scratch.old_cover[i] = views.cover[start + i]
+        size = add_candidate(scratch, size, np.int64(views.cover[start + i]), np.uint8(0))
+    for i in range(views.found_sizes[me]):
+        size = add_candidate(scratch, size, np.int64(views.found[me, i]), np.uint8(0))
+    views.found_sizes[me] = 0
+    wanted = 0
+    for s in range(subs.starts[me], subs.starts[me + 1]):
+        topic = subs.topics[s]
+        subs.missing[s] = subs.needs[subs.popularity[topic]]
+        scratch.position[topic] = s
+        if subs.missing[s] > 0:
+            scratch.wanted[topic] = True
+            scratch.wanted_list[wanted] = topic
+            wanted += 1
+    listed = wanted
+    base = draw_base(rules.seed, U64(me), COVER, now_us)
+    nodes, scores, ties = scratch.nodes, scratch.scores, scratch.ties
+    left = 0
+    for i in range(size):
+        node = np.int64(nodes[i])
+        if node == me or is_in(views.failed[me], views.failed_sizes[me], node):
+            continue
+        nodes[left] = node
+        scores[left] = utility(subs, scratch, wanted, wanted, node, rules.jaccard)
+        ties[left] = finish(base + U64(node) * ITEM_FACTOR)
+        left += 1
+    chosen = 0
+    while wanted > 0 and left > 0:
+        best = _best(subs, scratch, wanted, listed, left, rules.jaccard)
+        node = np.int64(nodes[best])
+        if scores[best] == 0.0:
+            break
+        left -= 1
+        nodes[best], scores[best], ties[best] = nodes[left], scores[left], ties[left]
+        views.cover[start + chosen] = node
+        chosen += 1
+        for s in range(subs.starts[node], subs.starts[node + 1]):
+            topic = subs.topics[s]
+            if scratch.wanted[topic]:
+                mine = scratch.position[topic]
+                subs.missing[mine] -= 1
+                if subs.missing[mine] == 0:
+                    scratch.wanted[topic] = False
+                    wanted -= 1
+    views.cover_sizes[me] = chosen
+    clear_wanted(subs, scratch, me)
+    _tell(views, present, scratch, me, old_size, counts)
+
+
+@kernel
+def _best(subs: Subscriptions, scratch: Scratch, wanted: int, listed: int, left: int, jaccard: bool) -> int:
+    """The position of the best candidate. A count can only have fallen, so only the leader is counted again."""
+    nodes, scores, ties = scratch.nodes, scratch.scores, scratch.ties
+    if jaccard:
+        for i in range(left):
+            scores[i] = utility(subs, scratch, wanted, listed, np.int64(nodes[i]), jaccard)
+    while True:
+        best = 0
+        for i in range(1, left):
+            if is_before(scores[i], ties[i], scores[best], ties[best]):
+                best = i
+        if jaccard:
+            return best
+        now = utility(subs, scratch, wanted, listed, np.int64(nodes[best]), jaccard)
+        if now == scores[best]:
+            return best
+        scores[best] = now
+
+
+@kernel
+def _tell(
+    views: Views,
+    present: NDArray[np.bool_],
+    scratch: Scratch,
+    me: int,
+    old_size: int,
+    counts: NDArray[np.int64],
+) -> None:
+    """Tell nodes that are new in the ln-covered view, and those that left it."""
+    start = views.cover_starts[me]
+    view = views.cover[start : start + views.cover_sizes[me]]
+    for i in range(old_size):
+        if not is_in(view, view.shape[0], np.int64(scratch.old_cover[i])):
+            counts[RELEASES] += 1
+    for i in range(view.shape[0]):
+        if not is_in(scratch.old_cover, old_size, np.int64(view[i])):
+            counts[HOLDS] += 1
+            if present[view[i]]:
+                counts[HOLD_OKS] += 1
+                hear(views, np.int64(view[i]), me)
+            else:
+                view[i] = unanswered(view[i])
+
+
+@kernel
+def unanswered(node: int) -> int:
+    """How the ln-covered view stores a node that has not answered; applied again it gives the node."""
+    return -1 - node
+
+
+@kernel
+def drop_unanswered(views: Views, me: int, counts: NDArray[np.int64]) -> None:
+    """Remove the nodes of the ln-covered view that did not answer when they entered it."""
+    start = views.cover_starts[me]
+    i = 0
+    while i < views.cover_sizes[me]:
+        if views.cover[start + i] < 0:
+            node = unanswered(np.int64(views.cover[start + i]))
+            views.cover[start + i] = node
+            fail(views, me, node, counts)
+        else:
+            i += 1
+
+
+@kernel
+def fail(views: Views, me: int, node: int, counts: NDArray[np.int64]) -> None:
+    """A node does not answer or has left: forget it, and ignore it until it sends something."""
+    counts[FAILURES] += 1
+    forget(views, me, node)
+    size = np.int64(views.failed_sizes[me])
+    if is_in(views.failed[me], size, node):
+        return
+    if size == views.failed.shape[1]:
+        hear(views, me, np.int64(views.failed[me, 0]))
+        size -= 1
+    views.failed[me, size] = node
+    views.failed_sizes[me] = size + 1
+
+
+@kernel
+def forget(views: Views, me: int, node: int) -> None:
+    """Remove a node from both views. The next turn finds out which topics need a neighbour again."""
+    for i in range(views.similar_sizes[me]):
+        if views.similar[me, i] == node:
+            for j in range(i, views.similar_sizes[me] - 1):
+                views.similar[me, j] = views.similar[me, j + 1]
+                views.ages[me, j] = views.ages[me, j + 1]
+            views.similar_sizes[me] -= 1
+            break
+    start = views.cover_starts[me]
+    for i in range(views.cover_sizes[me]):
+        if views.cover[start + i] == node:
+            for j in range(i, views.cover_sizes[me] - 1):
+                views.cover[start + j] = views.cover[start + j + 1]
+            views.cover_sizes[me] -= 1
+            break
+
+
+@kernel
+def hear(views: Views, me: int, node: int) -> None:
+    """A node that sends something is alive."""
+    kept = 0
+    for i in range(views.failed_sizes[me]):
+        if views.failed[me, i] != node:
+            views.failed[me, kept] = views.failed[me, i]
+            kept += 1
+    views.failed_sizes[me] = kept

@@ -1,0 +1,165 @@
+"""Feverfew's neighbours: nodes of its own ln-covered view, and nodes that have this node in theirs.
+
+A link stays while either end wants it. Each end knows the interest of the other: HoldRequest and HoldOk carry it,
+InterestNotice changes it, and the rest of a large interest is fetched.
+"""
+
+from collections.abc import Collection, Sequence
+
+from gossamer.model.values.ids import NodeId, TopicId
+from gossamer.protocols.contract.actions import Action, Connect, Disconnect, Observe, Send
+from gossamer.protocols.contract.facts import Fact, NeighbourDown, NeighbourUp, PeerMisbehaved
+from gossamer.protocols.contract.messages import Peer, WireMessage
+from gossamer.protocols.contract.parts import NOTHING
+from gossamer.protocols.membership.interest_exchange import TOPICS_MAX, InterestExchange, InterestFetched
+from gossamer.systems.feverfew.messages import HoldOk, HoldRequest, InterestNotice
+
+# The version of an interest that is not known whole.
+NO_VERSION = -1
+
+
+class FeverfewNeighbour:
+    """A neighbour: which ends want the link, and the interest of the other end."""
+
+    __slots__ = ("heard_us", "held_by", "holds", "topics", "version")
+
+    def __init__(self, now_us: int) -> None:
+        # Whether this node has it in its view, and whether it has this node in its view.
+        self.holds = False
+        self.held_by = False
+        self.topics: set[TopicId] = set()
+        self.version = NO_VERSION
+        self.heard_us = now_us
+
+
+class CoverLinks:
+    """All neighbours with their interests and addresses, and the neighbours on each topic."""
+
+    __slots__ = ("_exchange", "_facts", "_fresh", "_last", "addresses", "neighbours")
+
+    def __init__(self, exchange: InterestExchange) -> None:
+        self.neighbours: dict[NodeId, FeverfewNeighbour] = {}
+        self.addresses: dict[NodeId, bytes] = {}
+        self._exchange = exchange
+        # Answers of `neighbours_on`: the last ones, and those that are still up to date.
+        self._last: dict[TopicId, tuple[NodeId, ...]] = {}
+        self._fresh: dict[TopicId, tuple[NodeId, ...]] = {}
+        self._facts: list[Fact] = []
+
+    def neighbours_on(self, topic: TopicId) -> tuple[NodeId, ...]:
+        """See `TopicNeighbours`."""
+        found = self._fresh.get(topic)
+        if found is None:
+            found = tuple(sorted(node for node, each in self.neighbours.items() if topic in each.topics))
+            if topic in self._exchange.topics:
+                if self._last.setdefault(topic, found) != found:
+                    self._last[topic] = found
+                found = self._fresh[topic] = self._last[topic]
+        return found
+
+    def forget_topic(self, topic: TopicId) -> None:
+        """The node no longer holds a topic."""
+        self._last.pop(topic, None)
+        self._fresh.pop(topic, None)
+
+    def hold(self, node: NodeId, message: HoldOk, now_us: int, out: list[Action]) -> None:
+        """A node of this node's view has answered."""
+        self._up(node, now_us, out).holds = True
+        self._take_interest(node, message, now_us, out)
+
+    def held(self, node: NodeId, message: HoldRequest, now_us: int, out: list[Action]) -> None:
+        """This node has entered the view of another node."""
+        if message.address:
+            self.addresses[node] = message.address
+        self._up(node, now_us, out).held_by = True
+        self._take_interest(node, message, now_us, out)
+
+    def release(self, node: NodeId, out: list[Action]) -> None:
+        """A node has left this node's view."""
+        self._unwant(node, "holds", out)
+
+    def released(self, node: NodeId, out: list[Action]) -> None:
+        """This node has left the view of another node."""
+        self._unwant(node, "held_by", out)
+
+    def remove(self, node: NodeId, out: list[Action]) -> None:
+        """A neighbour is gone."""
+        if self.neighbours.pop(node, None) is not None:
+            self._fresh.clear()
+            self.addresses.pop(node, None)
+            out.append(Disconnect(node))
+            self._state(NeighbourDown(node), out)
+
+    def change(self, node: NodeId, message: InterestNotice, now_us: int, out: list[Action]) -> None:
+        """A neighbour has changed its interest."""
+        each = self.neighbours[node]
+        if message.version <= each.version:
+            return
+        if message.since != each.version:
+            self._exchange.fetch(self.peer(node), now_us, out)
+            return
+        if len(each.topics) + len(message.added) > TOPICS_MAX:
+            out.append(Observe(PeerMisbehaved(node, f"claims more than {TOPICS_MAX} topics")))
+            return
+        each.topics = (each.topics | set(message.added)) - set(message.removed)
+        each.version = message.version
+        self._fresh.clear()
+
+    def check_version(self, node: NodeId, version: int, now_us: int, out: list[Action]) -> None:
+        """A neighbour has named the version of its interest; another version than the known one is fetched."""
+        if version > self.neighbours[node].version:
+            self._exchange.fetch(self.peer(node), now_us, out)
+
+    def take_in(self, fetched: InterestFetched) -> None:
+        """The whole interest of a node was fetched."""
+        each = self.neighbours.get(fetched.node)
+        if each is not None and fetched.version > each.version:
+            each.topics, each.version = set(fetched.topics), fetched.version
+            self._fresh.clear()
+
+    def peer(self, node: NodeId) -> Peer:
+        """A node with its last known address."""
+        return Peer(node, self.addresses.get(node, b""))
+
+    def to(self, nodes: Collection[NodeId], message: WireMessage) -> Send:
+        """Send a message to these nodes, with their addresses."""
+        addresses = tuple(self.addresses.get(node, b"") for node in nodes)
+        return Send(tuple(nodes), message, addresses if any(addresses) else ())
+
+    def take_facts(self) -> Sequence[Fact]:
+        """The links that came and went since the last call."""
+        if not self._facts:
+            return NOTHING
+        facts, self._facts = self._facts, []
+        return facts
+
+    def _up(self, node: NodeId, now_us: int, out: list[Action]) -> FeverfewNeighbour:
+        each = self.neighbours.get(node)
+        if each is None:
+            each = self.neighbours[node] = FeverfewNeighbour(now_us)
+            out.append(Connect(self.peer(node)))
+            self._state(NeighbourUp(node), out)
+        each.heard_us = now_us
+        return each
+
+    def _unwant(self, node: NodeId, end: str, out: list[Action]) -> None:
+        each = self.neighbours.get(node)
+        if each is not None:
+            setattr(each, end, False)
+            if not each.holds and not each.held_by:
+                self.remove(node, out)
+
+    def _take_interest(self, node: NodeId, message: HoldRequest | HoldOk, now_us: int, out: list[Action]) -> None:
+        each = self.neighbours[node]
+        if message.version <= each.version:
+            return
+        whole = message.count <= len(message.topics)
+        each.topics = set(message.topics)
+        each.version = message.version if whole else NO_VERSION
+        self._fresh.clear()
+        if not whole:
+            self._exchange.fetch(self.peer(node), now_us, out)
+
+    def _state(self, fact: Fact, out: list[Action]) -> None:
+        self._facts.append(fact)
+        out.append(Observe(fact))

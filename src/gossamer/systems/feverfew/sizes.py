@@ -1,0 +1,26 @@
+"""What a topic's size decides: the neighbours that each subscriber needs, and the hops of a search.
+
+Paper: section 3 (ln-covered) and Theorem 2. Both functions take sizes as the node knows them.
+"""
+
+from math import ceil, exp, log, log2
+
+
+def needed(size: int) -> int:
+    """ln n neighbours, rounded up, at least one and at most all other subscribers."""
+    return max(0, min(ceil(log(size)), size - 1)) if size > 2 else max(0, size - 1)
+
+
+def hops(network: int, size: int, samples: int) -> int:
+    """TTL of a search (Theorem 2), rounded up; the theorem's n is the number of other subscribers.
+
+    Where the theorem asks for more agents than there are, the TTL is that of all other nodes.
+    """
+    if network < 3:
+        return 1
+    others = max(size - 1, 1)
+    reached = network * (1 - exp(-samples * others / network))
+    agents = float(network - 1)
+    if log(network) < reached:
+        agents = min(agents, -network / samples * log(1 - log(network) / reached))
+    return max(0, ceil(log2(-network * log(1 - agents / network))))
