@@ -76,9 +76,9 @@ def machine_state(driver: Lockstep, period_us: int):
             [(each.node, each.age) for each in part.similar],
             list(part.cover),
             {topic: cover.missing for topic, cover in part.topics.items()},
-            [(each.topic, each.node, each.ttl, each.since_us // period_us) for each in part.agents.searches],
+            [(each.topic, each.node, each.ttl, each.since_us // period_us) for each in part.bubbles.agents.searches],
             part.failed,
-            list(part.found),
+            list(part.bubbles._found),
         )
     return found
 

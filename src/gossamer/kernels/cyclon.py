@@ -187,7 +187,13 @@ def cyclon_cycle(
 
 @kernel
 def cyclon_turn(
-    seed: U64, now_us: U64, shuffle_length: int, walk_length: int, state: CyclonState, me: int, counts: NDArray[np.int64]
+    seed: U64,
+    now_us: U64,
+    shuffle_length: int,
+    walk_length: int,
+    state: CyclonState,
+    me: int,
+    counts: NDArray[np.int64],
 ) -> int:
     """One maintenance turn of a node; returns the peer that it sent a shuffle to, or -1."""
     counter = now_us * STEPS

@@ -11,8 +11,10 @@ from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay
 from gossamer.model.values.progress import silent
 from gossamer.protocols.contract.events import Started, Subscribe
-from gossamer.protocols.contract.messages import Peer
+from gossamer.protocols.contract.facts import Heard
+from gossamer.protocols.contract.messages import Digest, Peer
 from gossamer.protocols.contract.parts import InterestView, Machine
+from gossamer.protocols.contract.record import Answer, packed_topics
 from gossamer.protocols.contract.system import System, load
 from gossamer.simulator.engine import EventEngine, Watcher
 from gossamer.simulator.network import Network
@@ -32,7 +34,7 @@ class EventPopulation:
         interest: Interest,
         network: Network,
         watchers: Sequence[Watcher] = (),
-        answers: list[Peer | None] | None = None,
+        answers: list[Answer] | None = None,
         dissemination: str | None = None,
         settings: Mapping[str, object] | None = None,
         recovery: Mapping[str, object] | None = None,
@@ -122,7 +124,7 @@ class EventPopulation:
 class RecordingView:
     """A view that records all of its answers, so that a replay needs no oracle."""
 
-    def __init__(self, view: InterestView, answers: list[Peer | None]) -> None:
+    def __init__(self, view: InterestView, answers: list[Answer]) -> None:
         self._view = view
         self._answers = answers
 
@@ -141,6 +143,30 @@ class RecordingView:
     def holder_below(self, topic: int, node: int, exclude: Any, key: int) -> Peer | None:
         """See `InterestView`."""
         return self._noted(self._view.holder_below, topic, node, exclude, key)
+
+    def topics_of(self, node: int) -> frozenset[int]:
+        """See `InterestLookup`."""
+        topics = self._view.topics_of(node)
+        self._answers.append(packed_topics(topics))
+        return topics
+
+    def digest_of(self, node: int) -> Digest | None:
+        """See `InterestLookup`."""
+        return self._view.digest_of(node)
+
+    def note(self, heard: Heard) -> None:
+        """See `InterestLookup`."""
+        self._view.note(heard)
+
+    def topic_size(self, topic: int) -> int:
+        """See `InterestLookup`."""
+        self._answers.append(self._view.topic_size(topic))
+        return self._view.topic_size(topic)
+
+    def network_size(self) -> int:
+        """See `InterestLookup`."""
+        self._answers.append(self._view.network_size())
+        return self._view.network_size()
 
     def _noted(self, ask: Callable[..., Peer | None], *question: Any) -> Peer | None:
         answer = ask(*question)

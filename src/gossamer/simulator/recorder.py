@@ -20,8 +20,8 @@ from gossamer.protocols.contract.events import (
     PublishBurst,
 )
 from gossamer.protocols.contract.facts import BufferFull, Lost
-from gossamer.protocols.contract.messages import Burst, Data, Peer
-from gossamer.protocols.contract.record import Header, encode_header, encode_step
+from gossamer.protocols.contract.messages import Burst, Data
+from gossamer.protocols.contract.record import Answer, Header, encode_header, encode_step
 
 
 class Recorder:
@@ -30,7 +30,7 @@ class Recorder:
     Recording views append their answers to `answers`; the answers in it belong to the event that was just handled.
     """
 
-    def __init__(self, out: BinaryIO, header: Header, answers: list[Peer | None] | None = None) -> None:
+    def __init__(self, out: BinaryIO, header: Header, answers: list[Answer] | None = None) -> None:
         self._out = out
         self._answers = answers if answers is not None else []
         out.write(encode_header(header))

@@ -16,8 +16,7 @@ from gossamer.model.values.errors import InputError
 from gossamer.model.values.progress import Progress
 from gossamer.model.values.run import Run
 from gossamer.model.values.time import SECOND_US, duration_us
-from gossamer.protocols.contract.messages import Peer
-from gossamer.protocols.contract.record import Header
+from gossamer.protocols.contract.record import Answer, Header
 from gossamer.protocols.contract.system import System
 from gossamer.simulator.checkers import all_checkers
 from gossamer.simulator.columns import Tables, link_columns, view_tables, with_workload_ids
@@ -59,7 +58,7 @@ class Simulation:
         if system.keeps_views:
             watching.append(self._views)
         # The answers of interest views, which a record needs for its replay.
-        answers: list[Peer | None] | None = None
+        answers: list[Answer] | None = None
         if record is not None:
             answers = []
             watching.append(Recorder(record, record_header(run, parameters), answers))

@@ -22,6 +22,7 @@ from gossamer.model.values.draw import (
     finish,
 )
 from gossamer.model.values.errors import InputError
+from gossamer.protocols.contract.facts import Heard
 from gossamer.protocols.contract.messages import Peer
 
 # Below this many candidates plain Python is faster than numpy.
@@ -75,7 +76,6 @@ class InterestOracle:
     def holders(self, topic: int) -> int:
         """The nodes with this topic that are present, as bits."""
         return self._holders.get(topic, 0)
-
 
     def last_interest(self, node: int) -> frozenset[int]:
         """The topics of a node, which may have left since."""
@@ -137,6 +137,9 @@ class OracleView:
 
     def digest_of(self, node: int) -> None:
         """See `InterestLookup`."""
+
+    def note(self, heard: Heard) -> None:
+        """See `InterestLookup`: the oracle knows already."""
 
     def topic_size(self, topic: int) -> int:
         """See `InterestLookup`."""

@@ -6,13 +6,37 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 from gossamer.model.values.ids import NodeId, TopicId
 from gossamer.protocols.contract.actions import Action
 from gossamer.protocols.contract.events import Event
-from gossamer.protocols.contract.facts import Fact
+from gossamer.protocols.contract.facts import Fact, Heard
 from gossamer.protocols.contract.messages import Digest, Peer, Timer, WireMessage
 
 NOTHING: tuple[Any, ...] = ()
 
 
-class InterestView(Protocol):
+class InterestLookup(Protocol):
+    """What a node knows about the interest of a named node, and about sizes."""
+
+    def topics_of(self, node: NodeId) -> frozenset[TopicId]:
+        """The topics that a node holds, as far as they are known; none if the node is unknown."""
+        ...
+
+    def digest_of(self, node: NodeId) -> Digest | None:
+        """The digest of a node's interest to tell others; None in simulations, where every node can look it up."""
+        ...
+
+    def note(self, heard: Heard) -> None:
+        """Another node has told the digest of a node's interest."""
+        ...
+
+    def topic_size(self, topic: TopicId) -> int:
+        """The number of nodes that hold a topic, as far as it is known."""
+        ...
+
+    def network_size(self) -> int:
+        """The number of nodes in the network, as far as it is known."""
+        ...
+
+
+class InterestView(InterestLookup, Protocol):
     """What a node knows about the interests of other nodes. A caller can query it for a peer, but not list all peers.
 
     `key` comes from `draw_base`. Among equally good candidates the one with the smallest
@@ -33,26 +57,6 @@ class InterestView(Protocol):
 
     def holder_below(self, topic: TopicId, node: NodeId, exclude: Collection[NodeId], key: int) -> Peer | None:
         """A random peer outside `exclude` that holds the topic and has a lower id than `node`."""
-        ...
-
-
-class InterestLookup(Protocol):
-    """What a node knows about the interest of a named node, and about sizes."""
-
-    def topics_of(self, node: NodeId) -> frozenset[TopicId]:
-        """The topics that a node holds, as far as they are known; none if the node is unknown."""
-        ...
-
-    def digest_of(self, node: NodeId) -> Digest | None:
-        """The digest of a node's interest to tell others; None in simulations, where every node can look it up."""
-        ...
-
-    def topic_size(self, topic: TopicId) -> int:
-        """The number of nodes that hold a topic, as far as it is known."""
-        ...
-
-    def network_size(self) -> int:
-        """The number of nodes in the network, as far as it is known."""
         ...
 
 

@@ -6,12 +6,13 @@ byte for byte. Simulated and live nodes write the same format.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from struct import Struct
 from typing import Any, BinaryIO
 
 import msgspec
 
 from gossamer.model.values.errors import InputError
-from gossamer.model.values.ids import NodeId
+from gossamer.model.values.ids import NodeId, TopicId
 from gossamer.protocols.contract.actions import Action
 from gossamer.protocols.contract.events import (
     Event,
@@ -28,6 +29,7 @@ from gossamer.protocols.contract.events import (
     Unsubscribe,
     Validated,
 )
+from gossamer.protocols.contract.facts import Heard
 from gossamer.protocols.contract.messages import Peer, Value
 from gossamer.protocols.contract.parts import Machine, Part
 
@@ -51,6 +53,11 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     recovery: dict[str, Any] | None = None
 
 
+# An answer of an interest view: a peer, a set of topics, or a number.
+Answer = Peer | bytes | int | None
+_TOPIC = Struct(">Q")
+
+
 class Step(msgspec.Struct, frozen=True, array_like=True):
     """One call of `handle`. A `Started` event means that its node gets a new machine."""
 
@@ -58,8 +65,9 @@ class Step(msgspec.Struct, frozen=True, array_like=True):
     node: NodeId
     event: msgspec.Raw
     actions: msgspec.Raw
-    # The answers of an interest view outside the machine (the simulator's oracle) during this event, in order.
-    answers: tuple[Peer | None, ...] = ()
+    # The answers of an interest view outside the machine (the simulator's oracle) during this event, in order. A set of
+    # topics is recorded as bytes, eight for each topic.
+    answers: tuple[Answer, ...] = ()
 
 
 class Difference(msgspec.Struct, frozen=True):
@@ -124,7 +132,7 @@ def encode_header(header: Header) -> bytes:
 
 
 def encode_step(
-    at_us: int, node: NodeId, event: Event, actions: Sequence[Action], answers: Sequence[Peer | None] = ()
+    at_us: int, node: NodeId, event: Event, actions: Sequence[Action], answers: Sequence[Answer] = ()
 ) -> bytes:
     """The frame of one call of `handle`."""
     recorded = msgspec.Raw(_encoder.encode(event)), msgspec.Raw(_encoder.encode(tuple(actions)))
@@ -135,7 +143,7 @@ class RecordedView:
     """An interest view that returns the recorded answers in order, whatever the question."""
 
     def __init__(self) -> None:
-        self.answers: Iterator[Peer | None] = iter(())
+        self.answers: Iterator[Any] = iter(())
 
     def best_cover(self, topics: Sequence[int], exclude: Collection[NodeId], key: int) -> Peer | None:
         """See `InterestView`."""
@@ -152,6 +160,32 @@ class RecordedView:
     def holder_below(self, topic: int, node: NodeId, exclude: Collection[NodeId], key: int) -> Peer | None:
         """See `InterestView`."""
         return next(self.answers, None)
+
+    def topics_of(self, node: NodeId) -> frozenset[TopicId]:
+        """See `InterestLookup`."""
+        packed: bytes = next(self.answers, b"")
+        return frozenset(each for (each,) in _TOPIC.iter_unpack(packed))
+
+    def digest_of(self, node: NodeId) -> None:
+        """See `InterestLookup`."""
+
+    def note(self, heard: Heard) -> None:
+        """See `InterestLookup`."""
+
+    def topic_size(self, topic: TopicId) -> int:
+        """See `InterestLookup`."""
+        size: int = next(self.answers, 1)
+        return size
+
+    def network_size(self) -> int:
+        """See `InterestLookup`."""
+        size: int = next(self.answers, 1)
+        return size
+
+
+def packed_topics(topics: Iterable[TopicId]) -> bytes:
+    """A set of topics as a recorded answer."""
+    return b"".join(map(_TOPIC.pack, sorted(topics)))
 
 
 class StackDecoder:

@@ -19,7 +19,7 @@ from gossamer.model.values.time import SECOND_US
 from gossamer.protocols.contract.actions import Action
 from gossamer.protocols.contract.events import Event, PeerDown
 from gossamer.protocols.contract.facts import Fact, Heard
-from gossamer.protocols.contract.messages import DIGEST_TOPICS, Peer, Timer, WireMessage
+from gossamer.protocols.contract.messages import DIGEST_TOPICS, Digest, Peer, Timer, WireMessage
 from gossamer.protocols.contract.parts import NOTHING
 from gossamer.protocols.membership.interest_exchange import ANSWER_US, InterestExchange, InterestFetched
 
@@ -37,11 +37,12 @@ ASK_AGAIN_US = 60 * SECOND_US
 class _Known:
     """The last news of a node."""
 
-    __slots__ = ("address", "asked_us", "count", "density", "is_whole", "sample", "topics", "version")
+    __slots__ = ("address", "asked_us", "count", "density", "digest", "is_whole", "sample", "topics", "version")
 
     def __init__(self, heard: Heard) -> None:
         sample = heard.digest.topics[:DIGEST_TOPICS]
         self.address = heard.address
+        self.digest = heard.digest
         self.version = heard.digest.version
         self.count = heard.digest.count
         self.sample = frozenset(sample)
@@ -96,7 +97,7 @@ class InterestTable:
         """Keep news of nodes and fetched interests, then start the fetches that the last question wants."""
         self._now_us = now_us
         if isinstance(fact, Heard):
-            self._hear(fact)
+            self.note(fact)
         elif isinstance(fact, InterestFetched):
             self._take_in(fact)
         else:
@@ -109,7 +110,8 @@ class InterestTable:
                 known.asked_us = now_us
         return NOTHING
 
-    def _hear(self, heard: Heard) -> None:
+    def note(self, heard: Heard) -> None:
+        """Keep the news of a node; see `InterestLookup`."""
         if heard.node == self._node:
             return
         known = self._known.get(heard.node)
@@ -178,6 +180,26 @@ class InterestTable:
         found = self._pick(lambda known: int(topic in known.topics), above, key)
         self._note_to_fetch(frozenset((topic,) if found is None else ()), 0, above, key)
         return found
+
+    def topics_of(self, node: NodeId) -> frozenset[TopicId]:
+        """See `InterestLookup`: of a large interest that was not fetched, the sample."""
+        known = self._known.get(node)
+        return frozenset() if known is None else known.topics
+
+    def digest_of(self, node: NodeId) -> Digest | None:
+        """See `InterestLookup`."""
+        known = self._known.get(node)
+        if known is None:
+            return self._exchange.digest() if node == self._node else None
+        return known.digest
+
+    def topic_size(self, topic: TopicId) -> int:
+        """See `InterestLookup`: the holders in the table and this node, which is the size where the table has room."""
+        return sum(topic in known.topics for known in self._known.values()) + (topic in self._exchange.topics)
+
+    def network_size(self) -> int:
+        """See `InterestLookup`: the nodes in the table and this node."""
+        return len(self._known) + 1
 
     def _pick(self, worth: Callable[[_Known], int], exclude: Collection[NodeId], key: int) -> Peer | None:
         """The node of greatest worth above 0; among equals the one with the smallest draw."""

@@ -12,9 +12,11 @@ Departures from the paper are marked `Differs:` where they are made; docs/papers
 
 from gossamer.model.values.ids import NodeId
 from gossamer.protocols.contract.parts import InterestView, Part
-from gossamer.protocols.contract.system import Knows, LockstepTimer, System
+from gossamer.protocols.contract.system import Knows, LiveStart, LockstepTimer, System
+from gossamer.protocols.membership import REJOIN_US
 from gossamer.protocols.membership.cyclon import Cyclon, CyclonParameters, ShuffleDue
 from gossamer.protocols.membership.interest_exchange import InterestExchange
+from gossamer.protocols.membership.interest_table import InterestTable
 from gossamer.systems.feverfew.machine import Feverfew
 from gossamer.systems.feverfew.messages import CoverDue, ExchangeDue
 from gossamer.systems.feverfew.parameters import FeverfewParameters
@@ -23,10 +25,16 @@ from gossamer.systems.feverfew.parameters import FeverfewParameters
 def _parts(parameters: FeverfewParameters, seed: int, node: NodeId, view: InterestView | None) -> tuple[Part, ...]:
     exchange = InterestExchange()
     membership = CyclonParameters(
-        period_us=parameters.period_us, view_size=parameters.view_size, shuffle_length=parameters.shuffle_length
+        period_us=parameters.period_us,
+        view_size=parameters.view_size,
+        shuffle_length=parameters.shuffle_length,
+        rejoin_us=0 if view is not None else REJOIN_US,
     )
-    cyclon = Cyclon(membership, seed, node)
-    return (exchange, cyclon, Feverfew(parameters, seed, node, cyclon, exchange, view))
+    if view is not None:
+        cyclon = Cyclon(membership, seed, node)
+        return (exchange, cyclon, Feverfew(parameters, seed, node, cyclon, exchange, view))
+    cyclon, table = Cyclon(membership, seed, node, exchange), InterestTable(node, exchange)
+    return (exchange, cyclon, table, Feverfew(parameters, seed, node, cyclon, exchange, table))
 
 
 def _cycle_us(parameters: FeverfewParameters) -> int:
@@ -42,6 +50,8 @@ def _contact_count(parameters: FeverfewParameters) -> int:
 
 
 _HERE = "gossamer.systems.feverfew"
+# Chosen: live nodes keep similar nodes until they are old, search after five seconds, and exchange sixteen entries.
+_LIVE = {"clear_cycles": 0, "bubble_cycles": 5, "exchange_size": 16}
 
 SYSTEMS: tuple[System, ...] = (
     System(
@@ -57,5 +67,7 @@ SYSTEMS: tuple[System, ...] = (
         takes_view=_takes_view,
         contact_count=_contact_count,
         population=f"{_HERE}.population:feverfew_population",
+        warm_up=f"{_HERE}.warm:warm_up",
+        live=(LiveStart("feverfew", "feverfew", {"membership": "cyclon", **_LIVE}),),
     ),
 )

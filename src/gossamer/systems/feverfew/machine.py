@@ -24,7 +24,7 @@ from typing import ClassVar
 
 from gossamer.model.values.draw import Purpose, below, draw, draw_base
 from gossamer.model.values.ids import NodeId, TopicId
-from gossamer.protocols.contract.actions import Action, Observe, Send, SetTimer
+from gossamer.protocols.contract.actions import Action, Observe, SetTimer
 from gossamer.protocols.contract.events import (
     Event,
     MessageReceived,
@@ -40,10 +40,9 @@ from gossamer.protocols.contract.messages import Peer, Timer, WireMessage
 from gossamer.protocols.contract.parts import NOTHING, InterestLookup
 from gossamer.protocols.membership.cyclon import Cyclon, ShuffleSent
 from gossamer.protocols.membership.interest_exchange import InterestExchange, InterestFetched
-from gossamer.systems.feverfew.agents import AgentSearch, AgentView
+from gossamer.systems.feverfew.bubbles import BubbleSample, TopicCover
 from gossamer.systems.feverfew.links import CoverLinks
 from gossamer.systems.feverfew.messages import (
-    BUBBLES_MAX,
     MESSAGES,
     Bubbles,
     CoverDue,
@@ -58,24 +57,12 @@ from gossamer.systems.feverfew.messages import (
     Pulse,
     PulseDue,
     ReleaseNotice,
-    Search,
     SimilarEntry,
+    send,
 )
 from gossamer.systems.feverfew.parameters import FeverfewParameters
-from gossamer.systems.feverfew.sizes import hops, needed
-from gossamer.systems.feverfew.views import FAILED_MAX, FOUND_MAX, Candidate, Utility, ln_cover, merged, most_similar
-
-
-class TopicCover:
-    """A subscription: the neighbours that it lacks, when it began, and when it may search next."""
-
-    __slots__ = ("missing", "search_us", "since_us")
-
-    def __init__(self, now_us: int) -> None:
-        # Unknown until the first cover.
-        self.missing = 1
-        self.since_us = now_us
-        self.search_us = 0
+from gossamer.systems.feverfew.sizes import needed
+from gossamer.systems.feverfew.views import FAILED_MAX, Candidate, Utility, ln_cover, merged, most_similar
 
 
 class Feverfew:
@@ -94,10 +81,9 @@ class Feverfew:
         "_unanswered",
         "_utility",
         "_version",
-        "agents",
+        "bubbles",
         "cover",
         "failed",
-        "found",
         "heard",
         "neighbours_on",
         "similar",
@@ -136,11 +122,10 @@ class Feverfew:
         # The ln-covered view with addresses, in the order of choice; those of it that have not answered.
         self.cover: dict[NodeId, bytes] = {}
         self._unanswered: set[NodeId] = set()
-        self.found: dict[NodeId, bytes] = {}
         # Nodes that did not answer, the latest last, and the node whose ExchangeReply is open.
         self.failed: list[NodeId] = []
         self._asked: NodeId | None = None
-        self.agents = AgentView(seed, node, parameters.agent_size, parameters.agents_meet)
+        self.bubbles = BubbleSample(parameters, seed, node, self.topics, lookup)
 
     def handle(self, event: Event, now_us: int, out: list[Action]) -> Sequence[Fact]:
         """See `Part`."""
@@ -167,7 +152,7 @@ class Feverfew:
     def learn(self, fact: Fact, now_us: int, out: list[Action]) -> Sequence[Fact]:
         """Cyclon has sent a shuffle, or the whole interest of a node was fetched."""
         if isinstance(fact, ShuffleSent):
-            self._forward_searches(fact.peer, now_us, out)
+            self.bubbles.forward(fact.peer, now_us, out)
         elif isinstance(fact, InterestFetched):
             self._links.take_in(fact)
         return NOTHING
@@ -175,7 +160,7 @@ class Feverfew:
     # Start and changes of interest.
 
     def _on_started(self, event: Started, now_us: int, out: list[Action]) -> None:
-        self._address = event.address
+        self._address = self.bubbles.address = event.address
         self._version = self._exchange.version
         period_us = self._parameters.period_us
         # Chosen: a random phase, so that nodes started together do not act in step.
@@ -217,7 +202,7 @@ class Feverfew:
         partner = self._partner(now_us)
         if partner is not None:
             self._asked = partner.node
-            out.append(_send(Peer(partner.node, partner.address), Exchange(self._entries())))
+            out.append(send(Peer(partner.node, partner.address), Exchange(self._entries(partner.node))))
 
     def _partner(self, now_us: int) -> Candidate | None:
         """Reading: with an empty similar view, a node of the random view."""
@@ -229,7 +214,7 @@ class Feverfew:
     def _on_exchange(self, sender: NodeId, message: Exchange, now_us: int, out: list[Action]) -> None:
         """Algorithm 2."""
         address = next((each.address for each in message.entries if each.node == sender), b"")
-        out.append(_send(Peer(sender, address), ExchangeReply(self._entries())))
+        out.append(send(Peer(sender, address), ExchangeReply(self._entries(sender))))
         self._merge(message.entries, now_us)
 
     def _on_exchange_reply(self, sender: NodeId, message: ExchangeReply, now_us: int) -> None:
@@ -238,7 +223,10 @@ class Feverfew:
             self._asked = None
             self._merge(message.entries, now_us)
 
-    def _merge(self, entries: Iterable[SimilarEntry], now_us: int) -> None:
+    def _merge(self, entries: Sequence[SimilarEntry], now_us: int) -> None:
+        for each in entries:
+            if each.digest is not None and each.node != self._node:
+                self._lookup.note(Heard(each.node, each.address, each.digest))
         told = [Candidate(each.node, each.age, each.address) for each in entries]
         candidates = merged(self._buffer(), told)
         rest = {topic for topic, cover in self.topics.items() if cover.missing > 0}
@@ -252,10 +240,15 @@ class Feverfew:
     def _buffer(self) -> Iterable[Candidate]:
         return merged([Candidate(self._node, 0, self._address)], self._random_view(), self.similar).values()
 
-    def _entries(self) -> tuple[SimilarEntry, ...]:
+    def _entries(self, peer: NodeId) -> tuple[SimilarEntry, ...]:
+        """What to send to a peer; if not all entries, this node and those that share most topics with the peer."""
+        entries = list(self._buffer())
+        if 0 < self._parameters.exchange_size < len(entries):
+            topics = self._lookup.topics_of(peer)
+            entries[1:] = sorted(entries[1:], key=lambda each: -len(topics & self._lookup.topics_of(each.node)))
+            entries = entries[: self._parameters.exchange_size]
         return tuple(
-            SimilarEntry(each.node, each.age, each.address, self._lookup.digest_of(each.node))
-            for each in self._buffer()
+            SimilarEntry(each.node, each.age, each.address, self._lookup.digest_of(each.node)) for each in entries
         )
 
     def _may_be_chosen(self, node: NodeId) -> bool:
@@ -272,12 +265,12 @@ class Feverfew:
         if self._parameters.clear_cycles and cycle % self._parameters.clear_cycles == 0:
             self.similar = []
         if self._parameters.bubble_cycles >= 0:
-            self._match_searches(now_us, out)
-            self._start_searches(cycle, now_us, out)
+            self.bubbles.match(self._random_view(), now_us, out)
+            self.bubbles.start(cycle, now_us, out)
 
     def _choose_cover(self, now_us: int, out: list[Action]) -> None:
         """Algorithm 3."""
-        addresses = {each.node: each.address for each in self.similar} | self.found | self.cover
+        addresses = {each.node: each.address for each in self.similar} | self.bubbles.take_found() | self.cover
         candidates = [node for node in addresses if self._may_be_chosen(node)]
         needs = {topic: needed(self._lookup.topic_size(topic)) for topic in self.topics}
         key = draw_base(self._seed, self._node, Purpose.COVER_TIE, now_us)
@@ -285,7 +278,6 @@ class Feverfew:
         for topic, lacking in missing.items():
             self.topics[topic].missing = lacking
         before, self.cover = self.cover, {node: addresses[node] for node in chosen}
-        self.found = {}
         for node in before:
             if node not in self.cover:
                 self._release(node, out)
@@ -294,7 +286,7 @@ class Feverfew:
                 self._unanswered.add(node)
                 self._links.addresses.setdefault(node, address)
                 request = HoldRequest(self._version, len(self.topics), self._exchange.first(), self._address)
-                out.append(_send(Peer(node, address), request))
+                out.append(send(Peer(node, address), request))
 
     def _on_hold(self, sender: NodeId, message: HoldRequest, now_us: int, out: list[Action]) -> None:
         self._links.held(sender, message, now_us, out)
@@ -312,81 +304,6 @@ class Feverfew:
         self._unanswered.discard(node)
         out.append(self._links.to((node,), ReleaseNotice()))
         self._links.release(node, out)
-
-    # BubbleSample.
-
-    def _start_searches(self, cycle: int, now_us: int, out: list[Action]) -> None:
-        """Search for subscriptions that have lacked neighbours for long; this node is the first agent."""
-        period_us, topics, started = self._parameters.period_us, sorted(self.topics), 0
-        for step in range(len(topics)):
-            if started == self._parameters.searches:
-                return
-            # Another subscription comes first in every cycle.
-            topic = topics[(cycle + step) % len(topics)]
-            cover = self.topics[topic]
-            waited_us = now_us - cover.since_us
-            if (
-                cover.missing <= 0
-                or waited_us < self._parameters.bubble_cycles * period_us
-                or now_us < cover.search_us
-            ):
-                continue
-            network, size = self._lookup.network_size(), self._lookup.topic_size(topic)
-            ttl = min(hops(network, size, self._parameters.shuffle_length), self._parameters.ttl_max)
-            cover.search_us = now_us + max(ttl + 1, self._parameters.retry_cycles) * period_us
-            self._add_search(AgentSearch(topic, self._node, ttl, self._address, now_us), out)
-            started += 1
-
-    def _forward_searches(self, peer: Peer, now_us: int, out: list[Action]) -> None:
-        """Algorithm 4. A copy is not forwarded in the cycle in which it arrived."""
-        least_us = self._parameters.period_us // 2 + 1
-        copies = tuple(
-            Search(each.topic, each.node, each.ttl, each.address)
-            for each in self.agents.to_forward(now_us, least_us)
-        )
-        for first in range(0, len(copies), BUBBLES_MAX):
-            out.append(_send(peer, Bubbles(copies[first : first + BUBBLES_MAX])))
-
-    def _on_bubbles(self, message: Bubbles, now_us: int, out: list[Action]) -> None:
-        for each in message.searches:
-            ttl = min(each.ttl, self._parameters.ttl_max)
-            self._add_search(AgentSearch(each.topic, each.node, ttl, each.address, now_us), out)
-
-    def _add_search(self, search: AgentSearch, out: list[Action]) -> None:
-        for other in self.agents.add(search):
-            self._notify(search, Candidate(other.node, 0, other.address), out)
-
-    def _match_searches(self, now_us: int, out: list[Action]) -> None:
-        """Algorithm 5. A search ends at this agent when it has matched or is over."""
-        linger_us = self._parameters.linger_cycles * self._parameters.period_us
-        random_view = self._random_view()
-        kept = []
-        for search in self.agents.searches:
-            matching = [
-                each
-                for each in random_view
-                if each.node != search.node and search.topic in self._lookup.topics_of(each.node)
-            ]
-            for each in matching:
-                self._notify(search, each, out)
-            if not matching and (search.ttl or now_us - search.since_us < linger_us):
-                kept.append(search)
-        self.agents.searches = kept
-
-    def _notify(self, search: AgentSearch, other: Candidate, out: list[Action]) -> None:
-        """Tell both the searcher and the node that was found."""
-        searcher = Candidate(search.node, 0, search.address)
-        for told, about in ((searcher, other), (other, searcher)):
-            match = Match(search.topic, about.node, about.address, self._lookup.digest_of(about.node))
-            if told.node == self._node:
-                self._on_match(match)
-            else:
-                out.append(_send(Peer(told.node, told.address), match))
-
-    def _on_match(self, message: Match) -> None:
-        cover = self.topics.get(message.topic)
-        if cover is not None and cover.missing > 0 and len(self.found) < FOUND_MAX:
-            self.found.setdefault(message.node, message.address)
 
     # Messages.
 
@@ -414,9 +331,9 @@ class Feverfew:
             case FarewellNotice():
                 self._fail(sender, out)
             case Bubbles():
-                self._on_bubbles(message, now_us, out)
+                self.bubbles.take(message, now_us, out)
             case Match():
-                self._on_match(message)
+                self.bubbles.note(message)
             case InterestNotice() if neighbour is not None:
                 self._links.change(sender, message, now_us, out)
             case Pulse() if neighbour is not None:
@@ -458,7 +375,3 @@ class Feverfew:
         self._links.remove(node, out)
         if node not in self.failed:
             self.failed = [*self.failed[1 - FAILED_MAX :], node]
-
-
-def _send(peer: Peer, message: WireMessage) -> Send:
-    return Send((peer.node,), message, (peer.address,) if peer.address else ())

@@ -9,7 +9,8 @@ from typing import Annotated
 from msgspec import Meta
 
 from gossamer.model.values.ids import NodeId, TopicId
-from gossamer.protocols.contract.messages import Address, Digest, Timer, Value, WireMessage
+from gossamer.protocols.contract.actions import Send
+from gossamer.protocols.contract.messages import Address, Digest, Peer, Timer, Value, WireMessage
 from gossamer.protocols.membership.interest_exchange import SomeTopics
 
 # The largest random view and similar view, and the node itself.
@@ -131,3 +132,8 @@ class CoverDue(Timer, frozen=True, array_like=True, gc=False, tag="feverfew_cove
 
 class PulseDue(Timer, frozen=True, array_like=True, gc=False, tag="feverfew_pulse_due"):
     """A pulse to every neighbour is due, and a check for silent neighbours."""
+
+
+def send(peer: Peer, message: WireMessage) -> Send:
+    """Send a message to a node that need not be a neighbour."""
+    return Send((peer.node,), message, (peer.address,) if peer.address else ())

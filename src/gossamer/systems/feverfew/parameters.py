@@ -18,6 +18,14 @@ class FeverfewParameters(Struct, frozen=True, kw_only=True):
     view_size: Annotated[int, Meta(ge=1, le=250, description="Paper: 20 (4). Entries in the random view")] = 20
     shuffle_length: Annotated[int, Meta(ge=1, le=250, description="Paper: 10 (4). Entries of a Cyclon shuffle")] = 10
     similar_size: Annotated[int, Meta(ge=1, le=250, description="Paper: 40 (4). Entries in the similar view")] = 40
+    exchange_size: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=500,
+            description="Paper: 0, all entries of both views. Entries in an exchange; else those that suit the peer best",
+        ),
+    ] = 0
     agent_size: Annotated[
         int, Meta(ge=0, le=1_000, description="Paper: 40 (4). Searches that a node takes part in, as an agent")
     ] = 40
@@ -49,7 +57,9 @@ class FeverfewParameters(Struct, frozen=True, kw_only=True):
     ] = 30
     agents_meet: Annotated[
         bool,
-        Meta(description="Chosen: true. Agents also compare searches with each other, and each keeps the nearest topics"),
+        Meta(
+            description="Chosen: true. Agents also compare searches with each other, and each keeps the nearest topics"
+        ),
     ] = True
     linger_cycles: Annotated[
         int, Meta(ge=0, le=CYCLES_MAX, description="Chosen: 10. Cycles that an agent keeps a search without hops left")
@@ -68,7 +78,9 @@ class FeverfewParameters(Struct, frozen=True, kw_only=True):
     ] = 5
     membership: Annotated[
         Literal["oracle", "cyclon"],
-        Meta(description="Chosen: oracle. How a node knows others' topics and sizes: from the simulation, or from Cyclon"),
+        Meta(
+            description="Chosen: oracle. How a node knows others' topics and sizes: from the simulation, or from Cyclon"
+        ),
     ] = "oracle"
 
     def problem(self) -> str | None:

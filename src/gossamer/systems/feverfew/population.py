@@ -23,7 +23,9 @@ from gossamer.systems.feverfew.views import FAILED_MAX, FOUND_MAX
 class FeverfewPopulation:
     """Nodes that start at the same time, and the state of the kernel."""
 
-    def __init__(self, parameters: FeverfewParameters, seed: int, interest: Interest, absent: Sequence[int] = ()) -> None:
+    def __init__(
+        self, parameters: FeverfewParameters, seed: int, interest: Interest, absent: Sequence[int] = ()
+    ) -> None:
         node_count = interest.node_count
         self._parameters = parameters
         self._seed = seed
@@ -142,7 +144,12 @@ class FeverfewPopulation:
         return np.union1d(nodes[owners == node], owners[nodes == node]).astype(np.int64)
 
     def _clear(self, node: int) -> None:
-        for sizes in (self.views.similar_sizes, self.views.cover_sizes, self.views.found_sizes, self.views.failed_sizes):
+        for sizes in (
+            self.views.similar_sizes,
+            self.views.cover_sizes,
+            self.views.found_sizes,
+            self.views.failed_sizes,
+        ):
             sizes[node] = 0
         self.agents.sizes[node] = 0
         self._asked[node] = -1
@@ -198,7 +205,9 @@ def _subscriptions(interests: Sequence[Sequence[int]], topic_count: int, cycle: 
     """New subscriptions: what they lack is unknown until the first cover."""
     sizes = np.array([len(topics) for topics in interests], np.int64)
     starts = np.concatenate(([0], np.cumsum(sizes)))
-    topics = np.concatenate([np.asarray(each, np.int32) for each in interests]) if len(interests) else np.zeros(0, np.int32)
+    topics = (
+        np.concatenate([np.asarray(each, np.int32) for each in interests]) if len(interests) else np.zeros(0, np.int32)
+    )
     subs = state.Subscriptions(
         starts=starts,
         topics=topics,
@@ -221,7 +230,9 @@ def _kept(before: state.Subscriptions, after: state.Subscriptions, renewed: set[
     new_owners = np.repeat(np.arange(len(after.starts) - 1), np.diff(after.starts))
     old, new = old_owners * span + before.topics, new_owners * span + after.topics
     places = np.searchsorted(old, new)
-    same = (places < len(old)) & (old[np.minimum(places, len(old) - 1)] == new) if len(old) else np.zeros(len(new), bool)
+    same = (
+        (places < len(old)) & (old[np.minimum(places, len(old) - 1)] == new) if len(old) else np.zeros(len(new), bool)
+    )
     same &= ~np.isin(new_owners, list(renewed))
     for column in ("missing", "since", "search_at"):
         getattr(after, column)[same] = getattr(before, column)[places[same]]

@@ -7,7 +7,7 @@ from math import ceil, exp, log, log2
 
 
 def needed(size: int) -> int:
-    """ln n neighbours, rounded up, at least one and at most all other subscribers."""
+    """Ln n neighbours, rounded up, at least one and at most all other subscribers."""
     return max(0, min(ceil(log(size)), size - 1)) if size > 2 else max(0, size - 1)
 
 

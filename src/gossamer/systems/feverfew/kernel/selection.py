@@ -29,7 +29,7 @@ FEW = 24
 @kernel
 def is_in(nodes: NDArray[np.int32], size: int, node: int) -> bool:
     """Whether a node is among the first `size` entries."""
-    for i in range(size):
+    for i in range(size):  # noqa: SIM110: numba compiles no generator expression
         if nodes[i] == node:
             return True
     return False

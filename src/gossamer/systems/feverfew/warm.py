@@ -1,0 +1,18 @@
+"""Compiles Feverfew's kernels."""
+
+import numpy as np
+
+from gossamer.model.arrays.interest import Interest
+from gossamer.simulator.population import CycleChanges
+from gossamer.systems.feverfew.parameters import FeverfewParameters
+from gossamer.systems.feverfew.population import FeverfewPopulation
+
+
+def warm_up() -> None:
+    """Call every kernel once, with the argument types that a population uses."""
+    nodes, topics = np.divmod(np.arange(12), 2)
+    parameters = FeverfewParameters(view_size=3, shuffle_length=2, similar_size=3, agent_size=1, bubble_cycles=0)
+    population = FeverfewPopulation(parameters, 1, Interest.from_pairs(nodes, topics, 6, 2))
+    for _ in range(3):
+        population.cycle(CycleChanges(crashes=(1,) if population.present[1] else ()))
+    population.cycle(CycleChanges(joiners=(1,)))
