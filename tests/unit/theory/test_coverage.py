@@ -8,7 +8,7 @@ import pytest
 from gossamer.model.values.errors import InputError
 from gossamer.theory.coverage import bubble, ln_cover
 
-# Table 1, page 11: topic sizes and the rows "Theory".
+# Table 1, page 10: topic sizes and the rows "Theory".
 SIZES = (2, 10, 100, 200, 400, 600, 825, 1007, 1110, 1208, 1304)
 TABLE_1 = {
     10_000: ("11.5", "6.77", "3.30", "2.36", "1.49", "1.03", "0.72", "0.54", "0.46", "0.40", "0.34"),
