@@ -35,7 +35,7 @@ CHECK_WITHOUT_LOSS = "--check simulates without loss; leave out --loss"
 
 @app.callback()
 def theory() -> None:
-    """Predict by formulas: gossip's reach and settings, coverage of topics, searches.
+    """Predict by formulas: gossip, coverage of topics, searches.
 
     Example: gossamer theory reach --degree poisson:5 --subscribers 0.1 --gossip 0.3
     """
