@@ -21,6 +21,7 @@ BENCHMARKS = {
     "planners-large": ("planners", "run_large"),
     "live": ("live", "run"),
     "links": ("links", "run"),
+    "sizes": ("sizes", "run"),
 }
 
 

@@ -69,7 +69,7 @@ MUST_NOT |= {
     "systems, command": set(),
 }
 # Files of a system's folder that need numpy, by the room they belong to; all others are light.
-KERNEL_FILES = {"kernel", "warm"}
+KERNEL_FILES = {"kernel", "warm", "chord"}
 POPULATION_FILES = {"population", "planner", "first_views", "wiring", "check"}
 
 

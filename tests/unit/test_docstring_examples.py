@@ -13,6 +13,7 @@ import pytest
         "gossamer.model.values.draw",
         "gossamer.planners.plan",
         "gossamer.simulator.measure",
+        "gossamer.theory.coverage",
         "gossamer.workloads.make",
     ],
 )

@@ -1,4 +1,4 @@
-"""`gossamer theory`: how far gossip spreads an event, by formulas, and which settings reach a target."""
+"""`gossamer theory`: results by formulas. Here: how far gossip spreads an event, and which settings reach a target."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -7,6 +7,7 @@ import typer
 
 from gossamer.cli.console import print_facts, print_json, print_table, progress_bar
 from gossamer.cli.options import Json, WorkloadFolder
+from gossamer.cli.theory_coverage import bubble, ln_cover
 from gossamer.cli.theory_options import (
     ASSUMPTIONS,
     OVERLAY,
@@ -34,7 +35,7 @@ CHECK_WITHOUT_LOSS = "--check simulates without loss; leave out --loss"
 
 @app.callback()
 def theory() -> None:
-    """Predict gossip by formulas: reach, thresholds, settings.
+    """Predict by formulas: gossip, coverage of topics, searches.
 
     Example: gossamer theory reach --degree poisson:5 --subscribers 0.1 --gossip 0.3
     """
@@ -380,3 +381,8 @@ def _cell(value: Any) -> str:
     if value is None:
         return NEAR_THRESHOLD
     return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+# Last, so that the help lists the commands about gossip first.
+app.command("ln-cover")(ln_cover)
+app.command("bubble")(bubble)

@@ -21,6 +21,7 @@ class WorkloadKind(StrEnum):
     popularity = "popularity"
     grid = "grid"
     douban = "douban"
+    communities = "communities"
     friends = "friends"
     followers = "followers"
 
@@ -46,15 +47,18 @@ def make(
         str, typer.Option(metavar="LAW", help="rss, zipf:A, nyse, uniform, expo or expo:RATE.")
     ] = "rss",
     kind: Annotated[WorkloadKind, typer.Option(help="The generator.")] = WorkloadKind.popularity,
-    total: Annotated[int | None, typer.Option(help="For douban: the total number of subscriptions.")] = None,
-    largest: Annotated[int | None, typer.Option(help="For douban: the subscribers of the largest topic.")] = None,
+    total: Annotated[int | None, typer.Option(help="For douban and communities: the total of subscriptions.")] = None,
+    largest: Annotated[
+        int | None, typer.Option(help="For douban and communities: the subscribers of the largest topic.")
+    ] = None,
     degree: Annotated[float, typer.Option(help="For friends and followers: the social graph's mean degree.")] = 20.0,
     force: Force = False,
     json: Json = False,
 ) -> None:
     """Make a workload from laws.
 
-    Writes OUT/interests.parquet (node, topic) and OUT/manifest.json.
+    Writes OUT/interests.parquet (node, topic) and OUT/manifest.json. The kind communities has the figures of douban, and
+    correlated interests: nodes that are close on a circle follow the same topics.
 
     Example: gossamer workload make out/w --nodes 1000 --topics 100 --subscriptions 10 --popularity rss --seed 1
     """

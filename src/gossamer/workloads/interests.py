@@ -75,12 +75,28 @@ class Figures:
 DOUBAN = Figures(users=10_000, topics=31_289, subscriptions=486_842, largest_topic=1_304)
 
 
+# Chosen: the most active user has twenty times the mean number of topics (the paper does not publish this figure).
+# If a table is too dense for that, the factor is smaller, down to 1, where all users are equally active.
+ACTIVITY_SKEWS = (20, 5, 2, 1)
+
+
 def make_douban_interests(wanted: Figures, seed: int) -> tuple[Interest, Figures]:
     """A membership table with these figures: topic sizes fall with a power of rank, and users differ in activity.
 
     Also returns the figures of the result: a few subscriptions may be missing, because pairs of the same user and topic
     that could not be swapped away are left out.
     """
+    sizes = topic_sizes(wanted)
+    for skew in ACTIVITY_SKEWS:
+        interest = _deal(wanted, sizes, skew, seed)
+        reached = figures_of(interest)
+        if reached == wanted:
+            break
+    return interest, reached
+
+
+def topic_sizes(wanted: Figures) -> NDArray[np.int64]:
+    """The number of subscribers of each topic, largest first, at least 2."""
     check_sizes(wanted.users, wanted.topics)
     sizes = rank_sizes(wanted.topics, wanted.subscriptions, wanted.largest_topic, smallest=2, what="topic")
     if wanted.largest_topic > wanted.users:
@@ -88,19 +104,24 @@ def make_douban_interests(wanted: Figures, seed: int) -> tuple[Interest, Figures
             f"the largest topic ({wanted.largest_topic}) must have at most as many subscribers as there are "
             f"users ({wanted.users})"
         )
-    # Chosen: the most active user has twenty times the mean number of topics (the paper does not publish this figure).
-    # If the table is too dense for that, the factor is smaller, down to 1, where all users are equally active.
-    for skew in (20, 5, 2, 1):
-        interest = _deal(wanted, sizes, skew, seed)
-        reached = Figures(
-            users=int((interest.sizes > 0).sum()),
-            topics=int((interest.popularity > 0).sum()),
-            subscriptions=interest.subscription_count,
-            largest_topic=int(interest.popularity.max()),
-        )
-        if reached == wanted:
-            break
-    return interest, reached
+    return sizes
+
+
+def activity_sizes(wanted: Figures, skew: int) -> NDArray[np.int64]:
+    """The number of topics of each user; the most active user has `skew` times the mean, or a little more."""
+    total = wanted.subscriptions
+    most = min(wanted.topics, max(int(skew * total / wanted.users), -(-total // wanted.users), 2))
+    return rank_sizes(wanted.users, total, most, smallest=1, what="user")
+
+
+def figures_of(interest: Interest) -> Figures:
+    """The four figures of a table."""
+    return Figures(
+        users=int((interest.sizes > 0).sum()),
+        topics=int((interest.popularity > 0).sum()),
+        subscriptions=interest.subscription_count,
+        largest_topic=int(interest.popularity.max()),
+    )
 
 
 def _deal(wanted: Figures, sizes: NDArray[np.int64], skew: int, seed: int) -> Interest:
@@ -112,10 +133,14 @@ def _deal(wanted: Figures, sizes: NDArray[np.int64], skew: int, seed: int) -> In
         everybody = _shuffled(np.arange(wanted.users, dtype=np.int64), seed, counter=0)
         users = everybody[np.arange(total) % wanted.users]
     else:
-        most = min(wanted.topics, max(int(skew * total / wanted.users), 2))
-        activity = rank_sizes(wanted.users, total, most, smallest=1, what="user")
+        activity = activity_sizes(wanted, skew)
         users = _shuffled(np.repeat(np.arange(wanted.users, dtype=np.int64), activity), seed, counter=0)
-        users = _without_repeats(users, topics, wanted.topics, seed)
+        users = without_repeats(
+            users,
+            topics,
+            wanted.topics,
+            lambda place, attempt: below(draw(seed, place, Purpose.GRAPH_STUB, 1 + attempt), total),
+        )
     keys = np.unique(users * wanted.topics + topics)
     return Interest.from_pairs(*np.divmod(keys, wanted.topics), wanted.users, wanted.topics)
 
@@ -175,10 +200,13 @@ def _shuffled(values: NDArray[np.int64], seed: int, counter: int) -> NDArray[np.
 _SWAPS_MAX = 500
 
 
-def _without_repeats(
-    users: NDArray[np.int64], topics: NDArray[np.int64], topic_count: int, seed: int
+def without_repeats(
+    users: NDArray[np.int64], topics: NDArray[np.int64], topic_count: int, partner: Callable[[int, int], int]
 ) -> NDArray[np.int64]:
-    """Swap users between topics until no topic has a user twice; each swap is checked before it is made."""
+    """Swap users between topics until no topic has a user twice; each swap is checked before it is made.
+
+    `partner(place, attempt)` draws the place with which a repeated pair swaps its user.
+    """
     dealt, rows = users.tolist(), topics.tolist()
     held: dict[int, int] = {}
     repeats = []
@@ -189,7 +217,7 @@ def _without_repeats(
         held[key] = held.get(key, 0) + 1
     for place in repeats:
         for attempt in range(_SWAPS_MAX):
-            other = below(draw(seed, place, Purpose.GRAPH_STUB, 1 + attempt), len(dealt))
+            other = partner(place, attempt)
             mine, theirs = dealt[place], dealt[other]
             gives, takes = mine * topic_count + rows[other], theirs * topic_count + rows[place]
             if gives in held or takes in held:

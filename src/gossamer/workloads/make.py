@@ -10,6 +10,7 @@ from gossamer.model.arrays.interest import Interest
 from gossamer.model.tables.workload import Workload
 from gossamer.model.values.errors import InputError
 from gossamer.model.values.run import GridLaw
+from gossamer.workloads.communities import make_community_interests
 from gossamer.workloads.interests import DOUBAN, Figures, make_douban_interests, make_grid_interests, make_interests
 from gossamer.workloads.social import SocialLaw, interests_of_graph, make_social_graph
 
@@ -18,10 +19,12 @@ _NEEDED = {
     "popularity": ("nodes", "topics", "subscriptions"),
     "grid": ("nodes", "topics"),
     "douban": (),
+    "communities": (),
     "friends": ("nodes",),
     "followers": ("nodes",),
 }
-_ALLOWED = {**_NEEDED, "douban": ("nodes", "topics", "total", "largest")}
+_FIGURES = ("nodes", "topics", "total", "largest")
+_ALLOWED = {**_NEEDED, "douban": _FIGURES, "communities": _FIGURES}
 
 
 @dataclass(frozen=True)
@@ -48,8 +51,8 @@ def make_workload(
 
     `subscriptions` is the number of topics of each node: a number, `"low:high"`, or `"power:low:high[:exponent]"`.
     `popularity` is how often topics are chosen: rss, zipf:A, nyse, uniform, expo or expo:RATE. `kind` chooses another
-    generator: grid (StAN), douban (with `total` subscriptions and `largest` subscribers of a topic), friends or
-    followers (a social graph with a mean `degree`).
+    generator: grid (StAN), douban (with `total` subscriptions and `largest` subscribers of a topic), communities (the
+    same figures with correlated interests), friends or followers (a social graph with a mean `degree`).
 
     >>> workload = make_workload(nodes=100, topics=10, subscriptions=3, seed=1)
     >>> workload.interest.subscription_count
@@ -88,15 +91,20 @@ def _generate(
     if kind == "grid":
         grid = GridLaw(nodes=nodes, topics=topics)
         return make_grid_interests(grid, seed), {"law": msgspec.to_builtins(grid)}
-    if kind == "douban":
+    if kind in ("douban", "communities"):
         requested = Figures(
             users=_or(nodes, DOUBAN.users),
             topics=_or(topics, DOUBAN.topics),
             subscriptions=_or(fields["total"], DOUBAN.subscriptions),
             largest_topic=_or(fields["largest"], DOUBAN.largest_topic),
         )
+        facts: dict[str, Any] = {"wanted": msgspec.to_builtins(requested)}
+        if kind == "communities":
+            made = make_community_interests(requested, seed)
+            facts |= {"reached": msgspec.to_builtins(made.figures), "local_share": round(made.local_share, 4)}
+            return made.interest, facts
         interest, reached = make_douban_interests(requested, seed)
-        return interest, {"wanted": msgspec.to_builtins(requested), "reached": msgspec.to_builtins(reached)}
+        return interest, facts | {"reached": msgspec.to_builtins(reached)}
     directed = kind == "followers"
     source, target = make_social_graph(nodes, SocialLaw(mean_degree=degree), directed, seed)
     mean = len(source) * (1 if directed else 2) / nodes

@@ -22,6 +22,7 @@ def test_a_made_workload_has_its_table_and_its_manifest(workload):
     [
         ("--kind", "grid", "--nodes", 300, "--topics", 30),
         ("--kind", "douban", "--nodes", 200, "--topics", 300, "--total", 2000, "--largest", 80),
+        ("--kind", "communities", "--nodes", 200, "--topics", 300, "--total", 2000, "--largest", 80),
         ("--kind", "friends", "--nodes", 400, "--degree", 8),
         ("--kind", "followers", "--nodes", 400, "--degree", 8),
         ("--nodes", 30, "--topics", 9, "--subscriptions", "power:2:8", "--popularity", "nyse"),
@@ -37,11 +38,13 @@ def test_every_kind_of_workload_can_be_made_and_shown(gossamer, flags):
     assert json.loads(out)["subscriptions"] == made["subscriptions"] > 0
 
 
-def test_the_douban_kind_reports_how_close_it_came(gossamer):
-    flags = ("--kind", "douban", "--nodes", 200, "--topics", 300, "--total", 2000, "--largest", 80)
+@pytest.mark.parametrize("kind", ["douban", "communities"])
+def test_a_kind_with_figures_reports_how_close_it_came(gossamer, kind):
+    flags = ("--kind", kind, "--nodes", 200, "--topics", 300, "--total", 2000, "--largest", 80)
     made = json.loads(gossamer("workload", "make", "w", "--seed", 3, *flags, "--json")[1])
     assert made["wanted"] == {"users": 200, "topics": 300, "subscriptions": 2000, "largest_topic": 80}
     assert set(made["reached"]) == set(made["wanted"])
+    assert ("local_share" in made) == (kind == "communities")
 
 
 def test_force_replaces_output_of_gossamer(gossamer, workload):

@@ -28,6 +28,7 @@ def test_the_same_arguments_give_the_same_workload_and_another_seed_another_one(
     [
         {"kind": "grid", "nodes": 30, "topics": 6},
         {"kind": "douban", "nodes": 200, "topics": 300, "total": 2000, "largest": 80},
+        {"kind": "communities", "nodes": 200, "topics": 300, "total": 2000, "largest": 80},
         {"kind": "friends", "nodes": 60, "degree": 4.0},
         {"kind": "followers", "nodes": 60, "degree": 4.0},
     ],
@@ -43,7 +44,7 @@ def test_every_kind_of_workload_has_subscriptions(fields):
     [
         (
             {"kind": "cube", "nodes": 5},
-            "`kind` must be one of popularity, grid, douban, friends, followers, got 'cube'",
+            "`kind` must be one of popularity, grid, douban, communities, friends, followers, got 'cube'",
         ),
         ({"nodes": 5, "subscriptions": 2}, "a workload of kind popularity needs `topics`"),
         ({"kind": "friends", "nodes": 50, "topics": 9}, "`topics` has no meaning for a workload of kind friends"),

@@ -82,6 +82,16 @@ class Purpose(IntEnum):
     COVER_TIE = 92  # ties between nodes that cover equally many topics
     AGENT_PLACE = 93  # which search a full agent view gives up
     SIMILAR_PHASE = 94
+    CHORD_ID = 100
+    CHORD_LOOKUP = 101  # the node that looks up a key, and the key
+    TMAN_PHASE = 102
+    TMAN_PARTNER = 103
+    TMAN_TIE = 104  # which of two equally ranked candidates a node prefers
+    AGGREGATION_LEADER = 105  # whether a node starts an instance of a count
+    AGGREGATION_INSTANCE = 106  # which instances of a count survive where there are too many
+    COMMUNITY_PLACE = 107  # the order of users and of topics around the circle
+    COMMUNITY_LOCAL = 108  # which subscriptions belong to a window, and where in it they look
+    COMMUNITY_SWAP = 109
 
 
 # Purposes of other packages lie above every value that `Purpose` will ever have.

@@ -110,6 +110,10 @@ class System:
     warm_up: str | None = None
     # A tuple of `analysis.exhibits.harness.Exhibit`.
     exhibits: str | None = None
+    # A module of simulations to compare with the theory, with one or both of `check_ln_cover(nodes, size, random,
+    # similar, seed, progress)` and `check_bubble(nodes, size, shuffle, seed, progress)`. Each returns measured figures;
+    # those with the names of fields of `theory.coverage.LnCover` and `Bubble` are shown beside the theory.
+    theory_checks: str | None = None
 
     live: tuple[LiveStart, ...] = ()
     study: tuple[StudyEntry, ...] = ()
