@@ -226,7 +226,10 @@ WRONG = {
     "a topic without a name": (("node", "--follow", ""), "must be a non-empty string"),
     "a topic with a long name": (("node", "--follow", "x" * 256), "at most 255 bytes"),
     "metrics at a bad address": (("node", "--metrics", "here"), "must be HOST:PORT"),
-    "a record that cannot be written": (("node", "--record", "no/such/folder"), "No such file or directory"),
+    "a record that cannot be written": (
+        ("node", "--record", "no/such/folder"),
+        "cannot write the record no/such/folder: no such file or directory",
+    ),
     "a settings file that is not there": (("node", "--config", "nowhere.toml"), "no settings file at nowhere.toml"),
     "a secret without a file": (("node", "--system", "stan", "--secret", "t"), "--secret must be TOPIC=FILE"),
     "a secret of another topic": (

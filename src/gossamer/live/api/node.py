@@ -16,7 +16,14 @@ from typing import Any, Literal, Self, Unpack
 
 from gossamer.live.api.limits import Limits
 from gossamer.live.api.messages import Codec, Receipt, find_codec
-from gossamer.live.api.options import DeprecatedOptions, FilePath, PlanEntry, Security, replace_deprecated
+from gossamer.live.api.options import (
+    DeprecatedOptions,
+    FilePath,
+    PlanEntry,
+    Security,
+    check_reachable,
+    replace_deprecated,
+)
 from gossamer.live.api.plans import PlannedPeers
 from gossamer.live.api.publisher import Publisher
 from gossamer.live.api.running import NodeParts, RunningNode
@@ -26,7 +33,7 @@ from gossamer.live.api.topics import LiveTopic, LiveTopics, Validator, check_top
 from gossamer.live.api.validation import Validation
 from gossamer.live.operations.status import NodeStatus, link_status, topic_status
 from gossamer.live.security.node_security import NodeSecurity
-from gossamer.live.transport.addresses import is_loopback, split_address
+from gossamer.live.transport.addresses import split_address
 from gossamer.live.transport.environment import REAL, Environment
 from gossamer.live.transport.sockets import Sockets
 from gossamer.model.values.errors import InputError, NodeStateError
@@ -70,7 +77,7 @@ class Node:
     ) -> None:
         join, security, plan = replace_deprecated(join, security, plan, deprecated)
         self._listen = split_address(listen, "`listen`")
-        _check_reachable(self._listen[0], security)
+        check_reachable(self._listen[0], security)
         for address in join:
             split_address(address, "`join`")
         if advertise is not None:
@@ -125,8 +132,12 @@ class Node:
         sockets = Sockets(self.id, names, parts.limits, parts.security.tls, self._environment)
         self._address = await sockets.listen(*self._listen, self._advertise)
         parts.security.attach(sockets)
-        self._running = running = RunningNode(parts, sockets, self._address)
-        self._was_started = True
+        try:
+            running = RunningNode(parts, sockets, self._address)
+        except BaseException:
+            sockets.stop_listening()
+            raise
+        self._running, self._was_started = running, True
         contacts = tuple(Peer(0, address.encode()) for address in self._join if address != self._address)
         running.driver.start(Started(contacts, joining=bool(contacts), address=self._address.encode()))
         if self._plan is not None:
@@ -384,13 +395,4 @@ class Node:
         peers = () if self._plan is None else self._plan.peers_on(topic.name)
         driver.give(
             Subscribe(topic.id, topic.role, peers, secret=topic.secret, validates=validates, last=last, last_us=last_us)
-        )
-
-
-def _check_reachable(host: str, security: Security) -> None:
-    """Only a node with keys, or one that is insecure on purpose, may be reached from other machines."""
-    if security.keys is None and not is_loopback(host) and not security.insecure:
-        raise InputError(
-            f"{host} can be reached from other machines: give `keys` (make them with `gossamer keys init` and "
-            "`gossamer keys issue`), or set `insecure` where the network is trusted; both belong to security=Security(...)"
         )

@@ -13,9 +13,11 @@ from gossamer.live.api.stacks import Stack
 from gossamer.live.api.topics import LiveTopics
 from gossamer.live.api.validation import Validation
 from gossamer.live.security.node_security import NodeSecurity
+from gossamer.live.transport.addresses import words_of
 from gossamer.live.transport.driver import LiveDriver
 from gossamer.live.transport.numbers import SequenceNumbers
 from gossamer.live.transport.sockets import Sockets
+from gossamer.model.values.errors import InputError
 from gossamer.model.values.ids import NodeId
 from gossamer.protocols.contract.node import NodeMachine
 from gossamer.systems import make_machine
@@ -45,7 +47,9 @@ class RunningNode:
         self.readiness = Readiness(machine.overlay.neighbours_on)
         self.incoming = Incoming(parts.topics, self.readiness)
         self._validation = parts.validation
-        self._record: BinaryIO | None = None if parts.record is None else parts.record.open("wb")
+        numbers = SequenceNumbers(parts.security.sequence_file)
+        # Opened last: if another part cannot be made, no file stays open.
+        self._record = None if parts.record is None else _open_record(parts.record)
         self.driver = LiveDriver(
             machine,
             parts.security.node,
@@ -58,7 +62,7 @@ class RunningNode:
             parts.security.guard,
             parts.limits.frame_bytes if machine.takes_bursts else 0,
             environment,
-            SequenceNumbers(parts.security.sequence_file),
+            numbers,
         )
         self.incoming.driver = self.driver
         self.outgoing = Outgoing(parts.security.node, self.driver, sockets, parts.security.signer)
@@ -73,6 +77,13 @@ class RunningNode:
             # If the disk is full, the driver has logged it.
             with suppress(OSError):
                 self._record.close()
+
+
+def _open_record(path: Path) -> BinaryIO:
+    try:
+        return path.open("wb")
+    except (OSError, ValueError) as error:  # ValueError: a zero byte in the path
+        raise InputError(f"cannot write the record {path}: {words_of(error)}") from None
 
 
 def _make_machine(stack: Stack, seed: int, node: NodeId) -> NodeMachine:

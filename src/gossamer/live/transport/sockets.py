@@ -94,6 +94,11 @@ class Sockets:
         self.hello = wire.hello(self.node, address.encode(), self._stack)
         return address
 
+    def stop_listening(self) -> None:
+        """Close the listening socket."""
+        if self._server is not None:
+            self._server.close()
+
     def open(self, driver: LiveDriver) -> None:
         """See `interface.Transport`."""
         self._driver = driver
@@ -108,8 +113,7 @@ class Sockets:
         self.flush_driver = _flush_nothing
         if self._tick is not None:
             self._tick.cancel()
-        if self._server is not None:
-            self._server.close()
+        self.stop_listening()
         self._dialler.cancel()
         for link in list(self._links):
             link.close(LEAVING if link.is_up else "")
