@@ -308,6 +308,7 @@ class Node:
             published=running.outgoing.published,
             delivered=incoming.delivered,
             counts=dict(sorted(counts.items())),
+            unanswered={address: why for address in self._join if (why := sockets.problem_of(address)) is not None},
         )
 
     # Called by subscriptions and publishers.
