@@ -149,6 +149,25 @@ def test_commands_use_tls_and_signatures_and_refuse_nodes_without_keys(tmp_path)
                 assert reader.wait(SECONDS) == 0
 
 
+def test_what_the_rules_forbid_is_one_sentence_and_exit_code_1(tmp_path):
+    hub, desk = keys_for(tmp_path, "hub", "desk")
+    rules = tmp_path / "rules.toml"
+    rules.write_text('[[allow]]\nnames = ["hub"]\npublish = ["*"]\nsubscribe = ["*"]\n')
+    with node("--follow", "a", "--keys", hub, "--rules", str(rules)) as found:
+        options = ("--join", found["address"], *QUICK, "--keys", desk, "--rules", str(rules))
+        refused = {
+            ("pub", "a", "x"): "publish on",
+            ("sub", "a"): "subscribe to",
+            ("node", "--log", "json", "--follow", "a"): "subscribe to",
+            ("node", "--log", "json", "--publish", "a"): "publish on",
+        }
+        for command, right in refused.items():
+            code, out, err = run(*command, *options)
+            assert (code, out) == (1, "")
+            said = [line for line in err.splitlines() if not line.startswith("{")]
+            assert said == [f"gossamer: the access rules do not allow desk to {right} 'a'"]
+
+
 def test_a_secret_of_stan_comes_from_a_file_and_keeps_other_nodes_out(tmp_path):
     secret = tmp_path / "secret"
     secret.write_text("between us\n")

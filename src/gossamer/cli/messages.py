@@ -297,9 +297,8 @@ async def _follow(
     printer = Printer(as_json if json else line, count)
     with asked_to_stop() as asked:
         async with settings.node() as node, AsyncExitStack() as open_things:
-            works: list[Coroutine[Any, Any, object]] = [asked.wait(), warn_while_alone(node, settings.join)]
-            for topic in topics:
-                subscription = node.subscribe(topic, last=last, last_seconds=last_seconds)
+            subscriptions = [node.subscribe(topic, last=last, last_seconds=last_seconds) for topic in topics]
+            for subscription in subscriptions:
                 await open_things.enter_async_context(subscription)
-                works.append(printer.pass_on(subscription))
-            await first_of(works)
+            works: list[Coroutine[Any, Any, object]] = [asked.wait(), warn_while_alone(node, settings.join)]
+            await first_of([*works, *map(printer.pass_on, subscriptions)])

@@ -1,5 +1,7 @@
 """A node between its start and its stop."""
 
+from collections import Counter
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +14,7 @@ from gossamer.live.api.readiness import Readiness
 from gossamer.live.api.stacks import Stack
 from gossamer.live.api.topics import LiveTopics
 from gossamer.live.api.validation import Validation
+from gossamer.live.operations.status import NodeStatus, link_status, topic_status
 from gossamer.live.security.node_security import NodeSecurity
 from gossamer.live.transport.addresses import words_of
 from gossamer.live.transport.driver import LiveDriver
@@ -46,7 +49,7 @@ class RunningNode:
         self.overlay = machine.overlay
         self.readiness = Readiness(machine.overlay.neighbours_on)
         self.incoming = Incoming(parts.topics, self.readiness)
-        self._validation = parts.validation
+        self._parts = parts
         numbers = SequenceNumbers(parts.security.sequence_file)
         # Opened last: if another part cannot be made, no file stays open.
         self._record = None if parts.record is None else _open_record(parts.record)
@@ -67,10 +70,26 @@ class RunningNode:
         self.incoming.driver = self.driver
         self.outgoing = Outgoing(parts.security.node, self.driver, sockets, parts.security.signer)
 
+    def status(self, address: str, join: Sequence[str], drops: Counter[str]) -> NodeStatus:
+        """The state of the node at this moment; `drops` are messages that its readers lost, by reason."""
+        parts, sockets, neighbours_on = self._parts, self.sockets, self.overlay.neighbours_on
+        counts = drops + self.incoming.drops + parts.validation.counts + sockets.counts + self.driver.counts
+        return NodeStatus(
+            node=f"{parts.security.node:016x}",
+            address=address,
+            stack=list(parts.stack.names),
+            links=[link_status(link, kept) for link, kept in sockets.links()],
+            topics=[topic_status(topic, len(neighbours_on(topic.id))) for topic in parts.topics.by_id.values()],
+            published=self.outgoing.published,
+            delivered=self.incoming.delivered,
+            counts=dict(sorted(counts.items())),
+            unanswered={each: why for each in join if (why := sockets.problem_of(each)) is not None},
+        )
+
     async def stop(self) -> None:
         """Leave the network: notify neighbours, close links, close the record."""
         self.driver.stop()
-        self._validation.stop()
+        self._parts.validation.stop()
         self.readiness.stop()
         await self.sockets.closed()
         if self._record is not None:
