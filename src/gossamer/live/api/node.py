@@ -39,7 +39,7 @@ from gossamer.live.transport.environment import REAL, Environment
 from gossamer.live.transport.sockets import Sockets
 from gossamer.model.values.errors import InputError, NodeStateError
 from gossamer.model.values.ids import NodeId
-from gossamer.protocols.contract.events import Outcome, Started, Subscribe, Unsubscribe, Validated
+from gossamer.protocols.contract.events import Outcome, Subscribe, Unsubscribe, Validated
 from gossamer.protocols.contract.messages import Peer
 from gossamer.systems import DEFAULT_SYSTEM
 
@@ -139,7 +139,7 @@ class Node:
             raise
         self._running, self._was_started = running, True
         contacts = tuple(Peer(0, address.encode()) for address in self._join if address != self._address)
-        running.driver.start(Started(contacts, joining=bool(contacts), address=self._address.encode()))
+        running.start(contacts, self._address)
         if self._plan is not None:
             self._finding_peers = asyncio.create_task(self._plan.find(sockets, self._on_planned_peer))
         log.info("listening on %s", self._address, extra={"facts": {"address": self._address, "node": self.hex_id}})
@@ -383,6 +383,8 @@ class Node:
         if self._running is None:
             return
         driver = self._running.driver
+        # Each change of interest takes a number, so that the file of numbers also bounds the versions of interests.
+        driver.next_sequence()
         topic.is_held = bool(topic.role)
         if not topic.is_held:
             driver.give(Unsubscribe(topic.id))

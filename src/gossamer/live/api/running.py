@@ -22,6 +22,8 @@ from gossamer.live.transport.numbers import SequenceNumbers
 from gossamer.live.transport.sockets import Sockets
 from gossamer.model.values.errors import InputError
 from gossamer.model.values.ids import NodeId
+from gossamer.protocols.contract.events import Restarted, Started
+from gossamer.protocols.contract.messages import Peer
 from gossamer.protocols.contract.node import NodeMachine
 from gossamer.systems import make_machine
 
@@ -50,7 +52,7 @@ class RunningNode:
         self.readiness = Readiness(machine.overlay.neighbours_on)
         self.incoming = Incoming(parts.topics, self.readiness)
         self._parts = parts
-        numbers = SequenceNumbers(parts.security.sequence_file)
+        self._numbers = SequenceNumbers(parts.security.sequence_file)
         # Opened last: if another part cannot be made, no file stays open.
         self._record = None if parts.record is None else _open_record(parts.record)
         self.driver = LiveDriver(
@@ -65,10 +67,19 @@ class RunningNode:
             parts.security.guard,
             parts.limits.frame_bytes if machine.takes_bursts else 0,
             environment,
-            numbers,
+            self._numbers,
         )
         self.incoming.driver = self.driver
         self.outgoing = Outgoing(parts.security.node, self.driver, sockets, parts.security.signer)
+
+    def start(self, contacts: tuple[Peer, ...], address: str) -> None:
+        """Start the driver. If the identity is kept, versions of the interest exceed those of every run before."""
+        joining, where = bool(contacts), address.encode()
+        if self._parts.security.sequence_file is None:
+            self.driver.start(Started(contacts, joining, where))
+        else:
+            version = self._numbers.next(self.sockets.environment.time_ns() // 1000)
+            self.driver.start(Restarted(contacts, joining, where, version))
 
     def status(self, address: str, join: Sequence[str], drops: Counter[str]) -> NodeStatus:
         """The state of the node at this moment; `drops` are messages that its readers lost, by reason."""
