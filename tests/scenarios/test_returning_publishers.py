@@ -1,10 +1,12 @@
 """Publishers that restart, with live nodes in virtual time: no message is lost without a report."""
 
 import asyncio
+from contextlib import AsyncExitStack
 
 import pytest
 
 import gossamer.testing
+from gossamer.protocols.membership.interest_table import InterestTable
 
 TOPIC = "prices"
 
@@ -105,6 +107,28 @@ def test_a_publisher_whose_clock_went_back_before_its_restart_is_heard(tmp_path)
                     await asyncio.sleep(20)
             assert payloads == [b"1", b"2", b"3"]
             reading.cancel()
+
+    gossamer.testing.run(scenario, seed=1)
+
+
+def test_new_interests_of_a_node_whose_clock_went_back_before_its_restart_are_believed(tmp_path):
+    def known_interest(node, other):
+        (table,) = (part for part in node._running.driver._machine._parts if isinstance(part, InterestTable))
+        known = table._known.get(other)
+        return None if known is None else set(known.sample)
+
+    async def scenario(network):
+        relay = network.node()
+        await relay.start()
+        options = {"join": [relay.address], "identity_file": tmp_path / "identity"}
+        for offset_seconds, topics in ((0, ("a", "b")), (-3600, ("c",)), (-7200, ("d", "e", "f"))):
+            async with network.node(clock_offset_seconds=offset_seconds, **options) as node, AsyncExitStack() as opened:
+                # Each topic is a change of interest at a time of its own.
+                for topic in topics:
+                    await asyncio.sleep(10)
+                    await opened.enter_async_context(node.subscribe(topic))
+                await asyncio.sleep(60)
+                assert known_interest(relay, node.id) == {topic.id for topic in node._topics.by_id.values()}
 
     gossamer.testing.run(scenario, seed=1)
 

@@ -26,6 +26,16 @@ class Started(Value, frozen=True, array_like=True, gc=False, tag="started"):
     address: Address = b""
 
 
+class Restarted(Started, frozen=True, array_like=True, gc=False, tag="restarted"):
+    """As `Started`, for a node that keeps its identity over restarts, also at its first start.
+
+    Other nodes remember its interest with a version. `version` exceeds every version of an earlier run. The driver keeps it in a
+    file, because the clock may have gone back. Versions of this run count up from it.
+    """
+
+    version: int = 0
+
+
 class Subscribe(Value, frozen=True, array_like=True, gc=False, tag="subscribe"):
     """The application asks for a topic, in a role (`model.values.ids.Role`).
 
@@ -133,6 +143,7 @@ class Stopping(Value, frozen=True, array_like=True, gc=False, tag="stopping"):
 
 Event = (
     Started
+    | Restarted
     | Subscribe
     | Unsubscribe
     | Publish
