@@ -14,6 +14,7 @@ from gossamer.live.api.topics import LiveTopics
 from gossamer.live.api.validation import Validation
 from gossamer.live.security.node_security import NodeSecurity
 from gossamer.live.transport.driver import LiveDriver
+from gossamer.live.transport.last_numbers import LastNumbers
 from gossamer.live.transport.numbers import SequenceNumbers
 from gossamer.live.transport.sockets import Sockets
 from gossamer.model.values.ids import NodeId
@@ -59,6 +60,7 @@ class RunningNode:
             parts.limits.frame_bytes if machine.takes_bursts else 0,
             environment,
             SequenceNumbers(parts.security.sequence_file),
+            None if parts.security.topics_file is None else LastNumbers(parts.security.topics_file),
         )
         self.incoming.driver = self.driver
         self.outgoing = Outgoing(parts.security.node, self.driver, sockets, parts.security.signer)

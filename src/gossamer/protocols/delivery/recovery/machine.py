@@ -162,6 +162,8 @@ class Recovery:
         follows = bool(event.role & FOLLOWS)
         if held is None:
             held = self._topics[event.topic] = HeldTopic(now_us)
+            if event.own_last:
+                self._answers.close(event.topic, event.own_last, now_us - event.own_last_age_us)
         elif held.catch_up is not None or held.follows or not follows:
             held.follows = follows
             return
@@ -258,9 +260,9 @@ class Recovery:
             if is_new and not self._validation.ask(sender, data, False, out):
                 for arrived in self._intake.accept(data, sender, now_us, out)[1]:
                     self._on_arrived(arrived, now_us, out)
+        self._ordering.set_floor(stream, message, now_us, out)
         if stream.delivered > before:
             self._answers.on_found(stream, now_us, out)
-        self._ordering.set_floor(stream, message.floor, now_us, out)
         self._ordering.after_answer(stream, sender, before, message, now_us, out)
 
     def _on_tail(self, sender: NodeId, tail: Tail, now_us: int, out: list[Action]) -> None:
@@ -270,8 +272,7 @@ class Recovery:
         stream = held.streams.get(tail.publisher)
         if stream is None:
             if now_us - tail.age_us < held.since_us:
-                if len(held.floors) < self._parameters.publishers:
-                    held.floors[tail.publisher] = tail.sequence
+                held.set_floor(tail.publisher, tail.sequence, now_us - tail.age_us, self._parameters.publishers)
                 return
             stream = self._ordering.new_stream(held, tail.topic, tail.publisher, sender, now_us, out)
         self._ordering.claim(stream, sender, tail.sequence, now_us, out)

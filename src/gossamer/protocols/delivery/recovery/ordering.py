@@ -107,8 +107,8 @@ class Ordering:
             previous = previous_on(data, topic)
             if previous == 0:
                 # The publisher is known from before the subscription, so it has restarted (`Stream.must_search`).
-                stream.delivered = min(held.floors.get(data.publisher, 0), data.sequence - 1)
-            elif held.floors.get(data.publisher) == previous or self._seen.has(data.publisher, previous):
+                stream.delivered = min(held.floor(data.publisher), data.sequence - 1)
+            elif held.floor(data.publisher) == previous or self._seen.has(data.publisher, previous):
                 stream.delivered = previous
         return stream
 
@@ -280,13 +280,17 @@ class Ordering:
 
     # Answers and claims of neighbours.
 
-    def set_floor(self, stream: Stream, floor: int, now_us: int, out: list[Action]) -> None:
-        """A neighbour says that all messages up to `floor` were published before this node subscribed.
+    def set_floor(self, stream: Stream, answer: Answer, now_us: int, out: list[Action]) -> None:
+        """A neighbour knows of a message, the floor, and did not send it.
 
-        It is believed only if the first waiting message names `floor` as the message before it.
+        If it was published before this node subscribed, it is not waited for. This is believed only if the first waiting
+        message names the floor as the message before it.
         """
-        first = stream.first()
-        if floor and stream.delivered == 0 and first is not None and previous_on(first.data, stream.topic) == floor:
+        first, floor, held = stream.first(), answer.floor, self._topics[stream.topic]
+        if not floor or first is None or previous_on(first.data, stream.topic) != floor:
+            return
+        held.set_floor(stream.publisher, floor, now_us - max(answer.floor_age_us, 0), self._parameters.publishers)
+        if stream.delivered == 0 and held.floor(stream.publisher) == floor:
             stream.delivered = floor
             self.advance(stream, now_us, out)
 

@@ -122,10 +122,20 @@ class HeldTopic:
         self.since_us = since_us
         self.follows = False
         self.streams: dict[NodeId, Stream] = {}
-        # Each publisher's last message from before this node subscribed, as neighbours say. Messages up to it are not
-        # fetched.
-        self.floors: dict[NodeId, int] = {}
+        # A message of each publisher that neighbours know of and did not send, and when it was published by this node's
+        # clock. If it is older than the subscription, messages up to it are not fetched.
+        self.floors: dict[NodeId, tuple[int, int]] = {}
         self.catch_up: CatchUp | None = None
+
+    def floor(self, publisher: NodeId) -> int:
+        """The number of a publisher's last message from before this node subscribed; 0 if it is not known."""
+        number, at_us = self.floors.get(publisher, (0, 0))
+        return number if at_us < self.since_us else 0
+
+    def set_floor(self, publisher: NodeId, number: int, at_us: int, most: int) -> None:
+        """A neighbour knows of a message and did not send it. Other neighbours may ask this node for the same message."""
+        if publisher in self.floors or len(self.floors) < most:
+            self.floors[publisher] = (number, at_us)
 
     def begin_again(self, topic: TopicId, fact: Arrived, most: int) -> None:
         """Start the stream of a publisher that was evicted while this message waited, and that is now delivered."""
