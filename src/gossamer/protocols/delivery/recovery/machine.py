@@ -39,6 +39,7 @@ from gossamer.protocols.delivery.interests import FOLLOWS
 from gossamer.protocols.delivery.recovery.answers import AnswerCheck, Answers
 from gossamer.protocols.delivery.recovery.asks import Asks
 from gossamer.protocols.delivery.recovery.catch_ups import CatchUps
+from gossamer.protocols.delivery.recovery.closed_topics import ClosedTopics
 from gossamer.protocols.delivery.recovery.messages import (
     Answer,
     Ask,
@@ -66,6 +67,7 @@ class Recovery:
         "_application",
         "_catch_ups",
         "_check",
+        "_closed",
         "_intake",
         "_interests",
         "_node",
@@ -93,6 +95,7 @@ class Recovery:
             delivery.own_messages,
         )
         self._topics: dict[TopicId, HeldTopic] = {}
+        self._closed = ClosedTopics()
         self._tails = Tails(overlay, parameters.have_every_us, parameters.have_rounds)
         self._answers = Answers(overlay, delivery, self._topics, parameters.answer_bytes, node)
         self._check = AnswerCheck(delivery.interests, delivery.intake)
@@ -124,6 +127,7 @@ class Recovery:
                     own = held.streams.get(self._node)
                     if own is not None:
                         self._answers.close(event.topic, own.last, own.last_us)
+                    self._closed.close(event.topic, held.before, held.streams.values())
                     self._forget_streams(held)
         return NOTHING
 
@@ -161,7 +165,7 @@ class Recovery:
         held = self._topics.get(event.topic)
         follows = bool(event.role & FOLLOWS)
         if held is None:
-            held = self._topics[event.topic] = HeldTopic(now_us)
+            held = self._topics[event.topic] = HeldTopic(now_us, self._closed.open(event.topic))
             if event.own_last:
                 self._answers.close(event.topic, event.own_last, now_us - event.own_last_age_us)
         elif held.catch_up is not None or held.follows or not follows:
@@ -169,6 +173,8 @@ class Recovery:
             return
         held.follows = follows
         if follows and (event.last > 0 or event.last_us > 0):
+            # The application asks for older messages.
+            held.before = {}
             self._forget_streams(held)
             if self._catch_ups.begin(event, now_us, out):
                 self._end_catch_up(event.topic, now_us, out)
@@ -199,7 +205,7 @@ class Recovery:
                 stream is not None
                 and not stream.order
                 and data.previous <= stream.delivered < data.sequence
-                and (data.previous or not stream.must_search(data))
+                and (data.previous or (stream.delivered and not stream.must_search(data)))
             ):
                 # The common case: this is the next message.
                 stream.delivered = data.sequence
@@ -224,7 +230,7 @@ class Recovery:
             stream is not None
             and not stream.order
             and burst.previous <= stream.delivered < burst.sequence
-            and (burst.previous or not stream.must_search(burst.messages[0]))
+            and (burst.previous or (stream.delivered and not stream.must_search(burst.messages[0])))
         ):
             # The common case: these are the next messages.
             stream.delivered = burst.sequence + burst.count - 1

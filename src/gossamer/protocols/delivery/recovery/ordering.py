@@ -78,7 +78,8 @@ class Ordering:
     def put(self, fact: Arrived, topics: list[TopicId], now_us: int, out: list[Action]) -> None:
         """Deliver a message if it is the next one on each of its topics that the node holds; else it waits."""
         data = fact.data
-        found = [self._stream_of(fact, topic, now_us, out) for topic in topics]
+        is_late = any(data.sequence <= self._topics[topic].before.get(data.publisher, 0) for topic in topics)
+        found = [] if is_late else [self._stream_of(fact, topic, now_us, out) for topic in topics]
         streams = [stream for stream in found if stream.delivered < data.sequence]
         if not streams:
             out.append(Observe(Late(data.topic, data.publisher, data.sequence)))
@@ -203,6 +204,10 @@ class Ordering:
         if stream is None:
             return
         stream.timer_is_set = False
+        late_us = now_us - stream.due_us
+        if stream.gap_us is not None and late_us > self._parameters.ask_again_us:
+            # This process did not run for a while, so it has not read the answers of its neighbours.
+            stream.gap_us += late_us
         self.advance(stream, now_us, out)
         if not stream.lacks():
             self.gaps.close(stream)
@@ -217,11 +222,19 @@ class Ordering:
                 stream.gap_us, stream.gap_at = max(stream.claimed_us, stream.gap_us), stream.delivered
                 stream.due_us = now_us + self._parameters.tail_after_us
             if now_us - stream.gap_us >= self._parameters.give_up_us:
+                if not is_behind:
+                    self._report_claim(stream, out)
                 self._give_up(stream, now_us, out)
             elif not is_behind:
                 self._asks.ask_next(stream, now_us, out)
         if stream.has_gap:
             self._set_timer(stream, stream.due_us, out)
+
+    def _report_claim(self, stream: Stream, out: list[Action]) -> None:
+        """Report messages that only a neighbour's claim shows as lost, once. They are still delivered if they arrive."""
+        if not stream.order and stream.claimed > max(stream.delivered, stream.last, stream.reported):
+            stream.reported = stream.claimed
+            out.append(Observe(Lost(stream.topic, stream.publisher, stream.delivered, stream.claimed + 1)))
 
     def _give_up(self, stream: Stream, now_us: int, out: list[Action]) -> None:
         """Report the missing messages as lost, and deliver the waiting ones."""

@@ -31,6 +31,7 @@ class Stream:
         "order",
         "origin",
         "publisher",
+        "reported",
         "rounds_left",
         "searched",
         "suspect",
@@ -55,6 +56,8 @@ class Stream:
         # The last message that a neighbour claims to have, and when it said so.
         self.claimed = 0
         self.claimed_us = 0
+        # The last claimed message that was reported as lost.
+        self.reported = 0
         # Messages that wait behind a gap, and their numbers as a heap.
         self.waiting: dict[int, Arrived] = {}
         self.order: list[int] = []
@@ -116,10 +119,13 @@ class Stream:
 class HeldTopic:
     """The state of recovery for one topic: since when the node holds it, its publishers, and a catch-up in progress."""
 
-    __slots__ = ("catch_up", "floors", "follows", "since_us", "streams")
+    __slots__ = ("before", "catch_up", "floors", "follows", "since_us", "streams")
 
-    def __init__(self, since_us: int) -> None:
+    def __init__(self, since_us: int, before: dict[NodeId, int]) -> None:
         self.since_us = since_us
+        # Each publisher's last message that was delivered before the topic was last closed. Older messages, which a slow
+        # neighbour may still send, are dropped.
+        self.before = before
         self.follows = False
         self.streams: dict[NodeId, Stream] = {}
         # A message of each publisher that neighbours know of and did not send, and when it was published by this node's
