@@ -24,7 +24,7 @@ class Journals:
         self.add(name, "started", at, "abc"[index])
         return name
 
-    def publishes(self, order, at, life=1, queued=1):
+    def publishes(self, order, at, life=1, queued=("b",)):
         self.add(f"00-{life:02d}", "published", at, "t", 100 + order, order, queued, at)
 
     def delivers(self, name, order, at, published, subscription=1):
@@ -103,7 +103,7 @@ def test_time_in_which_a_process_was_paused_or_its_reader_slept_does_not_count(j
 
 def test_a_message_from_before_the_subscription_and_one_of_the_node_itself_are_not_due(journals):
     journals.publishes(1, 0.5)
-    journals.add("01-01", "published", 2.0, "t", 300, 1, 1, 2.0)
+    journals.add("01-01", "published", 2.0, "t", 300, 1, ["c"], 2.0)
     journals.add("02-01", "delivered", 2.1, "t", 1, "b", 300, 1, 2.0)
     assert end(journals, LATER).is_clean
 
@@ -124,11 +124,22 @@ def test_a_message_of_a_killed_publisher_is_due_only_if_somebody_got_it(tmp_path
     assert verdict.lost_with_process == 2 * (not received)
 
 
-@pytest.mark.parametrize("queued", [0, 1])
-def test_a_message_of_a_stopped_publisher_is_due_if_its_receipt_named_a_neighbour(journals, queued):
+@pytest.mark.parametrize("queued", [(), ("b",)])
+def test_a_message_of_a_closed_topic_is_due_if_its_receipt_named_a_neighbour(journals, queued):
     journals.publishes(1, 2.0, queued=queued)
     journals.add("00-01", "closing", 3.0, "t")
-    assert len(end(journals, LATER).missing) == 2 * queued
+    assert len(end(journals, LATER).missing) == 2 * len(queued)
+
+
+@pytest.mark.parametrize("queued", [("b",), ("b", "c")])
+def test_a_message_of_a_closed_topic_is_not_due_if_all_neighbours_of_its_receipt_were_killed(journals, queued):
+    journals.publishes(1, 2.0, queued=queued)
+    journals.add("00-01", "closing", 3.0, "t")
+    journals.add("00-01", "stopped", LATER, {})
+    journals.add("01-01", "slow", 4.0, "t", 4.0)
+    journals.add("02-01", "unsubscribing", LATER, "t", 1)
+    journals.add("02-01", "stopped", LATER, {})
+    assert len(journals.judge().missing) == len(queued) - 1
 
 
 def test_a_message_without_a_receipt_is_known_from_its_deliveries(journals):

@@ -8,10 +8,10 @@ A message is *due* to a subscription on its topic if another node published it w
   - the subscription delivered a later message of the same publisher, or
   - at least `DUE_SECONDS` passed between the publication and the end of the subscription, not counting the time in which
     the subscriber or the publisher was paused or the reader slept.
-Of two processes that may hold a message, one may end in between; so a message is not due if it was lost with a process:
-  - no subscriber delivered it, and its publisher was killed within `DUE_SECONDS` after the publication; or
-  - no subscriber delivered it, its receipt said that it was queued for no neighbour, and its publisher stopped, or closed
-    the topic, within `DUE_SECONDS`.
+A message that no subscriber delivered is not due if no process can have it any more: within `DUE_SECONDS`, again not
+counting pauses, its publisher
+  - was killed, or
+  - stopped or closed the topic, and its receipt named no neighbour or only neighbours that were killed in that time.
 As soon as one subscriber has delivered a message, it is due to all others.
 
 A due message is *silently missing* if the subscription neither delivered it nor listed it in `gaps`. It is delivered
@@ -39,8 +39,8 @@ class Message:
     sequence: int
     order: int
     at: float
-    # The number of neighbours that it was queued for; None without a receipt.
-    queued: int | None = None
+    # The neighbours that it was queued for; empty without a receipt.
+    queued: list[str] = field(default_factory=list)
     receivers: int = 0
 
 
@@ -231,12 +231,23 @@ class Judge:
             return False
         for life in self._lives_of[message.publisher]:
             if life.begin <= message.at <= life.end:
-                soon = message.at + DUE_SECONDS + _covered(self._pauses[life.index], message.at, life.end)
-                if life.was_killed:
-                    return life.end <= soon
                 closed = [at for at in life.closings[message.topic] if at >= message.at]
-                return not message.queued and bool(closed) and closed[0] <= soon
+                if not closed:
+                    return life.was_killed and self._is_soon(life, message.at, life.end)
+                return self._is_soon(life, message.at, closed[0]) and all(
+                    self._was_killed_soon(node, message.at) for node in message.queued
+                )
         return False
+
+    def _was_killed_soon(self, node: str, at: float) -> bool:
+        return any(
+            life.was_killed and life.begin <= at <= life.end and self._is_soon(life, at, life.end)
+            for life in self._lives_of[node]
+        )
+
+    def _is_soon(self, life: Life, begin: float, end: float) -> bool:
+        """Whether a process ran for less than `DUE_SECONDS` between two times."""
+        return end - begin - _covered(self._pauses[life.index], begin, end) <= DUE_SECONDS
 
     def _describe(self, message: Message, reading: Reading, last: int) -> str:
         later = [at for sequence, at in reading.delivered.get(message.publisher, ()) if sequence > message.sequence]
@@ -245,7 +256,7 @@ class Judge:
         return (
             f"{reading.life.name} on {message.topic} ({reading.begin:.2f} to {reading.end:.2f}): message "
             f"{message.order} of {publisher[0].index if publisher else '?'} ({message.publisher}), sequence "
-            f"{message.sequence}, published at {message.at:.2f} to {message.queued} neighbours, "
+            f"{message.sequence}, published at {message.at:.2f} to {len(message.queued)} neighbours, "
             f"{message.receivers} receivers; {until}"
         )
 

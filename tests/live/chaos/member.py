@@ -125,8 +125,10 @@ class Member:
     async def _publish_on(self, topic: str) -> None:
         self._order += 1
         order, before = self._life * 1_000_000 + self._order, time.monotonic()
+        peers = self._node.peers(topic)
         receipt = await self._node.publish(topic, json.dumps([order, before]).encode())
-        self._journal.write(journal.PUBLISHED, topic, receipt.sequence, order, receipt.queued, before)
+        queued = peers if receipt.queued else []
+        self._journal.write(journal.PUBLISHED, topic, receipt.sequence, order, queued, before)
 
     # Time.
 
