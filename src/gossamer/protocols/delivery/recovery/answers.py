@@ -86,7 +86,7 @@ class Answers:
             # The last frame says whether there is more, so that the neighbour can ask for the rest.
             is_last = not wanted or number == FRAMES_MAX - 1 or not self._may_send_more(sender)
             more = is_last and (bool(wanted) or (is_looking and not messages))
-            floor_age_us = now_us - floor_us if floor else 0
+            floor_age_us = max(now_us - floor_us, 1) if floor else 0
             answer = Answer(message.topic, message.publisher, messages, floor, more, floor_age_us)
             out.append(Send((sender,), answer))
             if is_last:

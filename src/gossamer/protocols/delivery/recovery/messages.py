@@ -146,7 +146,8 @@ class Answer(WireMessage, frozen=True, array_like=True, gc=False, tag="recovery_
     """The requested messages, in order.
 
     `floor`: the last message in the range that the sender knows of and does not send, because it is older than requested
-    or because the sender no longer has it; `floor_age_us`: its age. `more`: the receiver must ask again for the rest.
+    or because the sender no longer has it; `floor_age_us`: its age, or 0 from a node that sends a floor only if it is older
+    than requested and no age. `more`: the receiver must ask again for the rest.
     """
 
     topic: TopicId

@@ -302,7 +302,8 @@ class Ordering:
         first, floor, held = stream.first(), answer.floor, self._topics[stream.topic]
         if not floor or first is None or previous_on(first.data, stream.topic) != floor:
             return
-        held.set_floor(stream.publisher, floor, now_us - max(answer.floor_age_us, 0), self._parameters.publishers)
+        at_us = now_us - answer.floor_age_us if answer.floor_age_us > 0 else held.since_us - 1
+        held.set_floor(stream.publisher, floor, at_us, self._parameters.publishers)
         if stream.delivered == 0 and held.floor(stream.publisher) == floor:
             stream.delivered = floor
             self.advance(stream, now_us, out)

@@ -119,7 +119,7 @@ def test_the_publishers_clock_does_not_decide_whether_earlier_messages_are_reque
         node = Node()
         node.get(data(8, 7, at_us=at_us))
         assert asks(node.wait(150 * MS)) == [(2, Ask(TOPIC, ANN, 0, 8, 400 * MS))]
-        node.get(Answer(TOPIC, ANN, (), floor=7, floor_age_us=SECOND))
+        node.get(Answer(TOPIC, ANN, (), floor=7))
         assert node.delivered == [(ANN, 8)]
 
 
@@ -129,7 +129,7 @@ def test_messages_before_the_first_of_a_publisher_are_requested_back_to_the_subs
     asked = asks(node.wait(150 * MS))
     assert asked == [(2, Ask(TOPIC, ANN, 0, 8, 400 * MS))]
     # Message 5 was published before the subscription, message 6 after it.
-    node.get(Answer(TOPIC, ANN, (data(6, 5), data(7, 6)), floor=5, floor_age_us=SECOND))
+    node.get(Answer(TOPIC, ANN, (data(6, 5), data(7, 6)), floor=5))
     assert node.delivered == [(ANN, 6), (ANN, 7), (ANN, 8)]
     assert node.facts == []
 
