@@ -297,16 +297,20 @@ class Ordering:
         """A neighbour knows of a message, the floor, and did not send it.
 
         If it was published before this node subscribed, it is not waited for. This is believed only if the first waiting
-        message names the floor as the message before it.
+        message names the floor as the message before it, or if no message waits and another neighbour claims to have it.
         """
         first, floor, held = stream.first(), answer.floor, self._topics[stream.topic]
-        if not floor or first is None or previous_on(first.data, stream.topic) != floor:
+        if not floor or floor != (stream.claimed if first is None else previous_on(first.data, stream.topic)):
             return
         at_us = now_us - answer.floor_age_us if answer.floor_age_us > 0 else held.since_us - 1
         held.set_floor(stream.publisher, floor, at_us, self._parameters.publishers)
         if stream.delivered == 0 and held.floor(stream.publisher) == floor:
-            stream.delivered = floor
-            self.advance(stream, now_us, out)
+            if first is None:
+                # The neighbour that claims it received it late, and took its time of arrival for its age.
+                stream.claimed = 0
+            else:
+                stream.delivered = floor
+                self.advance(stream, now_us, out)
 
     def after_answer(
         self, stream: Stream, sender: NodeId, before: int, answer: Answer, now_us: int, out: list[Action]

@@ -92,3 +92,16 @@ def test_a_claim_that_was_dropped_while_messages_arrived_is_not_reported():
         node.wait(100 * MS)
     node.wait(10 * SECOND)
     assert node.facts == []
+
+
+def test_a_claimed_message_that_another_neighbour_knows_as_older_than_the_subscription_is_not_reported():
+    """The neighbour that claims it received it only after this node subscribed."""
+    node = Node()
+    node.get(Have((Tail(TOPIC, ANN, 3, 0),)), sender=4)
+    asked = asks(node.wait(2 * SECOND))
+    assert [row[0] for row in asked[:2]] == [4, 2]
+    node.get(Answer(TOPIC, ANN, (), 3, floor_age_us=30 * SECOND), sender=2)
+    assert not asks(node.wait(10 * SECOND))
+    assert node.facts == []
+    node.get(data(4, 3))
+    assert node.delivered == [(ANN, 4)]
