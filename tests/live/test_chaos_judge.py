@@ -131,12 +131,18 @@ def test_a_message_of_a_closed_topic_is_due_if_its_receipt_named_a_neighbour(jou
     assert len(end(journals, LATER).missing) == 2 * len(queued)
 
 
+@pytest.mark.parametrize("was_killed", [True, False])
 @pytest.mark.parametrize("queued", [("b",), ("b", "c")])
-def test_a_message_of_a_closed_topic_is_not_due_if_all_neighbours_of_its_receipt_were_killed(journals, queued):
+def test_a_message_of_a_closed_topic_is_not_due_if_all_neighbours_of_its_receipt_left(journals, queued, was_killed):
     journals.publishes(1, 2.0, queued=queued)
     journals.add("00-01", "closing", 3.0, "t")
     journals.add("00-01", "stopped", LATER, {})
-    journals.add("01-01", "slow", 4.0, "t", 4.0)
+    if was_killed:
+        journals.add("01-01", "slow", 4.0, "t", 4.0)
+    else:
+        journals.add("01-01", "closing", 4.0, "t")
+        journals.add("01-01", "unsubscribing", 4.0, "t", 1)
+        journals.add("01-01", "stopped", LATER, {})
     journals.add("02-01", "unsubscribing", LATER, "t", 1)
     journals.add("02-01", "stopped", LATER, {})
     assert len(journals.judge().missing) == len(queued) - 1

@@ -11,7 +11,8 @@ A message is *due* to a subscription on its topic if another node published it w
 A message that no subscriber delivered is not due if no process can have it any more: within `DUE_SECONDS`, again not
 counting pauses, its publisher
   - was killed, or
-  - stopped or closed the topic, and its receipt named no neighbour or only neighbours that were killed in that time.
+  - stopped or closed the topic, and so did, or was killed, each neighbour that its receipt named, if any, and the
+    subscription delivered no later message of the publisher (which would show the gap).
 As soon as one subscriber has delivered a message, it is due to all others.
 
 A due message is *silently missing* if the subscription neither delivered it nor listed it in `gaps`. It is delivered
@@ -214,7 +215,7 @@ class Judge:
                 self.verdict.reported += 1
             elif sequence > last and self._active_seconds(message, reading) < DUE_SECONDS:
                 self.verdict.in_flight += 1
-            elif self._was_lost_with_process(message):
+            elif self._was_lost_with_process(message, sequence < last):
                 self.verdict.lost_with_process += 1
             else:
                 self.verdict.missing.append(self._describe(message, reading, last))
@@ -226,7 +227,7 @@ class Judge:
         spent = _covered(breaks, message.at, reading.end)
         return reading.end - message.at - spent
 
-    def _was_lost_with_process(self, message: Message) -> bool:
+    def _was_lost_with_process(self, message: Message, is_shown: bool) -> bool:
         if message.receivers:
             return False
         for life in self._lives_of[message.publisher]:
@@ -234,16 +235,17 @@ class Judge:
                 closed = [at for at in life.closings[message.topic] if at >= message.at]
                 if not closed:
                     return life.was_killed and self._is_soon(life, message.at, life.end)
-                return self._is_soon(life, message.at, closed[0]) and all(
-                    self._was_killed_soon(node, message.at) for node in message.queued
-                )
+                forgot = all(self._forgot_soon(node, message) for node in message.queued)
+                return not is_shown and forgot and self._is_soon(life, message.at, closed[0])
         return False
 
-    def _was_killed_soon(self, node: str, at: float) -> bool:
-        return any(
-            life.was_killed and life.begin <= at <= life.end and self._is_soon(life, at, life.end)
-            for life in self._lives_of[node]
-        )
+    def _forgot_soon(self, node: str, message: Message) -> bool:
+        """Whether a neighbour was killed, stopped or closed the topic soon after a message was queued for it."""
+        for life in self._lives_of[node]:
+            if life.begin <= message.at <= life.end:
+                ends = [at for at in life.closings[message.topic] if at >= message.at] or [life.end]
+                return self._is_soon(life, message.at, ends[0])
+        return True
 
     def _is_soon(self, life: Life, begin: float, end: float) -> bool:
         """Whether a process ran for less than `DUE_SECONDS` between two times."""

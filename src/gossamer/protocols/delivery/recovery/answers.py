@@ -62,10 +62,16 @@ class Answers:
 
         If it publishes on the topic again, it tells late subscribers that this message is older than their subscription.
         """
+        if last <= self.own_last(topic)[0]:
+            return
         self._closed.pop(topic, None)
         self._closed[topic] = (last, last_us)
         if len(self._closed) > CLOSED_MAX:
             del self._closed[next(iter(self._closed))]
+
+    def own_last(self, topic: TopicId) -> tuple[int, int]:
+        """The number and the time of this node's last message on a topic before it last opened it; zeros if none."""
+        return self._closed.get(topic, (0, 0))
 
     def forget(self, node: NodeId) -> None:
         """Forget a neighbour that is gone."""
@@ -99,7 +105,7 @@ class Answers:
         """
         known = [(data.sequence, at_us) for at_us, data in kept if at_us < since_us]
         if message.publisher == self._node:
-            known.append(self._closed.get(message.topic, (0, 0)))
+            known.append(self.own_last(message.topic))
         elif message.topic in self._topics:
             known.append(self._topics[message.topic].floors.get(message.publisher, (0, 0)))
         return max([row for row in known if message.after < row[0] < message.before], default=(0, 0))

@@ -166,8 +166,8 @@ class Recovery:
         follows = bool(event.role & FOLLOWS)
         if held is None:
             held = self._topics[event.topic] = HeldTopic(now_us, self._closed.open(event.topic))
-            if event.own_last:
-                self._answers.close(event.topic, event.own_last, now_us - event.own_last_age_us)
+            self._answers.close(event.topic, event.own_last, now_us - event.own_last_age_us)
+            self._tell_own_last(held, event.topic, now_us, out)
         elif held.catch_up is not None or held.follows or not follows:
             held.follows = follows
             return
@@ -178,6 +178,17 @@ class Recovery:
             self._forget_streams(held)
             if self._catch_ups.begin(event, now_us, out):
                 self._end_catch_up(event.topic, now_us, out)
+
+    def _tell_own_last(self, held: HeldTopic, topic: TopicId, now_us: int, out: list[Action]) -> None:
+        """Tell neighbours this node's last message from before it opened the topic, which it no longer has.
+
+        A subscriber that lacks the message notices the gap, also if this node publishes nothing more.
+        """
+        last, last_us = self._answers.own_last(topic)
+        if last:
+            stream = self._ordering.new_stream(held, topic, self._node, self._node, now_us, out)
+            stream.delivered = last
+            self._tails.set_last(stream, last, now_us, out, last_us)
 
     def _forget_streams(self, held: HeldTopic) -> None:
         for stream in held.streams.values():

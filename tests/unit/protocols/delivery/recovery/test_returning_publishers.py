@@ -217,3 +217,32 @@ def test_a_late_subscriber_waits_for_a_message_that_is_younger_than_its_subscrip
     node.get(Answer(TOPIC, ANN, (), 7, floor_age_us=90 * SECOND))
     assert node.delivered == [(ANN, 9_000)]
     assert node.facts == []
+
+
+def tails(actions):
+    return [
+        tail
+        for action in actions
+        if type(action) is Send and type(action.message) is Have
+        for tail in action.message.tails
+    ]
+
+
+def test_a_publisher_that_returns_tells_its_last_number_before_it_publishes_again():
+    """A message that was lost with the publisher is then noticed, also if the publisher stays silent."""
+    node = Node((Subscribe(TOPIC, Role.PUBLISHES, own_last=70, own_last_age_us=5 * SECOND),))
+    assert tails(node.wait(1_100 * MS))[0] == Tail(TOPIC, ME, 70, 6 * SECOND)
+
+
+def test_a_publisher_that_opens_a_topic_again_tells_its_last_number():
+    node = Node((Subscribe(TOPIC, Role.BOTH, own_last=70, own_last_age_us=5 * SECOND),))
+    node.give(Publish(TOPIC, b"one"))
+    last = node.recovery._own_messages.last_on[TOPIC]
+    node.give(Unsubscribe(TOPIC))
+    node.wait(10 * SECOND)
+    node.give(Subscribe(TOPIC, Role.BOTH, own_last=70, own_last_age_us=15 * SECOND))
+    assert tails(node.wait(1_100 * MS))[0] == Tail(TOPIC, ME, last, 11 * SECOND)
+    assert answers(node.get(Ask(TOPIC, ME, 0, last + 1, 0)))[0].floor == last
+    node.give(Unsubscribe(TOPIC))
+    node.give(Subscribe(TOPIC, Role.BOTH))
+    assert tails(node.wait(SECOND))[0].sequence == last, "the topic was closed without a new message"
