@@ -393,6 +393,5 @@ class Node:
             return
         validates = topic.validator is not None or topic.payload_bytes < self._parts.limits.payload_bytes
         peers = () if self._plan is None else self._plan.peers_on(topic.name)
-        driver.give(
-            Subscribe(topic.id, topic.role, peers, secret=topic.secret, validates=validates, last=last, last_us=last_us)
-        )
+        own_last = driver.own_last(topic.id)
+        driver.give(Subscribe(topic.id, topic.role, peers, True, topic.secret, validates, last, last_us, *own_last))

@@ -18,6 +18,7 @@ from gossamer.live.operations.status import NodeStatus, link_status, topic_statu
 from gossamer.live.security.node_security import NodeSecurity
 from gossamer.live.transport.addresses import words_of
 from gossamer.live.transport.driver import LiveDriver
+from gossamer.live.transport.last_numbers import LastNumbers
 from gossamer.live.transport.numbers import SequenceNumbers
 from gossamer.live.transport.sockets import Sockets
 from gossamer.model.values.errors import InputError
@@ -68,6 +69,7 @@ class RunningNode:
             parts.limits.frame_bytes if machine.takes_bursts else 0,
             environment,
             self._numbers,
+            None if parts.security.topics_file is None else LastNumbers(parts.security.topics_file),
         )
         self.incoming.driver = self.driver
         self.outgoing = Outgoing(parts.security.node, self.driver, sockets, parts.security.signer)

@@ -45,8 +45,9 @@ class NodeSecurity:
         self._sockets: Sockets | None = None
         # The name in this node's certificate.
         self._name = ""
-        # Where the last sequence number is kept over restarts, if the identity is kept.
+        # Where the last sequence number, and that on each topic, are kept over restarts, if the identity is kept.
         self.sequence_file: Path | None = None
+        self.topics_file: Path | None = None
         private_key: Any = None
         certificate: bytes | None = None
         authorities: tuple[Any, ...] = ()
@@ -59,13 +60,16 @@ class NodeSecurity:
             self.node: NodeId = loaded.node
             self._name = loaded.name
             self.sequence_file = Path(keys) / "node.sequence"
+            self.topics_file = Path(keys) / "node.topics"
             self.tls = Tls(loaded.server_context(), loaded.client_context(), peer_of, why_refused)
             private_key, certificate, authorities = loaded.private_key, loaded.certificate_der, loaded.authorities
         elif identity_file is not None:
             from gossamer.live.security.keys import identity_file as read_identity
 
             self.node, private_key = read_identity(Path(identity_file))
-            self.sequence_file = Path(identity_file).with_name(Path(identity_file).name + ".sequence")
+            name = Path(identity_file).name
+            self.sequence_file = Path(identity_file).with_name(f"{name}.sequence")
+            self.topics_file = Path(identity_file).with_name(f"{name}.topics")
         elif signatures != "off":
             raise InputError(
                 "`signatures` need a key: set `keys` (`gossamer keys issue` makes them) or `identity_file`"
