@@ -17,6 +17,7 @@ from gossamer.model.values.errors import (
     MachineMisuse,
     MissingExtra,
     NodeStateError,
+    NotAllowed,
     PeerError,
     TableError,
 )
@@ -83,6 +84,7 @@ __all__ = [
     "Node",
     "NodeStateError",
     "NodeStatus",
+    "NotAllowed",
     "Outcome",
     "Overlay",
     "PeerError",

@@ -6,7 +6,8 @@ draw or the wire format.
 
 One change did so on purpose: recovery sends ages instead of times, because clocks differ. The events of four records
 with recovery are as they were; their actions were computed again with that change. Only steps with messages of recovery
-(`Have`, `Ask`, `Answer`) and their deliveries and timers differed.
+(`Have`, `Ask`, `Answer`) and their deliveries and timers differed. Later `Answer` got the field `floor_age_us`; the
+actions of two records were computed again, and nothing else in them differed.
 """
 
 import gzip

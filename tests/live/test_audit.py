@@ -78,3 +78,16 @@ def test_a_breach_in_a_live_record_is_caught(gossamer, recorded, place, change, 
     assert code == 1
     assert sentence in out
     assert "differs" in out
+
+
+def test_the_record_of_a_node_that_keeps_its_identity_replays(gossamer, tmp_path):
+    async def scenario():
+        for run in range(2):
+            options = {"identity_file": tmp_path / "identity", "record": tmp_path / f"{run}.record", "settings": QUICK}
+            async with Node(**options) as one, one.subscribe("t"), Node(join=[one.address], settings=QUICK) as other:
+                await other.publish("t", b"x")
+
+    asyncio.run(scenario())
+    code, out, _ = gossamer("replay", tmp_path / "0.record", tmp_path / "1.record", "--json")
+    assert code == 0
+    assert [record["difference"] for record in msgspec.json.decode(out)["records"]] == [None, None]

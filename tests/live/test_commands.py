@@ -86,7 +86,8 @@ def test_a_second_signal_ends_a_node_at_once():
 
 def test_a_subscriber_warns_while_the_address_does_not_answer():
     with running("sub", "t", "--join", "127.0.0.1:1") as reader:
-        assert "warning none of the nodes to join has answered; still trying 127.0.0.1:1" in reader.stderr.readline()
+        line = "warning none of the nodes to join has accepted a link; still trying 127.0.0.1:1 (connection refused)"
+        assert line in reader.stderr.readline()
         reader.send_signal(signal.SIGINT)
         assert reader.wait(SECONDS) == 0
 
@@ -129,12 +130,42 @@ def test_commands_use_tls_and_signatures_and_refuse_nodes_without_keys(tmp_path)
         message = json.loads(out)
         assert message["payload"] == "1.07"
         assert message["publisher"] == json.loads(run("keys", "show", feed, "--json")[1])["id"]
-        for keys in ((), ("--keys", stranger, *strict)):
+        reasons = {
+            (): "it closed the connection before its greeting; if it uses TLS, this node needs --keys",
+            (
+                "--keys",
+                stranger,
+                *strict,
+            ): "its certificate is of another authority; both nodes need keys from the same",
+        }
+        for keys, reason in reasons.items():
             code, out, err = run("pub", "a", "x", *join, *keys, "--timeout", "1")
             assert (code, out) == (1, "")
-            assert (
-                err.splitlines()[-1] == f"gossamer: no answer from {found['address']} within 1 s; nothing was published"
-            )
+            assert "nothing was published, because no node to join accepted a link within 1 s" in err.splitlines()[-1]
+            assert f"{found['address']}: {reason}" in err.splitlines()[-1]
+            with running("sub", "a", *join, *keys) as reader:
+                assert f"warning link to {found['address']} refused: " in reader.stderr.readline()
+                reader.send_signal(signal.SIGINT)
+                assert reader.wait(SECONDS) == 0
+
+
+def test_what_the_rules_forbid_is_one_sentence_and_exit_code_1(tmp_path):
+    hub, desk = keys_for(tmp_path, "hub", "desk")
+    rules = tmp_path / "rules.toml"
+    rules.write_text('[[allow]]\nnames = ["hub"]\npublish = ["*"]\nsubscribe = ["*"]\n')
+    with node("--follow", "a", "--keys", hub, "--rules", str(rules)) as found:
+        options = ("--join", found["address"], *QUICK, "--keys", desk, "--rules", str(rules))
+        refused = {
+            ("pub", "a", "x"): "publish on",
+            ("sub", "a"): "subscribe to",
+            ("node", "--log", "json", "--follow", "a"): "subscribe to",
+            ("node", "--log", "json", "--publish", "a"): "publish on",
+        }
+        for command, right in refused.items():
+            code, out, err = run(*command, *options)
+            assert (code, out) == (1, "")
+            said = [line for line in err.splitlines() if not line.startswith("{")]
+            assert said == [f"gossamer: the access rules do not allow desk to {right} 'a'"]
 
 
 def test_a_secret_of_stan_comes_from_a_file_and_keeps_other_nodes_out(tmp_path):
@@ -169,7 +200,10 @@ def test_a_closed_pipe_ends_a_reader_quietly():
 def test_a_publisher_without_neighbours_gets_one_sentence_and_exit_code_1():
     code, out, err = run("pub", "t", "x", "--join", "127.0.0.1:1", "--timeout", "0.3")
     assert (code, out) == (1, "")
-    assert err == "gossamer: no answer from 127.0.0.1:1 within 0.3 s; nothing was published\n"
+    assert err == (
+        "gossamer: nothing was published, because no node to join accepted a link within 0.3 s; "
+        "127.0.0.1:1: connection refused\n"
+    )
     with node() as found:
         code, _, err = run("pub", "t", "x", "--join", found["address"], "--timeout", "0.5", *QUICK)
     assert code == 1
@@ -182,7 +216,8 @@ def test_a_node_keeps_trying_to_join_until_the_address_answers():
     with node("--join", address, "--follow", "t") as early:
         lines = iter(early["process"].stderr.readline, "")
         complaint = next(entry for line in lines if (entry := json.loads(line))["level"] == "warning")
-        assert complaint["message"] == f"none of the nodes to join has answered; still trying {address}"
+        sentence = f"none of the nodes to join has accepted a link; still trying {address} (connection refused)"
+        assert complaint["message"] == sentence
         with node("--listen", address, "--follow", "t") as late:
             until_now(lambda: holders(late["metrics"]))
 
@@ -226,7 +261,10 @@ WRONG = {
     "a topic without a name": (("node", "--follow", ""), "must be a non-empty string"),
     "a topic with a long name": (("node", "--follow", "x" * 256), "at most 255 bytes"),
     "metrics at a bad address": (("node", "--metrics", "here"), "must be HOST:PORT"),
-    "a record that cannot be written": (("node", "--record", "no/such/folder"), "No such file or directory"),
+    "a record that cannot be written": (
+        ("node", "--record", "no/such/folder"),
+        "cannot write the record no/such/folder: no such file or directory",
+    ),
     "a settings file that is not there": (("node", "--config", "nowhere.toml"), "no settings file at nowhere.toml"),
     "a secret without a file": (("node", "--system", "stan", "--secret", "t"), "--secret must be TOPIC=FILE"),
     "a secret of another topic": (

@@ -1,6 +1,7 @@
 """Wrong values and wrong order: what a node raises."""
 
 import asyncio
+import gc
 
 import pytest
 
@@ -91,6 +92,36 @@ def test_a_port_in_use_is_an_input_error():
                 await Node(one.address).start()
 
     asyncio.run(scenario())
+
+
+def test_a_record_that_cannot_be_opened_is_an_input_error_and_leaves_no_socket_open(tmp_path):
+    async def scenario():
+        async with Node() as other:
+            address = other.address
+        node = Node(address, record=tmp_path)
+        with pytest.raises(InputError, match=f"cannot write the record {tmp_path}: is a directory"):
+            await node.start()
+        assert not node.is_running
+        async with Node(address):
+            pass
+
+    asyncio.run(scenario())
+
+
+def test_a_damaged_file_of_sequence_numbers_leaves_no_socket_and_no_record_open(tmp_path, recwarn):
+    async def scenario():
+        async with Node(identity_file=tmp_path / "identity") as other:
+            address = other.address
+        (tmp_path / "identity.sequence").write_text("x")
+        with pytest.raises(InputError, match="must contain the last sequence number"):
+            await Node(address, identity_file=tmp_path / "identity", record=tmp_path / "record").start()
+        gc.collect()
+        async with Node(address):
+            pass
+
+    asyncio.run(scenario())
+    assert not (tmp_path / "record").exists()
+    assert [warning for warning in recwarn if issubclass(warning.category, ResourceWarning)] == []
 
 
 def test_a_payload_that_is_too_long_is_refused_before_it_is_sent(network):

@@ -167,7 +167,7 @@ subscribe = ["other/*"]
 """
 
 
-def test_the_first_hop_refuses_a_publisher_that_the_rules_do_not_allow(keys, tmp_path):
+def test_the_first_hop_refuses_a_publisher_that_the_rules_do_not_allow(keys, tmp_path, caplog):
     (tmp_path / "rules.toml").write_text(RULES)
 
     async def scenario():
@@ -184,6 +184,7 @@ def test_the_first_hop_refuses_a_publisher_that_the_rules_do_not_allow(keys, tmp
                     return got, messages.waiting
 
     assert asyncio.run(scenario()) == (b"allowed", 0)
+    assert "message from reader refused: reader may not publish on prices/eur" in caplog.text
 
 
 def test_a_node_that_may_not_subscribe_is_sent_nothing(keys, tmp_path):

@@ -56,11 +56,11 @@ def test_a_decoded_message_equals_the_encoded_one():
         (b"GET / HTTP/1.1", "speaks another protocol"),
         (wire.encode(Data(1, 2, 3, 4, 5, b"")), "speaks another protocol"),
         (wire.encode(msgspec.structs.replace(MINE, magic="other", node=2)), "speaks another protocol: 'other'"),
-        (wire.encode(msgspec.structs.replace(MINE, versions=(9,), node=2)), r"versions \[9\] of the wire; .* \[2\]"),
+        (wire.encode(msgspec.structs.replace(MINE, versions=(9,), node=2)), r"another version: \[9\]; .* \[2\]"),
         (wire.encode(MINE), "is this node itself"),
         (
             wire.encode(msgspec.structs.replace(MINE, stack=("stan", "tree"), node=2)),
-            "runs stan / tree; .* spidercast / tree",
+            "runs other protocols: stan / tree; .* spidercast / tree",
         ),
         (wire.encode(wire.Bye("full")), "turned us away: full"),
     ],
@@ -84,10 +84,10 @@ def test_a_peer_with_another_wire_version_gets_the_reason_and_is_disconnected(ne
             peer = await RawPeer.greet(node, versions=(7,))
             reason = await peer.goodbye()
             await peer.close()
-            await until(lambda: any("versions" in name for name in node.status().counts))
+            await until(lambda: any("another version" in name for name in node.status().counts))
             return reason
 
-    assert "speaks versions [7]" in asyncio.run(scenario())
+    assert "speaks another version: [7]" in asyncio.run(scenario())
 
 
 def test_a_peer_with_another_system_gets_the_reason_and_is_disconnected(network):
@@ -98,4 +98,4 @@ def test_a_peer_with_another_system_gets_the_reason_and_is_disconnected(network)
             await peer.close()
             return reason
 
-    assert asyncio.run(scenario()) == "runs stan / flood; this node runs spidercast / tree"
+    assert asyncio.run(scenario()) == "runs other protocols: stan / flood; this node runs spidercast / tree"

@@ -4,7 +4,7 @@ from collections import defaultdict
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from gossamer.model.values.errors import MachineMisuse
@@ -196,7 +196,13 @@ class Script:
         return MessageReceived(values[0], Prune(TOPIC) if kind == "prune" else Graft(TOPIC, ()))
 
 
+# A burst of a new reference makes its sender the supplier: its second message is heard from the supplier.
+NEW_SUPPLIER = [("burst", 2, (100, 1, 1, 1, 0, TOPIC)), ("wait", 1_000), ("burst", 2, (ME, 1, 1, 2, 0, TOPIC))]
+
+
 @settings(max_examples=400)
+@example(False, False, 0, NEW_SUPPLIER)
+@example(True, False, 0, [*NEW_SUPPLIER[:2], ("burst", 2, (ME, 1, 1, 1, 0, TOPIC))])
 @given(st.booleans(), st.booleans(), st.sampled_from((0, 3)), st.lists(steps, max_size=25))
 def test_a_burst_does_what_its_messages_do_one_after_another(recovers, validates, last, program):
     whole, apart = Node(recovers, splits=False), Node(recovers, splits=True)

@@ -1,10 +1,12 @@
 """Publishers that restart, with live nodes in virtual time: no message is lost without a report."""
 
 import asyncio
+from contextlib import AsyncExitStack
 
 import pytest
 
 import gossamer.testing
+from gossamer.protocols.membership.interest_table import InterestTable
 
 TOPIC = "prices"
 
@@ -109,6 +111,28 @@ def test_a_publisher_whose_clock_went_back_before_its_restart_is_heard(tmp_path)
     gossamer.testing.run(scenario, seed=1)
 
 
+def test_new_interests_of_a_node_whose_clock_went_back_before_its_restart_are_believed(tmp_path):
+    def known_interest(node, other):
+        (table,) = (part for part in node._running.driver._machine._parts if isinstance(part, InterestTable))
+        known = table._known.get(other)
+        return None if known is None else set(known.sample)
+
+    async def scenario(network):
+        relay = network.node()
+        await relay.start()
+        options = {"join": [relay.address], "identity_file": tmp_path / "identity"}
+        for offset_seconds, topics in ((0, ("a", "b")), (-3600, ("c",)), (-7200, ("d", "e", "f"))):
+            async with network.node(clock_offset_seconds=offset_seconds, **options) as node, AsyncExitStack() as opened:
+                # Each topic is a change of interest at a time of its own.
+                for topic in topics:
+                    await asyncio.sleep(10)
+                    await opened.enter_async_context(node.subscribe(topic))
+                await asyncio.sleep(60)
+                assert known_interest(relay, node.id) == {topic.id for topic in node._topics.by_id.values()}
+
+    gossamer.testing.run(scenario, seed=1)
+
+
 def test_a_message_with_a_number_that_went_back_is_counted_and_logged(tmp_path, caplog):
     async def scenario(network):
         reader = network.node()
@@ -124,3 +148,80 @@ def test_a_message_with_a_number_that_went_back_is_counted_and_logged(tmp_path, 
         assert "later ones were delivered before it" in caplog.text
 
     gossamer.testing.run(scenario, seed=1)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("crashes", [True, False], ids=["crash", "clean stop"])
+def test_a_message_that_no_neighbour_has_is_reported_when_its_publisher_returns(tmp_path, seed, crashes):
+    """The only other subscriber that got the message is gone, and the present neighbours subscribed later."""
+
+    async def scenario(network):
+        reader = network.node()
+        await reader.start()
+        relay = network.node(join=[reader.address])
+        await relay.start()
+        publisher = network.node(join=[relay.address], identity_file=tmp_path / "identity")
+        await publisher.start()
+        payloads, relayed, late = [], [], []
+        newcomer = network.node(join=[reader.address])
+        async with reader.subscribe(TOPIC) as mine, relay.subscribe(TOPIC) as other, newcomer:
+            reading = [asyncio.create_task(read(mine, payloads)), asyncio.create_task(read(other, relayed))]
+            await publish(publisher, b"1")
+            await asyncio.sleep(10)
+            network.partition([reader, newcomer], [relay, publisher])
+            await publish(publisher, b"2")
+            await asyncio.sleep(0.5)
+            await (network.crash(publisher) if crashes else publisher.stop())
+            await network.crash(relay)
+            network.break_connections()
+            network.heal()
+            async with newcomer.subscribe(TOPIC) as theirs:
+                reading.append(asyncio.create_task(read(theirs, late)))
+                await reader.ready(TOPIC, timeout=60)
+                again = network.node(join=[reader.address], identity_file=tmp_path / "identity")
+                await again.start()
+                await publish(again, b"3", b"4")
+                await asyncio.sleep(60)
+                assert relayed == [b"1", b"2"]
+                assert payloads == [b"1", b"3", b"4"]
+                assert len(mine.gaps) == 1
+                # The lost message is older than the newcomer's subscription.
+                assert late == [b"3", b"4"]
+                assert not theirs.gaps
+            for task in reading:
+                task.cancel()
+
+    gossamer.testing.run(scenario, seed=seed)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_publisher_that_returns_after_its_messages_were_forgotten_delays_no_subscriber(tmp_path, seed):
+    """Nobody has its last message, which is older than every subscription; this is no loss, also two links away."""
+
+    async def scenario(network):
+        first = network.node()
+        await first.start()
+        async with first.subscribe(TOPIC):
+            async with network.node(join=[first.address], identity_file=tmp_path / "identity") as publisher:
+                await publisher.publish(TOPIC, b"1", timeout=60)
+                await asyncio.sleep(5)
+        await asyncio.sleep(5)
+        payloads = [[], [], []]
+        readers = [first, network.node(join=[first.address]), network.node(join=[first.address])]
+        reading = []
+        for reader in readers[1:]:
+            await reader.start()
+        subscriptions = [reader.subscribe(TOPIC) for reader in readers]
+        for subscription, found in zip(subscriptions, payloads, strict=True):
+            await subscription.__aenter__()
+            reading.append(asyncio.create_task(read(subscription, found)))
+            await asyncio.sleep(3)
+        async with network.node(join=[first.address], identity_file=tmp_path / "identity") as publisher:
+            await publisher.publish(TOPIC, b"2", timeout=60)
+            await asyncio.sleep(2)
+            assert payloads == [[b"2"]] * 3
+            assert not any(subscription.gaps for subscription in subscriptions)
+            for task in reading:
+                task.cancel()
+
+    gossamer.testing.run(scenario, seed=seed)

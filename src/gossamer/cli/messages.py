@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from gossamer.live.api.messages import Message
     from gossamer.live.api.subscription import Subscription
     from gossamer.live.operations.settings import NodeSettings
+    from gossamer.live.operations.status import NodeStatus
 
 # Chosen: the most messages that one write prints.
 BATCH_MESSAGES = 1_000
@@ -244,7 +245,7 @@ async def _publish(
         try:
             await node.ready(topic, timeout=timeout)
         except TimeoutError:
-            raise GossamerError(_no_neighbour(node.status().links, topic, settings.join, timeout)) from None
+            raise GossamerError(_no_neighbour(node.status(), topic, settings.join, timeout)) from None
         began = time.monotonic()
         number = 0
         async for content in _lines(payload, count):
@@ -261,10 +262,11 @@ async def _publish(
     return refused
 
 
-def _no_neighbour(links: Sequence[object], topic: str, addresses: Sequence[str], timeout: float) -> str:
-    if not links:
-        return f"no answer from {', '.join(addresses)} within {timeout:g} s; nothing was published"
-    return f"no node with the topic {topic!r} was found within {timeout:g} s; nothing was published"
+def _no_neighbour(status: "NodeStatus", topic: str, addresses: Sequence[str], timeout: float) -> str:
+    if status.links:
+        return f"no node with the topic {topic!r} was found within {timeout:g} s; nothing was published"
+    reasons = [f"{address}: {status.unanswered.get(address, 'no answer')}" for address in addresses]
+    return f"nothing was published, because no node to join accepted a link within {timeout:g} s; {'; '.join(reasons)}"
 
 
 async def _lines(payload: str | None, count: int | None) -> AsyncIterator[bytes]:
@@ -295,9 +297,8 @@ async def _follow(
     printer = Printer(as_json if json else line, count)
     with asked_to_stop() as asked:
         async with settings.node() as node, AsyncExitStack() as open_things:
-            works: list[Coroutine[Any, Any, object]] = [asked.wait(), warn_while_alone(node, settings.join)]
-            for topic in topics:
-                subscription = node.subscribe(topic, last=last, last_seconds=last_seconds)
+            subscriptions = [node.subscribe(topic, last=last, last_seconds=last_seconds) for topic in topics]
+            for subscription in subscriptions:
                 await open_things.enter_async_context(subscription)
-                works.append(printer.pass_on(subscription))
-            await first_of(works)
+            works: list[Coroutine[Any, Any, object]] = [asked.wait(), warn_while_alone(node, settings.join)]
+            await first_of([*works, *map(printer.pass_on, subscriptions)])

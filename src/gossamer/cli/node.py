@@ -138,12 +138,11 @@ async def _run(settings: "NodeSettings", prints: bool) -> None:
                 log.info("metrics on http://%s/metrics", server.address, extra={"facts": {"metrics": server.address}})
             for publisher in publishers:
                 await open_things.enter_async_context(publisher)
-            printer = Printer(as_json)
-            works: list[Coroutine[Any, Any, object]] = [asked.wait(), warn_while_alone(node, settings.join)]
             for subscription in subscriptions:
                 await open_things.enter_async_context(subscription)
-                works.append(printer.pass_on(subscription) if prints else _discard(subscription))
-            await first_of(works)
+            read = Printer(as_json).pass_on if prints else _discard
+            works: list[Coroutine[Any, Any, object]] = [asked.wait(), warn_while_alone(node, settings.join)]
+            await first_of([*works, *map(read, subscriptions)])
             log.info("leaving", extra={"facts": {"node": node.hex_id}})
         log.info("left", extra={"facts": {"node": node.hex_id}})
 

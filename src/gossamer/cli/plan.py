@@ -12,7 +12,7 @@ import typer
 from gossamer.cli.console import progress_bar
 from gossamer.cli.options import Bounds, Force, Json, Master, Out, Remote, WorkloadFolder, manifest
 from gossamer.cli.results import show_metrics
-from gossamer.model.values.errors import CheckFailed, InputError
+from gossamer.model.values.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -99,9 +99,7 @@ def plan(
         "planning_seconds": round(elapsed, 3),
         "peak_memory_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
     }
-    may_be = len(planned.disconnected_topics)
-    if metrics["partitioned_topics"] != may_be:
-        raise CheckFailed(f"{metrics['partitioned_topics']} topics are disconnected where {may_be} may be")
+    planned.check(topics.components)
     if degree_budget is not None:
         metrics["topics_given_up"] = planned.disconnected_topics
     if redundancy > 1:

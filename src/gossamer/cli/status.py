@@ -107,6 +107,9 @@ def _show(found: "list[NodeStatus]") -> None:
     counts = [[node.node, reason, f"{count:,}"] for node in found for reason, count in node.counts.items()]
     if counts:
         print_table("Drops, refusals and errors", ["node", "reason", "times"], counts)
+    unanswered = [[node.node, address, why] for node in found for address, why in node.unanswered.items()]
+    if unanswered:
+        print_table("Nodes to join that did not answer", ["node", "address", "reason"], unanswered)
     if len(found) == 1:
         _show_one(found[0])
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay
 from gossamer.model.tables.workload import Workload
-from gossamer.model.values.errors import InputError
+from gossamer.model.values.errors import CheckFailed, InputError
 from gossamer.model.values.progress import Progress, silent
 from gossamer.planners.bounds import LowerBounds, lower_bounds
 from gossamer.planners.budget import only_topics, plan_within
@@ -87,6 +87,10 @@ class PlannedOverlay:
         ids = self.workload.node_ids
         return {int(node): ids[self.overlay.neighbours_of(place)].tolist() for place, node in enumerate(ids)}
 
+    def check(self, components: NDArray[np.int64]) -> None:
+        """Raise CheckFailed unless exactly `disconnected_topics` are disconnected; `components` is measured by topic."""
+        _check_same(self.workload.topic_ids[np.flatnonzero(components > 1)].tolist(), self.disconnected_topics)
+
 
 def plan(
     workload: Workload,
@@ -116,8 +120,12 @@ def plan(
     # The bounds and the local search leave out topics that the budget leaves disconnected: those need no links.
     overlay, facts = _refine(interest, _without(interest, disconnected), overlay, request, progress)
     if len(disconnected):
-        # A link that the local search moved may connect a topic that was disconnected before.
-        disconnected = np.flatnonzero(Draft(interest, overlay).components > 1)
+        # A link that the local search moved may connect a topic that was disconnected before; it must disconnect none.
+        after = np.flatnonzero(Draft(interest, overlay).components > 1)
+        _check_same(
+            workload.topic_ids[after].tolist(), workload.topic_ids[np.intersect1d(after, disconnected)].tolist()
+        )
+        disconnected = after
     bounds = lower_bounds(_without(interest, disconnected), _within(interest, request.redundancy), progress)
     return PlannedOverlay(
         workload=workload,
@@ -167,6 +175,16 @@ def _refine(
         overlay = shorten(interest, overlay, _within(interest, request.diameter), progress)
         facts["links_for_diameter"] = overlay.link_count - before
     return overlay, facts
+
+
+def _check_same(found: list[int], expected: list[int]) -> None:
+    """Compare the ids of disconnected topics: equal numbers of them may hide that they are others."""
+    wrong = sorted(set(found) - set(expected))
+    missing = sorted(set(expected) - set(found))
+    if wrong:
+        raise CheckFailed(f"topics that must be connected are disconnected: {', '.join(map(str, wrong[:10]))}")
+    if missing:
+        raise CheckFailed(f"topics stated as disconnected are connected: {', '.join(map(str, missing[:10]))}")
 
 
 def _without(interest: Interest, topics: NDArray[np.int64]) -> Interest:

@@ -1,6 +1,7 @@
 """`gossamer plan`."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -8,6 +9,7 @@ import pytest
 
 from gossamer.model.values.errors import InputError
 from gossamer.planners.greedy import GM, plan
+from gossamer.planners.plan import plan as plan_workload
 from gossamer.workloads.social import read_friends
 from tests.unit.conftest import files
 
@@ -66,6 +68,22 @@ def test_topics_that_do_not_fit_in_the_budget_are_listed(gossamer, workload):
     metrics = json.loads(gossamer("plan", workload, "q", "--degree-budget", 2, "--json")[1])
     assert metrics["max_degree"] <= 2
     assert len(metrics["topics_given_up"]) == metrics["partitioned_topics"] > 0
+
+
+def test_a_plan_that_names_another_disconnected_topic_than_it_has_is_not_written(
+    gossamer, workload, tmp_path, monkeypatch
+):
+    def wrong(*arguments):
+        planned = plan_workload(*arguments)
+        given_up = planned.disconnected_topics
+        connected = next(topic for topic in planned.workload.topic_ids.tolist() if topic not in given_up)
+        return replace(planned, disconnected_topics=[*given_up[1:], connected])
+
+    monkeypatch.setattr("gossamer.planners.plan.plan", wrong)
+    code, _, error = gossamer("plan", workload, "p", "--degree-budget", 2)
+    assert code == 1
+    assert "topics that must be connected are disconnected" in error
+    assert not (tmp_path / "p").exists()
 
 
 def test_topics_with_too_few_nodes_for_the_redundancy_are_listed(gossamer, workload):

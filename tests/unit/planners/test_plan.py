@@ -6,7 +6,8 @@ import pytest
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay
 from gossamer.model.tables.workload import Workload
-from gossamer.model.values.errors import InputError
+from gossamer.model.values.errors import CheckFailed, InputError
+from gossamer.planners.improve import Improved
 from gossamer.planners.plan import PlanRequest, plan
 from gossamer.simulator.measure import measure
 from gossamer.workloads.make import make_workload
@@ -45,6 +46,26 @@ def test_kept_links_are_part_of_the_plan_and_exclude_options_that_would_remove_t
     for request in (PlanRequest(improve=True), PlanRequest(parts=2), PlanRequest(degree_budget=2)):
         with pytest.raises(InputError, match="`keep` can be combined with `redundancy` and `diameter` only"):
             plan(WORKLOAD, request, keep=kept)
+
+
+def test_a_plan_that_leaves_another_topic_disconnected_than_it_states_is_a_failed_check():
+    planned = plan(WORKLOAD, PlanRequest(degree_budget=1))
+    planned.check(np.array([2, 1]))
+    with pytest.raises(CheckFailed, match="must be connected are disconnected: 80"):
+        planned.check(np.array([1, 2]))
+    with pytest.raises(CheckFailed, match="stated as disconnected are connected: 70"):
+        planned.check(np.array([1, 1]))
+
+
+def test_a_local_search_that_disconnects_another_topic_is_a_failed_check(monkeypatch):
+    def cut(interest, overlay, for_degree, progress):
+        """Connects topic 70, which the budget had given up, and disconnects topic 80."""
+        links = Overlay.from_links(np.array([0, 1]), np.array([2, 2]), 3)
+        return Improved(links, 1, 0, 1)
+
+    monkeypatch.setattr("gossamer.planners.plan.improve", cut)
+    with pytest.raises(CheckFailed, match="must be connected are disconnected: 80"):
+        plan(WORKLOAD, PlanRequest(degree_budget=1, improve=True))
 
 
 def test_an_overlay_is_measured_only_with_a_workload_of_the_same_size():

@@ -16,7 +16,15 @@ from typing import Any, Literal, Self, Unpack
 
 from gossamer.live.api.limits import Limits
 from gossamer.live.api.messages import Codec, Receipt, find_codec
-from gossamer.live.api.options import DeprecatedOptions, FilePath, PlanEntry, Security, replace_deprecated
+from gossamer.live.api.options import (
+    DeprecatedOptions,
+    FilePath,
+    PlanEntry,
+    Security,
+    check_reachable,
+    replace_deprecated,
+)
+from gossamer.live.api.permissions import Permissions
 from gossamer.live.api.plans import PlannedPeers
 from gossamer.live.api.publisher import Publisher
 from gossamer.live.api.running import NodeParts, RunningNode
@@ -24,14 +32,14 @@ from gossamer.live.api.stacks import find_stack
 from gossamer.live.api.subscription import Slow, Subscription
 from gossamer.live.api.topics import LiveTopic, LiveTopics, Validator, check_topic
 from gossamer.live.api.validation import Validation
-from gossamer.live.operations.status import NodeStatus, link_status, topic_status
+from gossamer.live.operations.status import NodeStatus
 from gossamer.live.security.node_security import NodeSecurity
-from gossamer.live.transport.addresses import is_loopback, split_address
+from gossamer.live.transport.addresses import split_address
 from gossamer.live.transport.environment import REAL, Environment
 from gossamer.live.transport.sockets import Sockets
 from gossamer.model.values.errors import InputError, NodeStateError
 from gossamer.model.values.ids import NodeId
-from gossamer.protocols.contract.events import Outcome, Started, Subscribe, Unsubscribe, Validated
+from gossamer.protocols.contract.events import Outcome, Subscribe, Unsubscribe, Validated
 from gossamer.protocols.contract.messages import Peer
 from gossamer.systems import DEFAULT_SYSTEM
 
@@ -70,7 +78,7 @@ class Node:
     ) -> None:
         join, security, plan = replace_deprecated(join, security, plan, deprecated)
         self._listen = split_address(listen, "`listen`")
-        _check_reachable(self._listen[0], security)
+        check_reachable(self._listen[0], security)
         for address in join:
             split_address(address, "`join`")
         if advertise is not None:
@@ -83,15 +91,14 @@ class Node:
             raise InputError("system='planned' and `plan` go together: give plan=PlanEntry(path, name=...)")
         self._plan = None if plan is None else PlannedPeers(plan)
         self._topics = LiveTopics(stack.discloses, limits.payload_bytes, security.secrets)
-        self._parts = NodeParts(
-            stack,
-            limits,
-            NodeSecurity(security, identity_file, self._topics.name_of, environment.random_bytes),
-            self._topics,
-            Validation(self._topics, self._on_validated, self.pause_reading, self.resume_reading),
-            None if record is None else Path(record),
-        )
-        self.id: NodeId = self._parts.security.node
+        node_security = NodeSecurity(security, identity_file, self._topics.name_of, environment.random_bytes)
+        reading = self.pause_reading, self.resume_reading
+        unseal = node_security.unseal
+        validation = Validation(self._topics, self._on_validated, *reading, unseal, environment.monotonic)
+        record_path = None if record is None else Path(record)
+        self._parts = NodeParts(stack, limits, node_security, self._topics, validation, record_path)
+        self.id: NodeId = node_security.node
+        self._permissions = Permissions(node_security, validation, self.hex_id)
         self._address = ""
         self._finding_peers: asyncio.Task[None] | None = None
         # Messages that readers lost, by reason.
@@ -125,10 +132,14 @@ class Node:
         sockets = Sockets(self.id, names, parts.limits, parts.security.tls, self._environment)
         self._address = await sockets.listen(*self._listen, self._advertise)
         parts.security.attach(sockets)
-        self._running = running = RunningNode(parts, sockets, self._address)
-        self._was_started = True
+        try:
+            running = RunningNode(parts, sockets, self._address)
+        except BaseException:
+            sockets.stop_listening()
+            raise
+        self._running, self._was_started = running, True
         contacts = tuple(Peer(0, address.encode()) for address in self._join if address != self._address)
-        running.driver.start(Started(contacts, joining=bool(contacts), address=self._address.encode()))
+        running.start(contacts, self._address)
         if self._plan is not None:
             self._finding_peers = asyncio.create_task(self._plan.find(sockets, self._on_planned_peer))
         log.info("listening on %s", self._address, extra={"facts": {"address": self._address, "node": self.hex_id}})
@@ -193,7 +204,8 @@ class Node:
     def validate(self, topic: str, validator: Validator) -> None:
         """Call this function (or coroutine function) for each message of a topic before it is delivered and relayed.
 
-        It returns an Outcome, or True to accept and False to reject. It may be set before the node starts.
+        It returns an Outcome, or True to accept and False to reject. It may be set before the node starts. It is also called
+        for messages that this node publishes, whose sequence number is still 0.
         """
         found = self._topics.get_or_add(topic)
         found.validator = validator
@@ -236,6 +248,7 @@ class Node:
         """Publish on a topic, or on several at once: the message crosses each link once.
 
         If the node does not hold a topic, it opens a publisher and waits for a neighbour, at most `timeout` seconds.
+        NotAllowed says why this node's own access rules or its validator forbid the message.
         `slow="block"` waits for slow links; `slow="drop"` leaves them out, and the receipt lists them.
         """
         running = self._running
@@ -252,6 +265,11 @@ class Node:
         for each in topics:
             if len(content) > each.payload_bytes:
                 raise InputError(f"the payload has {len(content):,} bytes; {each.name!r} takes {each.payload_bytes:,}")
+            if each.validator is not None or self._permissions.checks_each:
+                await self._permissions.check(each, content, running.driver.clock_us())
+        if self._running is not running:
+            # It was stopped while this call waited for a neighbour or for a validator.
+            raise self._not_running()
         patient, outgoing = slow == "block", running.outgoing
         if len(topics) == 1 or self._parts.stack.discloses:
             sequence, tally = outgoing.publish(topics, content, patient)
@@ -270,6 +288,8 @@ class Node:
     async def _ready_topics(self, names: tuple[str, ...], timeout: float) -> list[LiveTopic]:
         if not names:
             raise InputError("publish needs at least one topic")
+        for name in names:
+            self._permissions.check_publisher(name)
         topics = []
         for name in dict.fromkeys(names):
             found = self._topics.by_name.get(name)
@@ -284,26 +304,14 @@ class Node:
 
     def status(self) -> NodeStatus:
         """Links, topics, coverage, queues and drops at this moment."""
-        running = self._require_running()
-        sockets, incoming, parts = running.sockets, running.incoming, self._parts
-        neighbours_on = running.overlay.neighbours_on
-        counts = self._drops + incoming.drops + parts.validation.counts + sockets.counts + running.driver.counts
-        return NodeStatus(
-            node=self.hex_id,
-            address=self._address,
-            stack=list(parts.stack.names),
-            links=[link_status(link, kept) for link, kept in sockets.links()],
-            topics=[topic_status(topic, len(neighbours_on(topic.id))) for topic in self._topics.by_id.values()],
-            published=running.outgoing.published,
-            delivered=incoming.delivered,
-            counts=dict(sorted(counts.items())),
-        )
+        return self._require_running().status(self._address, self._join, self._drops)
 
     # Called by subscriptions and publishers.
 
     def open_subscription(self, subscription: Subscription) -> None:
         """A subscription was entered."""
         self._require_running()
+        self._permissions.check_subscriber(subscription.topic)
         topic = self._topics.get_or_add(subscription.topic)
         was_followed = bool(topic.subscriptions)
         topic.subscriptions.append(subscription)
@@ -321,6 +329,7 @@ class Node:
     def open_publisher(self, name: str) -> None:
         """A publisher was entered."""
         self._require_running()
+        self._permissions.check_publisher(name)
         topic = self._topics.get_or_add(name)
         topic.publishers += 1
         if topic.publishers == 1:
@@ -374,6 +383,8 @@ class Node:
         if self._running is None:
             return
         driver = self._running.driver
+        # Each change of interest takes a number, so that the file of numbers also bounds the versions of interests.
+        driver.next_sequence()
         topic.is_held = bool(topic.role)
         if not topic.is_held:
             driver.give(Unsubscribe(topic.id))
@@ -382,15 +393,5 @@ class Node:
             return
         validates = topic.validator is not None or topic.payload_bytes < self._parts.limits.payload_bytes
         peers = () if self._plan is None else self._plan.peers_on(topic.name)
-        driver.give(
-            Subscribe(topic.id, topic.role, peers, secret=topic.secret, validates=validates, last=last, last_us=last_us)
-        )
-
-
-def _check_reachable(host: str, security: Security) -> None:
-    """Only a node with keys, or one that is insecure on purpose, may be reached from other machines."""
-    if security.keys is None and not is_loopback(host) and not security.insecure:
-        raise InputError(
-            f"{host} can be reached from other machines: give `keys` (make them with `gossamer keys init` and "
-            "`gossamer keys issue`), or set `insecure` where the network is trusted; both belong to security=Security(...)"
-        )
+        own_last = driver.own_last(topic.id)
+        driver.give(Subscribe(topic.id, topic.role, peers, True, topic.secret, validates, last, last_us, *own_last))

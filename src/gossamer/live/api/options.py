@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypedDict
 
+from gossamer.live.transport.addresses import is_loopback
 from gossamer.model.values.errors import InputError
 
 FilePath: TypeAlias = str | os.PathLike[str]
@@ -43,6 +44,15 @@ class PlanEntry:
     name: str = ""
     # HOST:PORT by node name. A node whose name is its address needs none.
     addresses: Mapping[str, str] = field(default_factory=dict)
+
+
+def check_reachable(host: str, security: Security) -> None:
+    """Only a node with keys, or one that is insecure on purpose, may be reached from other machines."""
+    if security.keys is None and not is_loopback(host) and not security.insecure:
+        raise InputError(
+            f"{host} can be reached from other machines: give `keys` (make them with `gossamer keys init` and "
+            "`gossamer keys issue`), or set `insecure` where the network is trusted; both belong to security=Security(...)"
+        )
 
 
 class DeprecatedOptions(TypedDict, total=False):

@@ -1,5 +1,7 @@
 """A node between its start and its stop."""
 
+from collections import Counter
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,11 +14,17 @@ from gossamer.live.api.readiness import Readiness
 from gossamer.live.api.stacks import Stack
 from gossamer.live.api.topics import LiveTopics
 from gossamer.live.api.validation import Validation
+from gossamer.live.operations.status import NodeStatus, link_status, topic_status
 from gossamer.live.security.node_security import NodeSecurity
+from gossamer.live.transport.addresses import words_of
 from gossamer.live.transport.driver import LiveDriver
+from gossamer.live.transport.last_numbers import LastNumbers
 from gossamer.live.transport.numbers import SequenceNumbers
 from gossamer.live.transport.sockets import Sockets
+from gossamer.model.values.errors import InputError
 from gossamer.model.values.ids import NodeId
+from gossamer.protocols.contract.events import Restarted, Started
+from gossamer.protocols.contract.messages import Peer
 from gossamer.protocols.contract.node import NodeMachine
 from gossamer.systems import make_machine
 
@@ -44,8 +52,10 @@ class RunningNode:
         self.overlay = machine.overlay
         self.readiness = Readiness(machine.overlay.neighbours_on)
         self.incoming = Incoming(parts.topics, self.readiness)
-        self._validation = parts.validation
-        self._record: BinaryIO | None = None if parts.record is None else parts.record.open("wb")
+        self._parts = parts
+        self._numbers = SequenceNumbers(parts.security.sequence_file)
+        # Opened last: if another part cannot be made, no file stays open.
+        self._record = None if parts.record is None else _open_record(parts.record)
         self.driver = LiveDriver(
             machine,
             parts.security.node,
@@ -58,21 +68,54 @@ class RunningNode:
             parts.security.guard,
             parts.limits.frame_bytes if machine.takes_bursts else 0,
             environment,
-            SequenceNumbers(parts.security.sequence_file),
+            self._numbers,
+            None if parts.security.topics_file is None else LastNumbers(parts.security.topics_file),
         )
         self.incoming.driver = self.driver
         self.outgoing = Outgoing(parts.security.node, self.driver, sockets, parts.security.signer)
 
+    def start(self, contacts: tuple[Peer, ...], address: str) -> None:
+        """Start the driver. If the identity is kept, versions of the interest exceed those of every run before."""
+        joining, where = bool(contacts), address.encode()
+        if self._parts.security.sequence_file is None:
+            self.driver.start(Started(contacts, joining, where))
+        else:
+            version = self._numbers.next(self.sockets.environment.time_ns() // 1000)
+            self.driver.start(Restarted(contacts, joining, where, version))
+
+    def status(self, address: str, join: Sequence[str], drops: Counter[str]) -> NodeStatus:
+        """The state of the node at this moment; `drops` are messages that its readers lost, by reason."""
+        parts, sockets, neighbours_on = self._parts, self.sockets, self.overlay.neighbours_on
+        counts = drops + self.incoming.drops + parts.validation.counts + sockets.counts + self.driver.counts
+        return NodeStatus(
+            node=f"{parts.security.node:016x}",
+            address=address,
+            stack=list(parts.stack.names),
+            links=[link_status(link, kept) for link, kept in sockets.links()],
+            topics=[topic_status(topic, len(neighbours_on(topic.id))) for topic in parts.topics.by_id.values()],
+            published=self.outgoing.published,
+            delivered=self.incoming.delivered,
+            counts=dict(sorted(counts.items())),
+            unanswered={each: why for each in join if (why := sockets.problem_of(each)) is not None},
+        )
+
     async def stop(self) -> None:
         """Leave the network: notify neighbours, close links, close the record."""
         self.driver.stop()
-        self._validation.stop()
+        self._parts.validation.stop()
         self.readiness.stop()
         await self.sockets.closed()
         if self._record is not None:
             # If the disk is full, the driver has logged it.
             with suppress(OSError):
                 self._record.close()
+
+
+def _open_record(path: Path) -> BinaryIO:
+    try:
+        return path.open("wb")
+    except (OSError, ValueError) as error:  # ValueError: a zero byte in the path
+        raise InputError(f"cannot write the record {path}: {words_of(error)}") from None
 
 
 def _make_machine(stack: Stack, seed: int, node: NodeId) -> NodeMachine:

@@ -88,11 +88,14 @@ async def warn_while_alone(node: Node, join: Sequence[str]) -> None:
     wait = FIRST_WARNING_SECONDS
     while True:
         await asyncio.sleep(wait)
-        if not join or node.status().links:
+        status = node.status()
+        if not join or status.links:
             wait = FIRST_WARNING_SECONDS
             continue
-        addresses = ", ".join(join)
+        reasons = [f"{address} ({status.unanswered.get(address, 'no answer')})" for address in join]
         log.warning(
-            "none of the nodes to join has answered; still trying %s", addresses, extra={"facts": {"join": list(join)}}
+            "none of the nodes to join has accepted a link; still trying %s",
+            ", ".join(reasons),
+            extra={"facts": {"join": list(join), "unanswered": status.unanswered}},
         )
         wait = min(2 * wait, WARNING_SECONDS_MAX)

@@ -75,6 +75,8 @@ class NodeStatus(Struct, frozen=True):
     delivered: int
     # How often something was dropped, refused or failed, by reason.
     counts: dict[str, int]
+    # The addresses of `join` whose last dial failed, each with the reason.
+    unanswered: dict[str, str] = field(default_factory=dict)
 
     @property
     def covered(self) -> int:

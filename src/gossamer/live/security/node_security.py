@@ -12,9 +12,9 @@ from gossamer.live.api.options import FilePath, Security
 from gossamer.live.security import SIGNATURE_MODES
 from gossamer.live.transport.sockets import Sockets
 from gossamer.live.transport.tls import Tls
-from gossamer.model.values.errors import InputError
+from gossamer.model.values.errors import InputError, PeerError
 from gossamer.model.values.ids import NodeId, TopicId, identity
-from gossamer.protocols.contract.actions import Deliver
+from gossamer.protocols.contract.actions import Deliver, Validate
 from gossamer.protocols.contract.messages import Data, data_in
 
 
@@ -41,9 +41,13 @@ class NodeSecurity:
         # The module `signing` and the node's policy, if messages are signed.
         self._signing: Any = None
         self._policy: Any = None
+        self._certificate: bytes | None = None
         self._sockets: Sockets | None = None
-        # Where the last sequence number is kept over restarts, if the identity is kept.
+        # The name in this node's certificate.
+        self._name = ""
+        # Where the last sequence number, and that on each topic, are kept over restarts, if the identity is kept.
         self.sequence_file: Path | None = None
+        self.topics_file: Path | None = None
         private_key: Any = None
         certificate: bytes | None = None
         authorities: tuple[Any, ...] = ()
@@ -54,14 +58,18 @@ class NodeSecurity:
 
             loaded = Keys.load(Path(keys))
             self.node: NodeId = loaded.node
+            self._name = loaded.name
             self.sequence_file = Path(keys) / "node.sequence"
+            self.topics_file = Path(keys) / "node.topics"
             self.tls = Tls(loaded.server_context(), loaded.client_context(), peer_of, why_refused)
             private_key, certificate, authorities = loaded.private_key, loaded.certificate_der, loaded.authorities
         elif identity_file is not None:
             from gossamer.live.security.keys import identity_file as read_identity
 
             self.node, private_key = read_identity(Path(identity_file))
-            self.sequence_file = Path(identity_file).with_name(Path(identity_file).name + ".sequence")
+            name = Path(identity_file).name
+            self.sequence_file = Path(identity_file).with_name(f"{name}.sequence")
+            self.topics_file = Path(identity_file).with_name(f"{name}.topics")
         elif signatures != "off":
             raise InputError(
                 "`signatures` need a key: set `keys` (`gossamer keys issue` makes them) or `identity_file`"
@@ -71,11 +79,14 @@ class NodeSecurity:
             self.node = identity(random_bytes(32))
         if signatures != "off":
             self._sign_with(private_key, certificate, authorities)
+        # The rules of the file, and their application to the messages of links.
+        self._allowed: Any = None
         self._rules: Any = None
         if rules is not None:
             from gossamer.live.security.access import AccessRules, Guard
 
-            self._rules = Guard(AccessRules.load(Path(rules)), topic_name)
+            self._allowed = AccessRules.load(Path(rules))
+            self._rules = Guard(self._allowed, topic_name)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -88,9 +99,35 @@ class NodeSecurity:
         return self if self._rules is not None or self._policy is not None else None
 
     @property
-    def unseal(self) -> Callable[[Deliver], bytes] | None:
-        """A function from a delivery to its content; None if payloads are not in envelopes."""
+    def unseal(self) -> Callable[[Deliver | Validate], bytes] | None:
+        """A function from a delivery, or a request to validate, to its content; None if payloads have no envelopes."""
         return None if self._policy is None else self._content
+
+    # What this node itself may do.
+
+    @property
+    def checks_publications(self) -> bool:
+        """Whether `why_not_publish` can ever answer a reason."""
+        return self._allowed is not None or self._certificate is not None
+
+    def why_not_publish(self, topic_name: str) -> str | None:
+        """Why this node may not publish on a topic, or None: other nodes would refuse its messages."""
+        if self._allowed is not None and not self._allowed.may_publish(self._name, topic_name):
+            return f"the access rules do not allow {self._name} to publish on {topic_name!r}"
+        if self._certificate is not None:
+            try:
+                self._policy.certified(self._certificate)
+            except PeerError as error:
+                return f"this node cannot sign messages: {error}"
+        return None
+
+    def why_not_subscribe(self, topic_name: str) -> str | None:
+        """Why this node may not subscribe to a topic, or None: other nodes would send it nothing."""
+        if self._allowed is not None and not self._allowed.may_subscribe(self._name, topic_name):
+            return f"the access rules do not allow {self._name} to subscribe to {topic_name!r}"
+        return None
+
+    # What other nodes may do.
 
     def attach(self, sockets: Sockets) -> None:
         """Use the names of these links in access rules for outgoing messages."""
@@ -101,6 +138,7 @@ class NodeSecurity:
         for data in data_in(message):
             reason = self._admits_data(link_name, sender, data)
             if reason is not None:
+                self._log_refused(link_name or f"{sender:016x}", reason)
                 return reason
         return None
 
@@ -118,6 +156,12 @@ class NodeSecurity:
         self.signer = signing.Signer(private_key, certificate)
         self._signing = signing
         self._policy = signing.SignaturePolicy(self.signatures, authorities)
+        self._certificate = certificate
+
+    def _log_refused(self, peer: str, reason: str) -> None:
+        if self._sockets is not None:
+            facts = {"peer": peer, "reason": reason}
+            self._sockets.log.add("message refused", f"message from {peer} refused: {reason}", facts)
 
     def _admits_data(self, link_name: str, sender: NodeId, data: Data) -> str | None:
         publisher_name: str | None = None
@@ -132,6 +176,6 @@ class NodeSecurity:
             return None if refused is None else str(refused)
         return None
 
-    def _content(self, action: Deliver) -> bytes:
+    def _content(self, action: Deliver | Validate) -> bytes:
         content: bytes = self._signing.content_of(action.payload)
         return content

@@ -19,6 +19,7 @@ log = logging.getLogger("gossamer.live")
 
 # Chosen: the number of addresses whose nodes are remembered, more than a node has links that it opened.
 ANSWERED_MAX = 1_024
+CLOSED = "it closed the connection before its greeting; if it uses TLS, this node needs `keys`"
 
 
 class Dialler:
@@ -32,6 +33,8 @@ class Dialler:
         self._tasks: set[asyncio.Task[Any]] = set()
         # The node that answered at an address, so that a second message to the address alone needs no second link.
         self._answered: dict[bytes, NodeId] = {}
+        # Why the last dial to an address failed.
+        self.problems: dict[bytes, str] = {}
         # Dials to addresses where no node has answered yet: how many are allowed now, and when that was computed.
         self._budget = float(sockets.limits.new_dials)
         self._budget_at = sockets.environment.monotonic()
@@ -122,12 +125,13 @@ class Dialler:
             async with asyncio.timeout(self._sockets.limits.dial_seconds):
                 await self._sockets.environment.create_connection(lambda: link, host, port, ssl=context)
                 await link.greeted
-            problem = None if link.is_up else "turned away"
+            problem = None if link.is_up else link.fault or self._on_closed(address)
         except (OSError, TimeoutError, UnicodeError, InputError, ssl.SSLError) as error:
-            problem = self._describe(error)
+            problem = self._describe(error, address)
         finally:
             self._dials.pop((node, address), None)
         if problem is None and node in (0, link.node):
+            self.problems.pop(address, None)
             self._note_answer(address, link.node)
             # The other end accepts one link from this node: if an earlier dial to it succeeded, use that link.
             (self._sockets.link(link.node) or link).write(waiting)
@@ -145,11 +149,24 @@ class Dialler:
 
     def _on_unreached(self, node: NodeId, address: bytes, problem: str) -> None:
         self._sockets.counts["unreachable"] += 1
+        self.problems.pop(address, None)
+        self.problems[address] = problem
+        if len(self.problems) > ANSWERED_MAX:
+            del self.problems[next(iter(self.problems))]
         where = address.decode(errors="replace")
         log.info("cannot reach %s: %s", where, problem, extra={"facts": {"address": where, "reason": problem}})
         self._sockets.on_unreached(node)
 
-    def _describe(self, error: Exception) -> str:
+    def _on_closed(self, address: bytes) -> str:
+        """The other end closed the connection before its greeting: it refuses this node and does not say why."""
+        reason = CLOSED if self._tls is None else self._tls.why_refused(ConnectionResetError())
+        return self._refused(reason, address)
+
+    def _describe(self, error: Exception, address: bytes) -> str:
         if self._tls is not None and isinstance(error, ssl.SSLError | ConnectionResetError):
-            return self._tls.why_refused(error)
+            return self._refused(self._tls.why_refused(error), address)
         return words_of(error)
+
+    def _refused(self, reason: str, address: bytes) -> str:
+        self._sockets.refusals.add(reason, address.decode(errors="replace"), dialled=True)
+        return reason

@@ -23,6 +23,7 @@ from typing import Any, BinaryIO
 from gossamer.live.transport import wire
 from gossamer.live.transport.environment import REAL, Environment
 from gossamer.live.transport.interface import MessageGuard, Transport
+from gossamer.live.transport.last_numbers import LastNumbers
 from gossamer.live.transport.newcomers import Newcomers
 from gossamer.live.transport.numbers import SequenceNumbers
 from gossamer.live.transport.publications import OpenBurst, Tally
@@ -83,6 +84,7 @@ class LiveDriver:
         burst_bytes: int = 0,
         environment: Environment = REAL,
         numbers: SequenceNumbers | None = None,
+        last_numbers: LastNumbers | None = None,
     ) -> None:
         self.node = node
         self.address = address
@@ -104,6 +106,8 @@ class LiveDriver:
         # The time of the last event.
         self.now_us = 0
         self._numbers = numbers or SequenceNumbers()
+        # Only a node that keeps its identity keeps these.
+        self._last_numbers = last_numbers
         self._timers: set[asyncio.TimerHandle] = set()
         self._tally: Tally | None = None
         self._newcomers = Newcomers()
@@ -138,6 +142,8 @@ class LiveDriver:
             timer.cancel()
         self._timers.clear()
         self._transport.close(self)
+        if self._last_numbers is not None:
+            self._last_numbers.close()
         if self._record is not None:
             self._record.flush()
 
@@ -216,6 +222,9 @@ class LiveDriver:
                 return burst.tally
         self.flush()
         tally = self._tally = Tally(patient)
+        if self._last_numbers is not None:
+            for each in (topic, *also):
+                self._last_numbers.set(each, sequence, self.clock_us())
         try:
             self._give_all((Publish(topic, payload, also, sequence, published_us),))
         finally:
@@ -228,6 +237,8 @@ class LiveDriver:
         """Give the machine the gathered messages; called before any other event, and before links flush their queues."""
         burst, self._burst = self._burst, None
         if burst is not None and burst.items:
+            if self._last_numbers is not None:
+                self._last_numbers.set(burst.topic, burst.first + len(burst.items) - 1, self.clock_us())
             self._give_all((PublishBurst(burst.topic, tuple(burst.items), burst.first),))
 
     def clock_us(self) -> int:
@@ -237,6 +248,14 @@ class LiveDriver:
     def next_sequence(self) -> int:
         """The sequence number of the next publication (`events.Publish`), for its receipt and its signature."""
         return self._numbers.next(self.clock_us())
+
+    def own_last(self, topic: TopicId) -> tuple[int, int]:
+        """The number of this node's last message on a topic in an earlier run, and its age; zeros if there is none."""
+        number, at_us = (0, 0) if self._last_numbers is None else self._last_numbers.get(topic)
+        if not 0 < number <= self._numbers.earlier:
+            # The files of two runs do not belong together: one of them was deleted or restored.
+            return 0, 0
+        return number, max(self.clock_us() - at_us, 0)
 
     # Called by the transport.
 

@@ -13,6 +13,9 @@ from typing import Any, Protocol
 class Environment(Protocol):
     """The sockets, clocks and random bytes of one node."""
 
+    # Whether connections can use TLS.
+    @property
+    def has_tls(self) -> bool: ...  # noqa: D102
     # The monotonic clock that the loop's timers use, in seconds and in nanoseconds.
     @property
     def monotonic(self) -> Callable[[], float]: ...  # noqa: D102
@@ -40,6 +43,7 @@ class RealEnvironment:
     The clocks are the functions of `time` without a wrapper, because links call them for every read of a socket.
     """
 
+    has_tls = True
     monotonic = staticmethod(time.monotonic)
     monotonic_ns = staticmethod(time.monotonic_ns)
     time_ns = staticmethod(time.time_ns)

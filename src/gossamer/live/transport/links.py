@@ -11,6 +11,7 @@ from socket import SO_RCVBUF, SO_SNDBUF, SOL_SOCKET
 from typing import TYPE_CHECKING, cast
 
 from gossamer.live.transport import wire
+from gossamer.live.transport.refusals import peer_address
 from gossamer.model.values.errors import PeerError
 from gossamer.model.values.ids import NodeId
 
@@ -51,6 +52,7 @@ class Link(asyncio.BufferedProtocol):
         "bytes_in",
         "dialled",
         "expected",
+        "fault",
         "flush_is_due",
         "frames_in",
         "frames_out",
@@ -83,6 +85,8 @@ class Link(asyncio.BufferedProtocol):
         self.used_at = 0.0
         # When bytes last arrived, and when the frame began of which only a part has arrived.
         self.read_at = self.unfinished_since = 0.0
+        # Why the link was refused; empty if it was not, or the other end gave no reason.
+        self.fault = ""
         # The other end closed this link and still runs.
         self.hung_up = False
         self.offences = 0
@@ -160,7 +164,7 @@ class Link(asyncio.BufferedProtocol):
         if bodies:
             self._receive(bodies)
         if too_long and not self.is_ending:
-            reason = "frame too long" if self.is_up else "speaks another protocol: its first bytes are no frame"
+            reason = "frame too long" if self.is_up else wire.fault_of_first(data)
             self.close(reason, offence=True)
         elif self._rest:
             self._sockets.on_unfinished()
@@ -269,7 +273,8 @@ class Link(asyncio.BufferedProtocol):
             return
         self.is_ending = True
         if offence or (reason and not self.is_up):
-            self._sockets.on_refused(self, reason)
+            self.fault = reason
+            self._sockets.refusals.add(reason, peer_address(self._transport), self.dialled)
         # Gathered messages leave before the goodbye.
         self._sockets.flush_driver()
         if reason:

@@ -24,11 +24,12 @@ class SequenceNumbers:
         self._path = path
         self._last = 0
         self._reserved = 0
-        self._earlier = 0 if path is None else _read(path)
+        # A number that no message of an earlier run exceeds.
+        self.earlier = 0 if path is None else _read(path)
 
     def next(self, clock_us: int) -> int:
         """The next number; the first one is higher than the clock."""
-        self._last = (self._last or max(clock_us, self._earlier)) + 1
+        self._last = (self._last or max(clock_us, self.earlier)) + 1
         if self._path is not None and self._last > self._reserved:
             self._reserved = self._last + RESERVED
             try:

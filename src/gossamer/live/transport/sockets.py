@@ -16,13 +16,14 @@ from gossamer.live.transport.backpressure import Backpressure
 from gossamer.live.transport.dialling import Dialler
 from gossamer.live.transport.driver import LiveDriver
 from gossamer.live.transport.environment import REAL, Environment
+from gossamer.live.transport.handshakes import Handshakes
+from gossamer.live.transport.limited_log import LimitedLog
 from gossamer.live.transport.links import Link
+from gossamer.live.transport.refusals import Refusals
 from gossamer.live.transport.strangers import Strangers
 from gossamer.live.transport.tls import Tls, identify_peer
 from gossamer.model.values.errors import InputError
 from gossamer.model.values.ids import NodeId
-
-log = logging.getLogger("gossamer.live")
 
 # Chosen: the size of one read, which no bound on a peer can shorten. Asyncio alone would allocate 256 KiB for every
 # read, at the price of two page faults for each message when messages are few.
@@ -70,6 +71,10 @@ class Sockets:
         self._dialler = Dialler(self, tls)
         self._pressure = Backpressure(self._links, limits, self.counts)
         self._strangers = Strangers(self._links, self._is_kept, limits, self.counts)
+        self._handshakes = None if tls is None else Handshakes(self, tls, self._strangers.handshakes_max)
+        # What peers cause is logged at a bounded rate.
+        self.log = LimitedLog(environment.monotonic)
+        self.refusals = Refusals(self.counts, self.log)
         # Bytes of unfinished frames on all links; each link adds and subtracts its own.
         self.unfinished_bytes = 0
 
@@ -77,22 +82,22 @@ class Sockets:
 
     async def listen(self, host: str, port: int, advertised: str | None = None) -> str:
         """Open the listening socket; answers the address that other nodes use."""
-        context = self._tls.server if self._tls else None
+        if self._handshakes is not None and not self.environment.has_tls:
+            raise InputError("a virtual network carries no TLS: leave the keys out in tests that use it")
+        accept = self._handshakes.accept if self._handshakes else lambda: Link(self, dialled=False)
         try:
-            self._server = await self.environment.create_server(
-                lambda: Link(self, dialled=False),
-                host,
-                port,
-                ssl=context,
-                backlog=256,
-                ssl_handshake_timeout=self.limits.handshake_seconds if context else None,
-            )
+            self._server = await self.environment.create_server(accept, host, port, backlog=256)
         except OSError as error:
             raise InputError(f"cannot listen on {join_address(host, port)}: {words_of(error)}") from None
         bound = self._server.sockets[0].getsockname()[1]
         address = advertised or join_address(host, bound)
         self.hello = wire.hello(self.node, address.encode(), self._stack)
         return address
+
+    def stop_listening(self) -> None:
+        """Close the listening socket."""
+        if self._server is not None:
+            self._server.close()
 
     def open(self, driver: LiveDriver) -> None:
         """See `interface.Transport`."""
@@ -108,8 +113,9 @@ class Sockets:
         self.flush_driver = _flush_nothing
         if self._tick is not None:
             self._tick.cancel()
-        if self._server is not None:
-            self._server.close()
+        self.stop_listening()
+        if self._handshakes is not None:
+            self._handshakes.close()
         self._dialler.cancel()
         for link in list(self._links):
             link.close(LEAVING if link.is_up else "")
@@ -168,6 +174,10 @@ class Sockets:
         link = self._by_node.get(node)
         if link is not None and link.is_slow:
             link.give_up_waiting()
+
+    def problem_of(self, address: str) -> str | None:
+        """Why the last dial to an address failed; None if it did not fail or is forgotten."""
+        return self._dialler.problems.get(address.encode())
 
     # Called by the node.
 
@@ -263,15 +273,6 @@ class Sockets:
         elif self._driver is not None and self._kept.pop(link.node, 0) is None:
             self._driver.peer_down(link.node, link.hung_up)
 
-    def on_refused(self, link: Link, reason: str) -> None:
-        """This node refused a peer, or a peer refused this node."""
-        self.counts[f"link refused: {reason.partition(':')[0]}"] += 1
-        log.warning(
-            "link refused: %s",
-            reason,
-            extra={"facts": {"peer": link.address.decode(errors="replace"), "reason": reason}},
-        )
-
     def on_too_fast(self, link: Link) -> None:
         """A peer sends more frames than it may; its link is read more slowly."""
         self.counts["too many frames"] += 1
@@ -280,7 +281,8 @@ class Sockets:
         """A frame could not be decoded, was not allowed, or was a goodbye."""
         goodbye = wire.read_bye(body)
         if goodbye is not None:
-            log.info("a peer ends its link: %s", goodbye, extra={"facts": {"peer": link.node, "reason": goodbye}})
+            facts = {"peer": link.node, "reason": goodbye}
+            self.log.add("a peer ends its link", f"a peer ends its link: {goodbye}", facts, logging.INFO)
             link.hung_up = goodbye != LEAVING
             link.abort()
             return
@@ -313,6 +315,7 @@ class Sockets:
                 # Reading from this peer is paused; tell the machine not to suspect it.
                 self._driver.peer_up(node)
         self._close_idle(now)
+        self.log.report()
 
     def _close_idle(self, now: float) -> None:
         for link in list(self._links):

@@ -15,6 +15,9 @@ from gossamer.model.values.ids import NodeId
 
 log = logging.getLogger("gossamer.live")
 
+# Chosen: even if strangers have all their links, a sixteenth of that number may shake hands; each new link closes an idle one.
+HANDSHAKES_LEAST = 16
+
 
 class Strangers:
     """Closes links beyond the bounds. `links` is the transport's own table of all its links."""
@@ -51,6 +54,11 @@ class Strangers:
         if len(short) > most:
             self._counts["links closed: too many"] += 1
             min(short, key=_last_use).close("too many links")
+
+    def handshakes_max(self) -> int:
+        """How many TLS handshakes may be under way: half of the links that strangers may still open, and a few always."""
+        free = self.links_max - sum(not link.dialled for link in self._strangers())
+        return max(free // 2, self.links_max // HANDSHAKES_LEAST, 1)
 
     def bound_unfinished(self) -> None:
         """If unfinished frames take too many bytes, close the link whose frame began first: its end is least likely."""

@@ -30,6 +30,9 @@ PREFIX_BYTES = PREFIX.size
 # Chosen: the largest first frame, more than a greeting with all its fields at their bounds.
 HELLO_BYTES = 16 * 1024
 
+# The first byte of a TLS record, before the version (3 and a minor number).
+TLS_ALERT, TLS_HANDSHAKE = b"\x15", b"\x16"
+
 Name = Annotated[str, Meta(max_length=64)]
 
 
@@ -83,6 +86,13 @@ def hello(node: NodeId, address: bytes, stack: Sequence[str]) -> Hello:
     return Hello(MAGIC, VERSIONS, FEATURES, node, address, tuple(stack))
 
 
+def fault_of_first(content: bytes) -> str:
+    """What is wrong with a peer whose first bytes are no frame."""
+    if content[:1] in (TLS_HANDSHAKE, TLS_ALERT) and content[1:2] == b"\3":
+        return "uses TLS; this node has no `keys`"
+    return "speaks another protocol: its first bytes are no frame"
+
+
 def read_hello(body: bytes, mine: Hello) -> Hello:
     """Decode and check the other end's first frame; a PeerError says what is wrong with it."""
     try:
@@ -94,9 +104,9 @@ def read_hello(body: bytes, mine: Hello) -> Hello:
     if first.magic != MAGIC:
         raise PeerError(f"speaks another protocol: {first.magic!r}")
     if not set(first.versions) & set(mine.versions):
-        raise PeerError(f"speaks versions {list(first.versions)} of the wire; this node speaks {list(mine.versions)}")
+        raise PeerError(f"speaks another version: {list(first.versions)}; this node speaks {list(mine.versions)}")
     if first.node == mine.node:
         raise PeerError("is this node itself, or has its identity")
     if first.stack != mine.stack:
-        raise PeerError(f"runs {' / '.join(first.stack)}; this node runs {' / '.join(mine.stack)}")
+        raise PeerError(f"runs other protocols: {' / '.join(first.stack)}; this node runs {' / '.join(mine.stack)}")
     return first

@@ -4,6 +4,7 @@ GossamerError
 |-- InputError          (also a ValueError) a value, a file or an option given by the user is wrong: exit code 2
 |   `-- TableError      a table does not match its schema: lists missing and present columns
 |-- NodeStateError      a live node was used before it was started, after it was stopped, or was started twice
+|-- NotAllowed          the rules, the certificate or a validator of a live node forbid a publication or a subscription
 |-- MissingExtra        the command needs an extra that is not installed: says which
 |-- MachineMisuse       a driver broke the machine contract: a bug in Gossamer
 |-- CheckFailed         a checker saw a simulation break an invariant: a bug in a protocol
@@ -28,6 +29,10 @@ class TableError(InputError):
 
 class NodeStateError(GossamerError, RuntimeError):
     """A live node, or a subscription of it, is not in the state that the call needs; the message says which."""
+
+
+class NotAllowed(GossamerError):
+    """This node's own access rules, certificate or validators forbid a publication or a subscription."""
 
 
 class MissingExtra(GossamerError):

@@ -26,6 +26,16 @@ class Started(Value, frozen=True, array_like=True, gc=False, tag="started"):
     address: Address = b""
 
 
+class Restarted(Started, frozen=True, array_like=True, gc=False, tag="restarted"):
+    """As `Started`, for a node that keeps its identity over restarts, also at its first start.
+
+    Other nodes remember its interest with a version. `version` exceeds every version of an earlier run. The driver keeps it in a
+    file, because the clock may have gone back. Versions of this run count up from it.
+    """
+
+    version: int = 0
+
+
 class Subscribe(Value, frozen=True, array_like=True, gc=False, tag="subscribe"):
     """The application asks for a topic, in a role (`model.values.ids.Role`).
 
@@ -33,6 +43,8 @@ class Subscribe(Value, frozen=True, array_like=True, gc=False, tag="subscribe"):
     both. If `joining`, the peers introduce the node; otherwise they are its first view of the topic. If `validates`,
     the machine asks with `Validate` before it delivers or relays a message. `last` (a number of messages) and `last_us`
     (a period) say which older messages to fetch from the histories of neighbours (`protocols/delivery/recovery`).
+    `own_last` is the number of the node's last message on the topic in an earlier run, which the driver kept, and
+    `own_last_age_us` how old that message is by this node's clock; 0 if there is none or the driver does not know.
     """
 
     topic: TopicId
@@ -43,6 +55,8 @@ class Subscribe(Value, frozen=True, array_like=True, gc=False, tag="subscribe"):
     validates: bool = False
     last: int = 0
     last_us: int = 0
+    own_last: int = 0
+    own_last_age_us: int = 0
 
 
 class Unsubscribe(Value, frozen=True, array_like=True, gc=False, tag="unsubscribe"):
@@ -133,6 +147,7 @@ class Stopping(Value, frozen=True, array_like=True, gc=False, tag="stopping"):
 
 Event = (
     Started
+    | Restarted
     | Subscribe
     | Unsubscribe
     | Publish

@@ -31,8 +31,8 @@ ALSO_MAX = 63
 class Data(WireMessage, frozen=True, array_like=True, gc=False, tag="data"):
     """An application's message, identified by (publisher, sequence). Disseminations carry this class or a subclass.
 
-    `previous` is the publisher's preceding sequence number on the topic, or 0 if this is its first message there since
-    it started; a receiver that lacks the preceding message detects the gap by it. `also` lists further topics of the
+    `previous` is the publisher's preceding sequence number on the topic, or 0 if there is none or the publisher restarted
+    and does not know it; a receiver that lacks the preceding message detects the gap by it. `also` lists further topics of the
     message, each with its own `previous`.
     """
 

@@ -22,6 +22,7 @@ from gossamer.protocols.contract.events import (
     Publish,
     PublishBurst,
     Refused,
+    Restarted,
     Started,
     Stopping,
     Subscribe,
@@ -102,6 +103,7 @@ class _Refused(Value, frozen=True, array_like=True, gc=False, tag="refused"):
 
 _RawEvent = (
     Started
+    | Restarted
     | Subscribe
     | Unsubscribe
     | Publish

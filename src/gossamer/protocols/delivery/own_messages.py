@@ -36,6 +36,11 @@ class OwnMessages:
         # Topics with such a number that the node does not hold at present, the longest closed first.
         self._closed: dict[TopicId, None] = {}
 
+    def open(self, topic: TopicId, own_last: int) -> None:
+        """The node holds a topic; `own_last` is the number of its last message there in an earlier run, 0 if unknown."""
+        if own_last > self.last_on.get(topic, 0):
+            self.last_on[topic] = own_last
+
     def close(self, topic: TopicId) -> None:
         """The node no longer holds a topic. Its number is kept, within a limit for all closed topics."""
         self._closed.pop(topic, None)

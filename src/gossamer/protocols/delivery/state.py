@@ -53,3 +53,5 @@ class DeliveryState:
             self.own_messages.close(event.topic)
             if self.history is not None:
                 self.history.drop(event.topic)
+        else:
+            self.own_messages.open(event.topic, event.own_last)

@@ -167,10 +167,12 @@ class Tree:
                 facts += self._on_data(sender, cast(TreeData, data), now_us, out)
             return facts
         branch = self._branch(burst, now_us)
-        if sender == branch.supplier:
-            branch.heard_us = now_us
+        was_supplier = sender == branch.supplier
         if burst.publisher == branch.reference:
             self._on_first_copy(branch, sender, burst, out)
+        # As in `_on_data`: the first message may make its sender the supplier, and the second is heard from the supplier.
+        if was_supplier or (burst.count > 1 and sender == branch.supplier):
+            branch.heard_us = now_us
         onward, arrived = self._intake.accept_burst(burst, sender, now_us, out)
         self._relay(onward, sender, now_us, out)
         return arrived

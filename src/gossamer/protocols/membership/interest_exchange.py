@@ -21,7 +21,15 @@ from gossamer.model.values.draw import finish
 from gossamer.model.values.ids import NodeId, TopicId
 from gossamer.model.values.time import SECOND_US
 from gossamer.protocols.contract.actions import Action, Observe, Send
-from gossamer.protocols.contract.events import Event, MessageReceived, PeerDown, Started, Subscribe, Unsubscribe
+from gossamer.protocols.contract.events import (
+    Event,
+    MessageReceived,
+    PeerDown,
+    Restarted,
+    Started,
+    Subscribe,
+    Unsubscribe,
+)
 from gossamer.protocols.contract.facts import Fact, PeerMisbehaved
 from gossamer.protocols.contract.messages import DIGEST_TOPICS, Address, Digest, Peer, Timer, WireMessage
 from gossamer.protocols.contract.parts import NOTHING
@@ -83,7 +91,18 @@ class _Fetch:
 class InterestExchange:
     """The part below all others that send or request interests. `topics` is this node's interest, oldest first."""
 
-    __slots__ = ("_address", "_answers", "_answers_us", "_digest", "_fetches", "_recent", "_whole", "topics", "version")
+    __slots__ = (
+        "_address",
+        "_answers",
+        "_answers_us",
+        "_counts_versions",
+        "_digest",
+        "_fetches",
+        "_recent",
+        "_whole",
+        "topics",
+        "version",
+    )
 
     MESSAGES: ClassVar[tuple[type[WireMessage], ...]] = (InterestAsk, InterestPart)
     TIMERS: ClassVar[tuple[type[Timer], ...]] = ()
@@ -91,6 +110,8 @@ class InterestExchange:
     def __init__(self) -> None:
         self.topics: dict[TopicId, None] = {}
         self.version = 0
+        # Whether each change adds one to the version (`Restarted`).
+        self._counts_versions = False
         self._address = b""
         # The interest and its digest, computed when needed and dropped after a change.
         self._whole: tuple[TopicId, ...] | None = None
@@ -129,6 +150,11 @@ class InterestExchange:
                 self._on_interest(event, now_us)
             case PeerDown():
                 self._fetches.pop(event.node, None)
+            case Restarted():
+                self._address = event.address
+                self._counts_versions = True
+                self.version = event.version
+                self._whole = self._digest = None
             case Started():
                 self._address = event.address
                 self._changed(now_us)
@@ -148,8 +174,9 @@ class InterestExchange:
         self._changed(now_us)
 
     def _changed(self, now_us: int) -> None:
-        # Versions start at the current time, so that they also grow across restarts, after which the address may be new.
-        self.version = max(self.version + 1, now_us)
+        # Versions start at the current time, so that they also grow across restarts, after which the address may be new. A
+        # driver whose clock may go back between runs gives the first version instead, and must be able to tell the last.
+        self.version = self.version + 1 if self._counts_versions else max(self.version + 1, now_us)
         self._whole = self._digest = None
 
     def _all_topics(self) -> tuple[TopicId, ...]:

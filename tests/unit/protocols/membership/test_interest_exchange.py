@@ -10,6 +10,7 @@ from gossamer.protocols.contract.actions import Observe, Send
 from gossamer.protocols.contract.events import (
     MessageReceived,
     PeerDown,
+    Restarted,
     Started,
     Subscribe,
     Unsubscribe,
@@ -109,6 +110,16 @@ def test_versions_grow_with_every_change_and_restart_and_only_then():
     part.handle(Unsubscribe(44), 9, [])
     assert part.version == seen[-1]
     assert exchange_with((), now_us=1_000).version > seen[-1]
+
+
+def test_versions_count_up_from_the_one_that_the_driver_remembers_whatever_the_clock_says():
+    part = InterestExchange()
+    part.handle(Restarted(address=b"here", version=5_000), 1_000_000, [])
+    seen = [part.digest().version]
+    for now_us, event in ((2_000_000, Subscribe(7, Role.FOLLOWS)), (9_000_000, Unsubscribe(7))):
+        part.handle(event, now_us, [])
+        seen.append(part.digest().version)
+    assert seen == [5_000, 5_001, 5_002]
 
 
 @given(st.sets(st.integers(0, 2**64 - 1), max_size=200))

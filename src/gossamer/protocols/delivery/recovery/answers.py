@@ -8,7 +8,7 @@ from gossamer.protocols.contract.actions import Action, Observe, Send
 from gossamer.protocols.contract.facts import PeerMisbehaved
 from gossamer.protocols.contract.messages import Data
 from gossamer.protocols.contract.parts import TopicNeighbours
-from gossamer.protocols.delivery.history import EACH_BYTES
+from gossamer.protocols.delivery.history import EACH_BYTES, Timed
 from gossamer.protocols.delivery.intake import Intake, recast
 from gossamer.protocols.delivery.interests import OwnInterests
 from gossamer.protocols.delivery.own_messages import CLOSED_MAX
@@ -62,10 +62,16 @@ class Answers:
 
         If it publishes on the topic again, it tells late subscribers that this message is older than their subscription.
         """
+        if last <= self.own_last(topic)[0]:
+            return
         self._closed.pop(topic, None)
         self._closed[topic] = (last, last_us)
         if len(self._closed) > CLOSED_MAX:
             del self._closed[next(iter(self._closed))]
+
+    def own_last(self, topic: TopicId) -> tuple[int, int]:
+        """The number and the time of this node's last message on a topic before it last opened it; zeros if none."""
+        return self._closed.get(topic, (0, 0))
 
     def forget(self, node: NodeId) -> None:
         """Forget a neighbour that is gone."""
@@ -78,10 +84,7 @@ class Answers:
         kept = self._history.between(message.topic, message.publisher, message.after, message.before)
         since_us = now_us - message.age_us if message.age_us > 0 else 0
         wanted = [data for at_us, data in kept if at_us >= since_us]
-        floor = max([data.sequence for at_us, data in kept if at_us < since_us], default=0)
-        if message.publisher == self._node:
-            last, last_us = self._closed.get(message.topic, (0, 0))
-            floor = max(floor, last if message.after < last < message.before and last_us < since_us else 0)
+        floor, floor_us = self._floor(message, kept, since_us)
         is_looking = self._is_looking(sender, message)
         for number in range(FRAMES_MAX):
             messages = self._frame(sender, wanted)
@@ -89,9 +92,23 @@ class Answers:
             # The last frame says whether there is more, so that the neighbour can ask for the rest.
             is_last = not wanted or number == FRAMES_MAX - 1 or not self._may_send_more(sender)
             more = is_last and (bool(wanted) or (is_looking and not messages))
-            out.append(Send((sender,), Answer(message.topic, message.publisher, messages, floor, more)))
+            floor_age_us = max(now_us - floor_us, 1) if floor else 0
+            answer = Answer(message.topic, message.publisher, messages, floor, more, floor_age_us)
+            out.append(Send((sender,), answer))
             if is_last:
                 return
+
+    def _floor(self, message: Ask, kept: Sequence[Timed], since_us: int) -> tuple[int, int]:
+        """The last message in the requested range that this node knows of and does not send, and when it was published.
+
+        It is older than requested; or it belongs to an earlier run of this node; or a neighbour told of it.
+        """
+        known = [(data.sequence, at_us) for at_us, data in kept if at_us < since_us]
+        if message.publisher == self._node:
+            known.append(self.own_last(message.topic))
+        elif message.topic in self._topics:
+            known.append(self._topics[message.topic].floors.get(message.publisher, (0, 0)))
+        return max([row for row in known if message.after < row[0] < message.before], default=(0, 0))
 
     def on_found(self, stream: Stream, now_us: int, out: list[Action]) -> None:
         """Neighbours sent messages of a stream: answer those who asked for them meanwhile."""

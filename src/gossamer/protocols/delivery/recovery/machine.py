@@ -39,6 +39,7 @@ from gossamer.protocols.delivery.interests import FOLLOWS
 from gossamer.protocols.delivery.recovery.answers import AnswerCheck, Answers
 from gossamer.protocols.delivery.recovery.asks import Asks
 from gossamer.protocols.delivery.recovery.catch_ups import CatchUps
+from gossamer.protocols.delivery.recovery.closed_topics import ClosedTopics
 from gossamer.protocols.delivery.recovery.messages import (
     Answer,
     Ask,
@@ -66,6 +67,7 @@ class Recovery:
         "_application",
         "_catch_ups",
         "_check",
+        "_closed",
         "_intake",
         "_interests",
         "_node",
@@ -93,6 +95,7 @@ class Recovery:
             delivery.own_messages,
         )
         self._topics: dict[TopicId, HeldTopic] = {}
+        self._closed = ClosedTopics()
         self._tails = Tails(overlay, parameters.have_every_us, parameters.have_rounds)
         self._answers = Answers(overlay, delivery, self._topics, parameters.answer_bytes, node)
         self._check = AnswerCheck(delivery.interests, delivery.intake)
@@ -124,6 +127,7 @@ class Recovery:
                     own = held.streams.get(self._node)
                     if own is not None:
                         self._answers.close(event.topic, own.last, own.last_us)
+                    self._closed.close(event.topic, held.before, held.streams.values())
                     self._forget_streams(held)
         return NOTHING
 
@@ -161,15 +165,30 @@ class Recovery:
         held = self._topics.get(event.topic)
         follows = bool(event.role & FOLLOWS)
         if held is None:
-            held = self._topics[event.topic] = HeldTopic(now_us)
+            held = self._topics[event.topic] = HeldTopic(now_us, self._closed.open(event.topic))
+            self._answers.close(event.topic, event.own_last, now_us - event.own_last_age_us)
+            self._tell_own_last(held, event.topic, now_us, out)
         elif held.catch_up is not None or held.follows or not follows:
             held.follows = follows
             return
         held.follows = follows
         if follows and (event.last > 0 or event.last_us > 0):
+            # The application asks for older messages.
+            held.before = {}
             self._forget_streams(held)
             if self._catch_ups.begin(event, now_us, out):
                 self._end_catch_up(event.topic, now_us, out)
+
+    def _tell_own_last(self, held: HeldTopic, topic: TopicId, now_us: int, out: list[Action]) -> None:
+        """Tell neighbours this node's last message from before it opened the topic, which it no longer has.
+
+        A subscriber that lacks the message notices the gap, also if this node publishes nothing more.
+        """
+        last, last_us = self._answers.own_last(topic)
+        if last:
+            stream = self._ordering.new_stream(held, topic, self._node, self._node, now_us, out)
+            stream.delivered = last
+            self._tails.set_last(stream, last, now_us, out, last_us)
 
     def _forget_streams(self, held: HeldTopic) -> None:
         for stream in held.streams.values():
@@ -197,7 +216,7 @@ class Recovery:
                 stream is not None
                 and not stream.order
                 and data.previous <= stream.delivered < data.sequence
-                and (data.previous or not stream.must_search(data))
+                and (data.previous or (stream.delivered and not stream.must_search(data)))
             ):
                 # The common case: this is the next message.
                 stream.delivered = data.sequence
@@ -222,7 +241,7 @@ class Recovery:
             stream is not None
             and not stream.order
             and burst.previous <= stream.delivered < burst.sequence
-            and (burst.previous or not stream.must_search(burst.messages[0]))
+            and (burst.previous or (stream.delivered and not stream.must_search(burst.messages[0])))
         ):
             # The common case: these are the next messages.
             stream.delivered = burst.sequence + burst.count - 1
@@ -258,9 +277,9 @@ class Recovery:
             if is_new and not self._validation.ask(sender, data, False, out):
                 for arrived in self._intake.accept(data, sender, now_us, out)[1]:
                     self._on_arrived(arrived, now_us, out)
+        self._ordering.set_floor(stream, message, now_us, out)
         if stream.delivered > before:
             self._answers.on_found(stream, now_us, out)
-        self._ordering.set_floor(stream, message.floor, now_us, out)
         self._ordering.after_answer(stream, sender, before, message, now_us, out)
 
     def _on_tail(self, sender: NodeId, tail: Tail, now_us: int, out: list[Action]) -> None:
@@ -270,8 +289,7 @@ class Recovery:
         stream = held.streams.get(tail.publisher)
         if stream is None:
             if now_us - tail.age_us < held.since_us:
-                if len(held.floors) < self._parameters.publishers:
-                    held.floors[tail.publisher] = tail.sequence
+                held.set_floor(tail.publisher, tail.sequence, now_us - tail.age_us, self._parameters.publishers)
                 return
             stream = self._ordering.new_stream(held, tail.topic, tail.publisher, sender, now_us, out)
         self._ordering.claim(stream, sender, tail.sequence, now_us, out)

@@ -145,7 +145,9 @@ class Ask(WireMessage, frozen=True, array_like=True, gc=False, tag="recovery_ask
 class Answer(WireMessage, frozen=True, array_like=True, gc=False, tag="recovery_answer"):
     """The requested messages, in order.
 
-    `floor`: the last message that is older than requested. `more`: the receiver must ask again for the rest.
+    `floor`: the last message in the range that the sender knows of and does not send, because it is older than requested
+    or because the sender no longer has it; `floor_age_us`: its age, or 0 from a node that sends a floor only if it is older
+    than requested and no age. `more`: the receiver must ask again for the rest.
     """
 
     topic: TopicId
@@ -153,6 +155,7 @@ class Answer(WireMessage, frozen=True, array_like=True, gc=False, tag="recovery_
     messages: Annotated[tuple[Data, ...], Meta(max_length=ANSWER_MAX)]
     floor: Number = 0
     more: bool = False
+    floor_age_us: int = 0
 
 
 class AskHistory(WireMessage, frozen=True, array_like=True, gc=False, tag="recovery_ask_history"):

@@ -78,7 +78,8 @@ class Ordering:
     def put(self, fact: Arrived, topics: list[TopicId], now_us: int, out: list[Action]) -> None:
         """Deliver a message if it is the next one on each of its topics that the node holds; else it waits."""
         data = fact.data
-        found = [self._stream_of(fact, topic, now_us, out) for topic in topics]
+        is_late = any(data.sequence <= self._topics[topic].before.get(data.publisher, 0) for topic in topics)
+        found = [] if is_late else [self._stream_of(fact, topic, now_us, out) for topic in topics]
         streams = [stream for stream in found if stream.delivered < data.sequence]
         if not streams:
             out.append(Observe(Late(data.topic, data.publisher, data.sequence)))
@@ -107,8 +108,8 @@ class Ordering:
             previous = previous_on(data, topic)
             if previous == 0:
                 # The publisher is known from before the subscription, so it has restarted (`Stream.must_search`).
-                stream.delivered = min(held.floors.get(data.publisher, 0), data.sequence - 1)
-            elif held.floors.get(data.publisher) == previous or self._seen.has(data.publisher, previous):
+                stream.delivered = min(held.floor(data.publisher), data.sequence - 1)
+            elif held.floor(data.publisher) == previous or self._seen.has(data.publisher, previous):
                 stream.delivered = previous
         return stream
 
@@ -203,6 +204,10 @@ class Ordering:
         if stream is None:
             return
         stream.timer_is_set = False
+        late_us = now_us - stream.due_us
+        if stream.gap_us is not None and late_us > self._parameters.ask_again_us:
+            # This process did not run for a while, so it has not read the answers of its neighbours.
+            stream.gap_us += late_us
         self.advance(stream, now_us, out)
         if not stream.lacks():
             self.gaps.close(stream)
@@ -217,11 +222,19 @@ class Ordering:
                 stream.gap_us, stream.gap_at = max(stream.claimed_us, stream.gap_us), stream.delivered
                 stream.due_us = now_us + self._parameters.tail_after_us
             if now_us - stream.gap_us >= self._parameters.give_up_us:
+                if not is_behind:
+                    self._report_claim(stream, out)
                 self._give_up(stream, now_us, out)
             elif not is_behind:
                 self._asks.ask_next(stream, now_us, out)
         if stream.has_gap:
             self._set_timer(stream, stream.due_us, out)
+
+    def _report_claim(self, stream: Stream, out: list[Action]) -> None:
+        """Report messages that only a neighbour's claim shows as lost, once. They are still delivered if they arrive."""
+        if not stream.order and stream.claimed > max(stream.delivered, stream.last, stream.reported):
+            stream.reported = stream.claimed
+            out.append(Observe(Lost(stream.topic, stream.publisher, stream.delivered, stream.claimed + 1)))
 
     def _give_up(self, stream: Stream, now_us: int, out: list[Action]) -> None:
         """Report the missing messages as lost, and deliver the waiting ones."""
@@ -280,15 +293,24 @@ class Ordering:
 
     # Answers and claims of neighbours.
 
-    def set_floor(self, stream: Stream, floor: int, now_us: int, out: list[Action]) -> None:
-        """A neighbour says that all messages up to `floor` were published before this node subscribed.
+    def set_floor(self, stream: Stream, answer: Answer, now_us: int, out: list[Action]) -> None:
+        """A neighbour knows of a message, the floor, and did not send it.
 
-        It is believed only if the first waiting message names `floor` as the message before it.
+        If it was published before this node subscribed, it is not waited for. This is believed only if the first waiting
+        message names the floor as the message before it, or if no message waits and another neighbour claims to have it.
         """
-        first = stream.first()
-        if floor and stream.delivered == 0 and first is not None and previous_on(first.data, stream.topic) == floor:
-            stream.delivered = floor
-            self.advance(stream, now_us, out)
+        first, floor, held = stream.first(), answer.floor, self._topics[stream.topic]
+        if not floor or floor != (stream.claimed if first is None else previous_on(first.data, stream.topic)):
+            return
+        at_us = now_us - answer.floor_age_us if answer.floor_age_us > 0 else held.since_us - 1
+        held.set_floor(stream.publisher, floor, at_us, self._parameters.publishers)
+        if stream.delivered == 0 and held.floor(stream.publisher) == floor:
+            if first is None:
+                # The neighbour that claims it received it late, and took its time of arrival for its age.
+                stream.claimed = 0
+            else:
+                stream.delivered = floor
+                self.advance(stream, now_us, out)
 
     def after_answer(
         self, stream: Stream, sender: NodeId, before: int, answer: Answer, now_us: int, out: list[Action]

@@ -31,6 +31,7 @@ class Stream:
         "order",
         "origin",
         "publisher",
+        "reported",
         "rounds_left",
         "searched",
         "suspect",
@@ -55,6 +56,8 @@ class Stream:
         # The last message that a neighbour claims to have, and when it said so.
         self.claimed = 0
         self.claimed_us = 0
+        # The last claimed message that was reported as lost.
+        self.reported = 0
         # Messages that wait behind a gap, and their numbers as a heap.
         self.waiting: dict[int, Arrived] = {}
         self.order: list[int] = []
@@ -116,16 +119,29 @@ class Stream:
 class HeldTopic:
     """The state of recovery for one topic: since when the node holds it, its publishers, and a catch-up in progress."""
 
-    __slots__ = ("catch_up", "floors", "follows", "since_us", "streams")
+    __slots__ = ("before", "catch_up", "floors", "follows", "since_us", "streams")
 
-    def __init__(self, since_us: int) -> None:
+    def __init__(self, since_us: int, before: dict[NodeId, int]) -> None:
         self.since_us = since_us
+        # Each publisher's last message that was delivered before the topic was last closed. Older messages, which a slow
+        # neighbour may still send, are dropped.
+        self.before = before
         self.follows = False
         self.streams: dict[NodeId, Stream] = {}
-        # Each publisher's last message from before this node subscribed, as neighbours say. Messages up to it are not
-        # fetched.
-        self.floors: dict[NodeId, int] = {}
+        # A message of each publisher that neighbours know of and did not send, and when it was published by this node's
+        # clock. If it is older than the subscription, messages up to it are not fetched.
+        self.floors: dict[NodeId, tuple[int, int]] = {}
         self.catch_up: CatchUp | None = None
+
+    def floor(self, publisher: NodeId) -> int:
+        """The number of a publisher's last message from before this node subscribed; 0 if it is not known."""
+        number, at_us = self.floors.get(publisher, (0, 0))
+        return number if at_us < self.since_us else 0
+
+    def set_floor(self, publisher: NodeId, number: int, at_us: int, most: int) -> None:
+        """A neighbour knows of a message and did not send it. Other neighbours may ask this node for the same message."""
+        if publisher in self.floors or len(self.floors) < most:
+            self.floors[publisher] = (number, at_us)
 
     def begin_again(self, topic: TopicId, fact: Arrived, most: int) -> None:
         """Start the stream of a publisher that was evicted while this message waited, and that is now delivered."""

@@ -31,10 +31,12 @@ class Tails:
         self._new_neighbours: dict[NodeId, int] = {}
         self._timer_is_set = False
 
-    def set_last(self, stream: Stream, sequence: int, now_us: int, out: list[Action]) -> None:
-        """This node has a later message of a stream than before: tell the neighbours."""
+    def set_last(
+        self, stream: Stream, sequence: int, now_us: int, out: list[Action], last_us: int | None = None
+    ) -> None:
+        """This node has a later message of a stream than before, since `last_us` or now: tell the neighbours."""
         stream.last = sequence
-        stream.last_us = now_us
+        stream.last_us = now_us if last_us is None else last_us
         if not stream.rounds_left:
             self._changed.append(stream)
             self._set_timer(now_us, out)

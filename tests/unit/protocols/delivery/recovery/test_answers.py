@@ -93,8 +93,8 @@ def test_a_false_floor_skips_no_message():
     node = Node()
     node.get(data(8, 7))
     node.wait(150 * MS)
-    node.get(Answer(TOPIC, ANN, (data(6, 5),), floor=2**60))
+    node.get(Answer(TOPIC, ANN, (data(6, 5),), floor=2**60, floor_age_us=SECOND))
     assert node.delivered == []
     node.wait(300 * MS)
-    node.get(Answer(TOPIC, ANN, (data(7, 6),), floor=5), sender=3)
+    node.get(Answer(TOPIC, ANN, (data(7, 6),), floor=5, floor_age_us=SECOND), sender=3)
     assert node.delivered == [(ANN, 6), (ANN, 7), (ANN, 8)]

@@ -1,5 +1,6 @@
 """What neighbours claim to have (`Have`): when a node asks for it, and when it forgets the claim."""
 
+from gossamer.protocols.contract.facts import Lost
 from gossamer.protocols.delivery.recovery.messages import Answer, Ask, Have, Tail
 from tests.unit.protocols.delivery.recovery.one_node import ANN, MS, SECOND, TOPIC, Node, asks, data
 
@@ -65,5 +66,42 @@ def test_a_new_subscriber_asks_for_nothing_published_before():
     node.get(Have((Tail(TOPIC, ANN, 3, 9 * SECOND),)))
     assert not asks(node.wait(10 * SECOND))
     # The message after it makes no gap either.
+    node.get(data(4, 3))
+    assert node.delivered == [(ANN, 4)]
+
+
+def test_a_claimed_message_that_no_neighbour_sends_is_reported_once_and_still_delivered_if_it_arrives():
+    """The publisher may never publish again, so that no later message shows the gap."""
+    node = Node()
+    node.get(data(1))
+    for _ in range(3):
+        node.get(Have((Tail(TOPIC, ANN, 3, 0),)), sender=4)
+        node.wait(10 * SECOND)
+    assert node.facts == [Lost(TOPIC, ANN, 1, 4)]
+    node.get(data(2, 1))
+    node.get(data(3, 2))
+    assert node.delivered == [(ANN, 1), (ANN, 2), (ANN, 3)]
+
+
+def test_a_claim_that_was_dropped_while_messages_arrived_is_not_reported():
+    node = Node()
+    node.get(data(1))
+    node.get(Have((Tail(TOPIC, ANN, 2**61, 0),)), sender=3)
+    for number in range(2, 80):
+        node.get(data(number, number - 1))
+        node.wait(100 * MS)
+    node.wait(10 * SECOND)
+    assert node.facts == []
+
+
+def test_a_claimed_message_that_another_neighbour_knows_as_older_than_the_subscription_is_not_reported():
+    """The neighbour that claims it received it only after this node subscribed."""
+    node = Node()
+    node.get(Have((Tail(TOPIC, ANN, 3, 0),)), sender=4)
+    asked = asks(node.wait(2 * SECOND))
+    assert [row[0] for row in asked[:2]] == [4, 2]
+    node.get(Answer(TOPIC, ANN, (), 3, floor_age_us=30 * SECOND), sender=2)
+    assert not asks(node.wait(10 * SECOND))
+    assert node.facts == []
     node.get(data(4, 3))
     assert node.delivered == [(ANN, 4)]

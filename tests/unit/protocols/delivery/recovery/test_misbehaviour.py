@@ -93,7 +93,7 @@ def test_false_claims_cost_requests_and_advance_nothing():
     node.wait(30 * SECOND)
     node.get(data(3, 2), sender=3)
     assert node.delivered[2:] == [(ANN, 3)]
-    assert node.facts == []
+    assert len(node.facts) <= 16, "false reports of losses are limited as open gaps are"
     assert not node.recovery._ordering.gaps.counts
 
 

@@ -203,3 +203,25 @@ def test_a_message_that_the_validator_ignores_does_not_delay_the_next():
     assert node.delivered == [(ANN, 1), (ANN, 3)]
     (send,) = node.get(Ask(TOPIC, ANN, 0, 9), sender=3)
     assert [message.sequence for message in send.message.messages] == [1, 3]
+
+
+def test_a_process_that_did_not_run_for_a_while_asks_before_it_gives_up():
+    """The time in which a machine was not given its timers is no evidence that neighbours lack the messages."""
+    node = Node()
+    node.get(data(1))
+    node.get(data(3, 2))
+    node.wait(150 * MS)
+    node.now_us += 20 * SECOND
+    assert asks(node.wait(0)) != []
+    assert node.facts == []
+    node.get(Answer(TOPIC, ANN, (data(2, 1),)), sender=3)
+    assert node.delivered == [(ANN, 1), (ANN, 2), (ANN, 3)]
+
+
+def test_the_time_to_give_up_is_the_same_after_a_pause():
+    node = Node()
+    node.get(data(1))
+    node.get(data(3, 2))
+    node.now_us += 20 * SECOND
+    node.wait(5 * SECOND)
+    assert node.facts == [Lost(TOPIC, ANN, 1, 3)]

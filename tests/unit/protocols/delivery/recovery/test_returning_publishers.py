@@ -164,4 +164,85 @@ def test_a_publisher_that_opens_a_topic_again_names_its_last_message_there_and_l
     sent = [action.message for action in node.give(Publish(TOPIC, b"two")) if type(action) is Send]
     assert sent[0].previous == first
     answer = answers(node.get(Ask(TOPIC, ME, 0, sent[0].sequence, SECOND)))
-    assert answer == [Answer(TOPIC, ME, (), first)]
+    assert answer == [Answer(TOPIC, ME, (), first, floor_age_us=2 * SECOND)]
+
+
+def test_a_publisher_that_kept_its_last_number_names_it_after_a_restart():
+    node = Node((Subscribe(TOPIC, Role.PUBLISHES, own_last=70, own_last_age_us=5 * SECOND),))
+    sent = [action.message for action in node.give(Publish(TOPIC, b"one")) if type(action) is Send]
+    assert sent[0].previous == 70
+    assert answers(node.get(Ask(TOPIC, ME, 0, sent[0].sequence))) == [
+        Answer(TOPIC, ME, (), 70, floor_age_us=5 * SECOND)
+    ]
+    node.give(Unsubscribe(TOPIC))
+    node.give(Subscribe(TOPIC, Role.PUBLISHES, own_last=70, own_last_age_us=5 * SECOND))
+    again = [action.message for action in node.give(Publish(TOPIC, b"two")) if type(action) is Send]
+    assert again[0].previous == sent[0].sequence, "the number of this run is later"
+
+
+def test_a_message_of_an_earlier_run_that_is_missing_here_is_requested_and_reported():
+    node = Node()
+    node.get(data(5))
+    node.get(data(9_000, 7))
+    assert asks(node.wait(150 * MS))[0][1] == Ask(TOPIC, ANN, 5, 9_000)
+    node.get(Answer(TOPIC, ANN, (), 7, floor_age_us=60 * SECOND))
+    assert node.delivered == [(ANN, 5)], "this node knows the publisher, so the message is missing"
+    node.wait(10 * SECOND)
+    assert node.facts == [Lost(TOPIC, ANN, 5, 9_000)]
+    assert node.delivered == [(ANN, 5), (ANN, 9_000)]
+
+
+def test_the_age_of_a_message_that_a_neighbour_told_is_passed_on_to_neighbours_that_ask():
+    node = Node()
+    node.get(data(5))
+    node.wait(5 * SECOND)
+    node.get(data(9_000, 7))
+    node.wait(150 * MS)
+    assert answers(node.get(Ask(TOPIC, ANN, 0, 9_000, SECOND), sender=4)) == [
+        Answer(TOPIC, ANN, (), 5, True, 5_150 * MS)
+    ]
+    node.get(Answer(TOPIC, ANN, (), 7, floor_age_us=60 * SECOND))
+    node.wait(SECOND)
+    found = answers(node.get(Ask(TOPIC, ANN, 0, 9_000, SECOND), sender=4))
+    assert [(answer.floor, answer.floor_age_us) for answer in found] == [(7, 61 * SECOND)]
+
+
+def test_a_late_subscriber_waits_for_a_message_that_is_younger_than_its_subscription():
+    node = Node()
+    node.wait(60 * SECOND)
+    node.get(data(9_000, 7))
+    node.wait(150 * MS)
+    node.get(Answer(TOPIC, ANN, (), 7, floor_age_us=30 * SECOND))
+    assert node.delivered == []
+    node.get(Answer(TOPIC, ANN, (), 7, floor_age_us=90 * SECOND))
+    assert node.delivered == [(ANN, 9_000)]
+    assert node.facts == []
+
+
+def tails(actions):
+    return [
+        tail
+        for action in actions
+        if type(action) is Send and type(action.message) is Have
+        for tail in action.message.tails
+    ]
+
+
+def test_a_publisher_that_returns_tells_its_last_number_before_it_publishes_again():
+    """A message that was lost with the publisher is then noticed, also if the publisher stays silent."""
+    node = Node((Subscribe(TOPIC, Role.PUBLISHES, own_last=70, own_last_age_us=5 * SECOND),))
+    assert tails(node.wait(1_100 * MS))[0] == Tail(TOPIC, ME, 70, 6 * SECOND)
+
+
+def test_a_publisher_that_opens_a_topic_again_tells_its_last_number():
+    node = Node((Subscribe(TOPIC, Role.BOTH, own_last=70, own_last_age_us=5 * SECOND),))
+    node.give(Publish(TOPIC, b"one"))
+    last = node.recovery._own_messages.last_on[TOPIC]
+    node.give(Unsubscribe(TOPIC))
+    node.wait(10 * SECOND)
+    node.give(Subscribe(TOPIC, Role.BOTH, own_last=70, own_last_age_us=15 * SECOND))
+    assert tails(node.wait(1_100 * MS))[0] == Tail(TOPIC, ME, last, 11 * SECOND)
+    assert answers(node.get(Ask(TOPIC, ME, 0, last + 1, 0)))[0].floor == last
+    node.give(Unsubscribe(TOPIC))
+    node.give(Subscribe(TOPIC, Role.BOTH))
+    assert tails(node.wait(SECOND))[0].sequence == last, "the topic was closed without a new message"

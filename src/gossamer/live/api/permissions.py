@@ -1,0 +1,42 @@
+"""What this node's own rules forbid: publications and subscriptions that are refused where the application asks for them."""
+
+from gossamer.live.api.messages import Message
+from gossamer.live.api.topics import LiveTopic
+from gossamer.live.api.validation import Validation
+from gossamer.live.security.node_security import NodeSecurity
+from gossamer.model.values.errors import NotAllowed
+from gossamer.protocols.contract.events import Outcome
+
+
+class Permissions:
+    """Raises NotAllowed for what the access rules, the certificate or a validator of this node forbid."""
+
+    def __init__(self, security: NodeSecurity, validation: Validation, publisher: str) -> None:
+        self._security = security
+        self._validation = validation
+        self._publisher = publisher
+        # Whether each publication must be checked, also on topics without a validator.
+        self.checks_each = security.checks_publications
+
+    def check_subscriber(self, topic: str) -> None:
+        """Check a subscription."""
+        _refuse(self._security.why_not_subscribe(topic))
+
+    def check_publisher(self, topic: str) -> None:
+        """Check the right to publish on a topic."""
+        _refuse(self._security.why_not_publish(topic))
+
+    async def check(self, topic: LiveTopic, content: bytes, published_us: int) -> None:
+        """Check one publication. Its validator sees it as receivers do, but without a sequence number."""
+        self.check_publisher(topic.name)
+        if topic.validator is not None:
+            message = Message(topic.name, content, self._publisher, 0, 0, published_us / 1e6)
+            outcome = await self._validation.judge(topic, message)
+            if outcome is not Outcome.ACCEPT:
+                verb = "rejects" if outcome is Outcome.REJECT else "ignores"
+                raise NotAllowed(f"the validator of {topic.name!r} {verb} this message; it was not published")
+
+
+def _refuse(reason: str | None) -> None:
+    if reason is not None:
+        raise NotAllowed(reason)
