@@ -11,7 +11,7 @@ from gossamer.systems.feverfew.agents import AgentSearch, AgentView
 from gossamer.systems.feverfew.messages import BUBBLES_MAX, Bubbles, Match, Search, send
 from gossamer.systems.feverfew.parameters import FeverfewParameters
 from gossamer.systems.feverfew.sizes import hops
-from gossamer.systems.feverfew.views import FOUND_MAX, Candidate
+from gossamer.systems.feverfew.views import FOUND_MAX, ViewCandidate
 
 
 class TopicCover:
@@ -88,9 +88,9 @@ class BubbleSample:
 
     def _add(self, search: AgentSearch, out: list[Action]) -> None:
         for other in self.agents.add(search):
-            self._notify(search, Candidate(other.node, 0, other.address), out)
+            self._notify(search, ViewCandidate(other.node, 0, other.address), out)
 
-    def match(self, random_view: Sequence[Candidate], now_us: int, out: list[Action]) -> None:
+    def match(self, random_view: Sequence[ViewCandidate], now_us: int, out: list[Action]) -> None:
         """Algorithm 5. A search ends at this agent when it has matched or is over."""
         linger_us = self._parameters.linger_cycles * self._parameters.period_us
         kept = []
@@ -106,9 +106,9 @@ class BubbleSample:
                 kept.append(search)
         self.agents.searches = kept
 
-    def _notify(self, search: AgentSearch, other: Candidate, out: list[Action]) -> None:
+    def _notify(self, search: AgentSearch, other: ViewCandidate, out: list[Action]) -> None:
         """Tell both the searcher and the node that was found."""
-        searcher = Candidate(search.node, 0, search.address)
+        searcher = ViewCandidate(search.node, 0, search.address)
         for told, about in ((searcher, other), (other, searcher)):
             match = Match(search.topic, about.node, about.address, self._lookup.digest_of(about.node))
             if told.node == self._node:

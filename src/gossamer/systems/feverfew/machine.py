@@ -62,7 +62,7 @@ from gossamer.systems.feverfew.messages import (
 )
 from gossamer.systems.feverfew.parameters import FeverfewParameters
 from gossamer.systems.feverfew.sizes import needed
-from gossamer.systems.feverfew.views import FAILED_MAX, Candidate, Utility, ln_cover, merged, most_similar
+from gossamer.systems.feverfew.views import FAILED_MAX, Utility, ViewCandidate, ln_cover, merged, most_similar
 
 
 class Feverfew:
@@ -118,7 +118,7 @@ class Feverfew:
         # The version of the interest that was last sent to neighbours.
         self._version = 0
         self.topics: dict[TopicId, TopicCover] = {}
-        self.similar: list[Candidate] = []
+        self.similar: list[ViewCandidate] = []
         # The ln-covered view with addresses, in the order of choice; those of it that have not answered.
         self.cover: dict[NodeId, bytes] = {}
         self._unanswered: set[NodeId] = set()
@@ -195,7 +195,7 @@ class Feverfew:
             asked, self._asked = self._asked, None
             self._fail(asked, out)
         self.similar = [
-            Candidate(each.node, each.age + 1, each.address)
+            ViewCandidate(each.node, each.age + 1, each.address)
             for each in self.similar
             if each.age < self._parameters.age_max
         ]
@@ -204,7 +204,7 @@ class Feverfew:
             self._asked = partner.node
             out.append(send(Peer(partner.node, partner.address), Exchange(self._entries(partner.node))))
 
-    def _partner(self, now_us: int) -> Candidate | None:
+    def _partner(self, now_us: int) -> ViewCandidate | None:
         """Reading: with an empty similar view, a node of the random view."""
         choice = self.similar or self._random_view()
         if not choice:
@@ -227,18 +227,18 @@ class Feverfew:
         for each in entries:
             if each.digest is not None and each.node != self._node:
                 self._lookup.note(Heard(each.node, each.address, each.digest))
-        told = [Candidate(each.node, each.age, each.address) for each in entries]
+        told = [ViewCandidate(each.node, each.age, each.address) for each in entries]
         candidates = merged(self._buffer(), told)
         rest = {topic for topic, cover in self.topics.items() if cover.missing > 0}
         key = draw_base(self._seed, self._node, Purpose.SIMILAR_TIE, now_us)
         allowed = (each for each in candidates.values() if self._may_be_chosen(each.node))
         self.similar = most_similar(allowed, rest, self._utility, key, self._parameters.similar_size)
 
-    def _random_view(self) -> list[Candidate]:
-        return [Candidate(each.node, each.age, each.address) for each in self._membership.view()]
+    def _random_view(self) -> list[ViewCandidate]:
+        return [ViewCandidate(each.node, each.age, each.address) for each in self._membership.view()]
 
-    def _buffer(self) -> Iterable[Candidate]:
-        return merged([Candidate(self._node, 0, self._address)], self._random_view(), self.similar).values()
+    def _buffer(self) -> Iterable[ViewCandidate]:
+        return merged([ViewCandidate(self._node, 0, self._address)], self._random_view(), self.similar).values()
 
     def _entries(self, peer: NodeId) -> tuple[SimilarEntry, ...]:
         """What to send to a peer; if not all entries, this node and those that share most topics with the peer."""

@@ -201,14 +201,14 @@ def _mixed(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return keys ^ (keys >> U64(31))
 
 
-def _subscriptions(interests: Sequence[Sequence[int]], topic_count: int, cycle: int = 0) -> state.Subscriptions:
+def _subscriptions(interests: Sequence[Sequence[int]], topic_count: int, cycle: int = 0) -> state.SubscriptionState:
     """New subscriptions: what they lack is unknown until the first cover."""
     sizes = np.array([len(topics) for topics in interests], np.int64)
     starts = np.concatenate(([0], np.cumsum(sizes)))
     topics = (
         np.concatenate([np.asarray(each, np.int32) for each in interests]) if len(interests) else np.zeros(0, np.int32)
     )
-    subs = state.Subscriptions(
+    subs = state.SubscriptionState(
         starts=starts,
         topics=topics,
         missing=np.ones(len(topics), np.int16),
@@ -223,7 +223,9 @@ def _subscriptions(interests: Sequence[Sequence[int]], topic_count: int, cycle: 
     return subs
 
 
-def _kept(before: state.Subscriptions, after: state.Subscriptions, renewed: set[int]) -> state.Subscriptions:
+def _kept(
+    before: state.SubscriptionState, after: state.SubscriptionState, renewed: set[int]
+) -> state.SubscriptionState:
     """The new table with the state of subscriptions that were in the old one; nodes that start anew keep nothing."""
     span = np.int64(len(before.popularity) + 1)
     old_owners = np.repeat(np.arange(len(before.starts) - 1), np.diff(before.starts))
@@ -289,4 +291,6 @@ def feverfew_population(
     """Feverfew's population (`System.population`)."""
     if parameters.membership != "oracle":
         raise InputError("membership=cyclon has no kernel; use engine='event'")
+    if parameters.exchange_size:
+        raise InputError("exchange_size has no kernel; use engine='event'")
     return FeverfewPopulation(parameters, seed, interest, absent)

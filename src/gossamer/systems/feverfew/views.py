@@ -15,7 +15,7 @@ FOUND_MAX = 64
 
 
 @dataclass(slots=True)
-class Candidate:
+class ViewCandidate:
     """A node that may enter a view."""
 
     node: NodeId
@@ -23,14 +23,14 @@ class Candidate:
     address: bytes = b""
 
 
-def merged(*buffers: Iterable[Candidate]) -> dict[NodeId, Candidate]:
+def merged(*buffers: Iterable[ViewCandidate]) -> dict[NodeId, ViewCandidate]:
     """Each node once, in the order of the first mention, with its youngest age and the address that came with it."""
-    found: dict[NodeId, Candidate] = {}
+    found: dict[NodeId, ViewCandidate] = {}
     for buffer in buffers:
         for each in buffer:
             known = found.get(each.node)
             if known is None:
-                found[each.node] = Candidate(each.node, each.age, each.address)
+                found[each.node] = ViewCandidate(each.node, each.age, each.address)
             elif each.age < known.age:
                 known.age, known.address = each.age, each.address or known.address
     return found
@@ -59,8 +59,8 @@ def tie(key: int, node: NodeId) -> int:
 
 
 def most_similar(
-    candidates: Iterable[Candidate], rest: set[TopicId], utility: Utility, key: int, size: int
-) -> list[Candidate]:
+    candidates: Iterable[ViewCandidate], rest: set[TopicId], utility: Utility, key: int, size: int
+) -> list[ViewCandidate]:
     """SelectSimilarNeighbors of Algorithms 1 and 2: the candidates of greatest utility, best first."""
     ranked = sorted(candidates, key=lambda each: (-utility.of(each.node, rest), tie(key, each.node)))
     return ranked[:size]

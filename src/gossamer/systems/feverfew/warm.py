@@ -3,7 +3,8 @@
 import numpy as np
 
 from gossamer.model.arrays.interest import Interest
-from gossamer.simulator.population import CycleChanges
+from gossamer.systems.feverfew.kernel.selection import fail
+from gossamer.systems.feverfew.kernel.state import COUNTERS
 from gossamer.systems.feverfew.parameters import FeverfewParameters
 from gossamer.systems.feverfew.population import FeverfewPopulation
 
@@ -14,5 +15,5 @@ def warm_up() -> None:
     parameters = FeverfewParameters(view_size=3, shuffle_length=2, similar_size=3, agent_size=1, bubble_cycles=0)
     population = FeverfewPopulation(parameters, 1, Interest.from_pairs(nodes, topics, 6, 2))
     for _ in range(3):
-        population.cycle(CycleChanges(crashes=(1,) if population.present[1] else ()))
-    population.cycle(CycleChanges(joiners=(1,)))
+        population.cycle()
+    fail(population.views, 0, 1, np.zeros(COUNTERS, np.int64))

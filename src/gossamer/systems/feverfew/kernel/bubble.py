@@ -14,7 +14,7 @@ from gossamer.systems.feverfew.kernel.state import (
     MATCHES,
     Agents,
     Rules,
-    Subscriptions,
+    SubscriptionState,
     Views,
 )
 
@@ -29,7 +29,7 @@ def distance(rules: Rules, agent: int, topic: int) -> U64:
 
 @kernel
 def notify(
-    subs: Subscriptions,
+    subs: SubscriptionState,
     views: Views,
     present: NDArray[np.bool_],
     agent: int,
@@ -55,7 +55,7 @@ def notify(
 def forward(
     rules: Rules,
     cycle: int,
-    subs: Subscriptions,
+    subs: SubscriptionState,
     views: Views,
     agents: Agents,
     present: NDArray[np.bool_],
@@ -81,7 +81,7 @@ def forward(
 def take_search(
     rules: Rules,
     cycle: int,
-    subs: Subscriptions,
+    subs: SubscriptionState,
     views: Views,
     agents: Agents,
     present: NDArray[np.bool_],
@@ -142,7 +142,7 @@ def _victim(rules: Rules, agents: Agents, agent: int) -> int:
 def match_searches(
     rules: Rules,
     cycle: int,
-    subs: Subscriptions,
+    subs: SubscriptionState,
     views: Views,
     agents: Agents,
     cyclon: CyclonState,
@@ -175,7 +175,7 @@ def match_searches(
 def start_searches(
     rules: Rules,
     cycle: int,
-    subs: Subscriptions,
+    subs: SubscriptionState,
     views: Views,
     agents: Agents,
     present: NDArray[np.bool_],

@@ -17,7 +17,7 @@ from gossamer.systems.feverfew.kernel.selection import (
     select_cover,
     select_similar,
 )
-from gossamer.systems.feverfew.kernel.state import EXCHANGES, REPLIES, Agents, Rules, Scratch, Subscriptions, Views
+from gossamer.systems.feverfew.kernel.state import EXCHANGES, REPLIES, Agents, Rules, Scratch, SubscriptionState, Views
 
 PARTNER = U64(Purpose.SIMILAR_PARTNER)
 
@@ -27,7 +27,7 @@ def shuffle_turns(
     rules: Rules,
     cycle: int,
     now_us: U64,
-    subs: Subscriptions,
+    subs: SubscriptionState,
     views: Views,
     agents: Agents,
     cyclon: CyclonState,
@@ -47,7 +47,7 @@ def shuffle_turns(
 def exchange_turns(
     rules: Rules,
     now_us: U64,
-    subs: Subscriptions,
+    subs: SubscriptionState,
     views: Views,
     cyclon: CyclonState,
     asked: NDArray[np.int32],
@@ -125,7 +125,7 @@ def _own_buffer(
 def _merge(
     rules: Rules,
     now_us: U64,
-    subs: Subscriptions,
+    subs: SubscriptionState,
     views: Views,
     scratch: Scratch,
     me: int,
@@ -150,7 +150,7 @@ def cover_turns(
     rules: Rules,
     cycle: int,
     now_us: U64,
-    subs: Subscriptions,
+    subs: SubscriptionState,
     views: Views,
     agents: Agents,
     cyclon: CyclonState,

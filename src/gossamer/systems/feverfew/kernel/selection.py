@@ -13,7 +13,7 @@ from gossamer.systems.feverfew.kernel.state import (
     RELEASES,
     Rules,
     Scratch,
-    Subscriptions,
+    SubscriptionState,
     Views,
 )
 
@@ -29,7 +29,7 @@ FEW = 24
 @kernel
 def is_in(nodes: NDArray[np.int32], size: int, node: int) -> bool:
     """Whether a node is among the first `size` entries."""
-    for i in range(size):  # noqa: SIM110: numba compiles no generator expression
+    for i in range(size):  # noqa: SIM110
         if nodes[i] == node:
             return True
     return False
@@ -42,7 +42,7 @@ def bit_of(topic: int) -> int:
 
 
 @kernel
-def fill_bits(subs: Subscriptions) -> None:
+def fill_bits(subs: SubscriptionState) -> None:
     """Set the bits of every node's topics."""
     subs.bits[:] = 0
     for node in range(subs.starts.shape[0] - 1):
@@ -52,7 +52,7 @@ def fill_bits(subs: Subscriptions) -> None:
 
 
 @kernel
-def holds(subs: Subscriptions, node: int, topic: int) -> bool:
+def holds(subs: SubscriptionState, node: int, topic: int) -> bool:
     """Whether a node holds a topic."""
     bit = bit_of(topic)
     if not (subs.bits[node, bit >> 6] >> U64(bit & 63)) & U64(1):
@@ -62,7 +62,7 @@ def holds(subs: Subscriptions, node: int, topic: int) -> bool:
 
 
 @kernel
-def find(subs: Subscriptions, node: int, topic: int) -> int:
+def find(subs: SubscriptionState, node: int, topic: int) -> int:
     """The position of a node's subscription to a topic, or -1."""
     low, high = subs.starts[node], subs.starts[node + 1]
     end = high
@@ -76,7 +76,7 @@ def find(subs: Subscriptions, node: int, topic: int) -> int:
 
 
 @kernel
-def mark_wanted(subs: Subscriptions, scratch: Scratch, me: int) -> int:
+def mark_wanted(subs: SubscriptionState, scratch: Scratch, me: int) -> int:
     """Mark the topics that still need neighbours; returns their number."""
     count = 0
     for s in range(subs.starts[me], subs.starts[me + 1]):
@@ -88,14 +88,14 @@ def mark_wanted(subs: Subscriptions, scratch: Scratch, me: int) -> int:
 
 
 @kernel
-def clear_wanted(subs: Subscriptions, scratch: Scratch, me: int) -> None:
+def clear_wanted(subs: SubscriptionState, scratch: Scratch, me: int) -> None:
     """Undo `mark_wanted`."""
     for s in range(subs.starts[me], subs.starts[me + 1]):
         scratch.wanted[subs.topics[s]] = False
 
 
 @kernel
-def utility(subs: Subscriptions, scratch: Scratch, wanted: int, listed: int, node: int, jaccard: bool) -> float:
+def utility(subs: SubscriptionState, scratch: Scratch, wanted: int, listed: int, node: int, jaccard: bool) -> float:
     """Equation (2): shared topics among those marked, as a count or divided by the union.
 
     If few topics are listed, each is looked up in the bits of the node; otherwise the node's topics are counted.
@@ -143,7 +143,7 @@ def is_before(score: float, tie: U64, other_score: float, other_tie: U64) -> boo
 
 @kernel
 def select_similar(
-    rules: Rules, now_us: U64, subs: Subscriptions, views: Views, scratch: Scratch, me: int, size: int
+    rules: Rules, now_us: U64, subs: SubscriptionState, views: Views, scratch: Scratch, me: int, size: int
 ) -> None:
     """The similar view becomes the best of the candidates, best first."""
     wanted = mark_wanted(subs, scratch, me)
@@ -174,7 +174,7 @@ def select_similar(
 def select_cover(
     rules: Rules,
     now_us: U64,
-    subs: Subscriptions,
+    subs: SubscriptionState,
     views: Views,
     present: NDArray[np.bool_],
     scratch: Scratch,
@@ -239,7 +239,7 @@ def select_cover(
 
 
 @kernel
-def _best(subs: Subscriptions, scratch: Scratch, wanted: int, listed: int, left: int, jaccard: bool) -> int:
+def _best(subs: SubscriptionState, scratch: Scratch, wanted: int, listed: int, left: int, jaccard: bool) -> int:
     """The position of the best candidate. A count can only have fallen, so only the leader is counted again."""
     nodes, scores, ties = scratch.nodes, scratch.scores, scratch.ties
     if jaccard:

@@ -1,6 +1,6 @@
 """The state of Feverfew's kernel.
 
-n nodes, S entries in a similar view, A places in an agent view. Subscriptions are the positions of a compressed table of
+n nodes, S entries in a similar view, A places in an agent view. SubscriptionState are the positions of a compressed table of
 interests: those of node v are `starts[v]` to `starts[v + 1]`, with topics in ascending order. Bytes for each node: 5 S for
 the similar view, 14 A for the agent view, 8 for each neighbour that its subscriptions need, 4 for each subscription.
 """
@@ -46,7 +46,7 @@ class Rules(NamedTuple):
     ttl_max: int
 
 
-class Subscriptions(NamedTuple):
+class SubscriptionState(NamedTuple):
     """The interests of all nodes, present or not, and what each subscription still needs."""
 
     starts: NDArray[np.int64]
