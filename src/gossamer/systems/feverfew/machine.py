@@ -125,7 +125,7 @@ class Feverfew:
         # Nodes that did not answer, the latest last, and the node whose ExchangeReply is open.
         self.failed: list[NodeId] = []
         self._asked: NodeId | None = None
-        self.bubbles = BubbleSample(parameters, seed, node, self.topics, lookup)
+        self.bubbles = BubbleSample(parameters, node, self.topics, lookup)
 
     def handle(self, event: Event, now_us: int, out: list[Action]) -> Sequence[Fact]:
         """See `Part`."""
@@ -265,7 +265,9 @@ class Feverfew:
         if self._parameters.clear_cycles and cycle % self._parameters.clear_cycles == 0:
             self.similar = []
         if self._parameters.bubble_cycles >= 0:
-            self.bubbles.match(self._random_view(), now_us, out)
+            random_view = self._random_view()
+            self.bubbles.match(random_view, now_us, out)
+            self.bubbles.forward_near(random_view, now_us, out)
             self.bubbles.start(cycle, now_us, out)
 
     def _choose_cover(self, now_us: int, out: list[Action]) -> None:
