@@ -2,6 +2,8 @@
 
 import pytest
 
+from gossamer.live.api.incoming import Incoming
+from gossamer.live.api.topics import LiveTopics
 from gossamer.model.values.ids import Role
 from gossamer.protocols.contract.events import (
     Outcome,
@@ -422,3 +424,9 @@ def test_a_node_without_neighbours_keeps_its_message_until_there_is_one():
     node.overlay.on[TOPIC] = (2,)
     node.round()
     assert len(pushed(node)) == 1
+
+
+def test_a_live_node_counts_messages_that_it_does_not_pass_on():
+    incoming = Incoming(LiveTopics(True, 100, {}), None)
+    incoming.on_fact(BufferFull(TOPIC, 9, 5))
+    assert incoming.drops == {"messages not passed on: too many at once": 1}
