@@ -111,7 +111,8 @@ def _flood(overlay: Overlay, interest: Interest, publishers: Any, topics: Any) -
         holds[interest.nodes_of(topic)] = True
         sent = flood(publisher, holds, overlay.starts, overlay.neighbours, hops, copies)
         found.append((int((hops >= 0).sum()), sent))
-    return np.array(found).T
+    reached, sent_copies = np.array(found).T
+    return reached, sent_copies
 
 
 class Frames:
