@@ -1,6 +1,7 @@
 """BubbleSample: searches for the holders of rare topics, through agents (Algorithms 4 and 5)."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from gossamer.model.values.ids import NodeId, TopicId
 from gossamer.protocols.contract.actions import Action
@@ -83,10 +84,13 @@ class BubbleSample:
             return
         copies: dict[NodeId, list[AgentSearch]] = {each.node: [] for each in random_view}
         for search in self.agents.to_forward(now_us, self._least_us):
-            nearest = min(random_view, key=lambda each, topic=search.topic: self.agents.distance(each.node, topic))
+            nearest = min(random_view, key=partial(self._distance, search.topic))
             copies[nearest.node].append(search)
         for each in random_view:
             self._send(Peer(each.node, each.address), copies[each.node], out)
+
+    def _distance(self, topic: TopicId, each: ViewCandidate) -> int:
+        return self.agents.distance(each.node, topic)
 
     @property
     def _least_us(self) -> int:

@@ -157,6 +157,10 @@ class Feverfew:
             self._links.take_in(fact)
         return NOTHING
 
+    def topic_size(self, topic: TopicId) -> int:
+        """See `TopicSizes`."""
+        return self._lookup.topic_size(topic)
+
     # Start and changes of interest.
 
     def _on_started(self, event: Started, now_us: int, out: list[Action]) -> None:
