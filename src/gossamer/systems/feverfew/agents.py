@@ -5,8 +5,8 @@ agent view of 40 places loses most searches before they match. Here an agent als
 that two searchers of one topic find each other where their searches meet. Nodes have a distance from a topic, a random
 number that is the same for all searches of the topic. A copy goes to the nearest node of the random view instead of the
 peer of the next shuffle, and a full agent view keeps the nearest topics: searches of one topic therefore gather at the
-same agents, and need only as many hops as it takes to meet (`sizes.meeting_hops`). An agent keeps a search for
-`linger_cycles` after its last hop.
+same agents, and need only as many hops as it takes to meet (`sizes.meeting_hops`). A search that is repeated has one hop
+more than the one before, up to those of Theorem 2. An agent keeps a search for `linger_cycles` after its last hop.
 """
 
 from collections.abc import Iterator

@@ -14,17 +14,22 @@ from gossamer.systems.feverfew.parameters import FeverfewParameters
 from gossamer.systems.feverfew.sizes import hops, meeting_hops
 from gossamer.systems.feverfew.views import FOUND_MAX, ViewCandidate
 
+# Searches are counted up to this number; no search has more hops.
+ATTEMPTS_MAX = 30
+
 
 class TopicCover:
     """A subscription: the neighbours that it lacks, when it began, and when it may search next."""
 
-    __slots__ = ("missing", "search_us", "since_us")
+    __slots__ = ("attempts", "missing", "search_us", "since_us")
 
     def __init__(self, now_us: int) -> None:
         # Unknown until the first cover.
         self.missing = 1
         self.since_us = now_us
         self.search_us = 0
+        # The searches since it was last covered.
+        self.attempts = 0
 
 
 class BubbleSample:
@@ -68,7 +73,8 @@ class BubbleSample:
             network, size = self._lookup.network_size(), self._lookup.topic_size(topic)
             ttl = min(hops(network, size, self._parameters.shuffle_length), self._parameters.ttl_max)
             if self._parameters.agents_meet:
-                ttl = min(ttl, meeting_hops(network, self._parameters.view_size))
+                ttl = min(ttl, meeting_hops(network, self._parameters.view_size) + cover.attempts)
+            cover.attempts = min(cover.attempts + 1, ATTEMPTS_MAX)
             cover.search_us = now_us + max(ttl + 1, self._parameters.retry_cycles) * period_us
             self._add(AgentSearch(topic, self._node, ttl, self.address, now_us), out)
             started += 1

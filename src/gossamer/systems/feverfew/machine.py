@@ -282,7 +282,9 @@ class Feverfew:
         key = draw_base(self._seed, self._node, Purpose.COVER_TIE, now_us)
         chosen, missing = ln_cover(candidates, needs, self._utility, self._lookup, key)
         for topic, lacking in missing.items():
-            self.topics[topic].missing = lacking
+            cover = self.topics[topic]
+            cover.missing = lacking
+            cover.attempts = cover.attempts if lacking > 0 else 0
         before, self.cover = self.cover, {node: addresses[node] for node in chosen}
         for node in before:
             if node not in self.cover:

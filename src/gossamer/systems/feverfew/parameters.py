@@ -65,11 +65,16 @@ class FeverfewParameters(Struct, frozen=True, kw_only=True):
         int, Meta(ge=0, le=CYCLES_MAX, description="Chosen: 10. Cycles that an agent keeps a search without hops left")
     ] = 10
     retry_cycles: Annotated[
-        int, Meta(ge=0, le=CYCLES_MAX, description="Chosen: 8. Least cycles between two searches of a subscription")
-    ] = 8
+        int,
+        Meta(
+            ge=0,
+            le=CYCLES_MAX,
+            description="Chosen: 0, until its hops are over. Least cycles between two searches of a subscription",
+        ),
+    ] = 0
     searches: Annotated[
-        int, Meta(ge=0, le=CYCLES_MAX, description="Chosen: 10. Searches that a node starts in a cycle")
-    ] = 10
+        int, Meta(ge=0, le=CYCLES_MAX, description="Chosen: 1,000 (no bound). Searches that a node starts in a cycle")
+    ] = 1_000
     ttl_max: Annotated[
         int, Meta(ge=0, le=30, description="Chosen: 30 (no bound). Most hops of a search; else those of Theorem 2")
     ] = 30

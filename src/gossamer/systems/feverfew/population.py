@@ -163,9 +163,8 @@ class FeverfewPopulation:
         most = int(popularity.max(initial=0)) + 1
         needs = np.array([needed(size) for size in range(most)], np.int16)
         ttls = np.array([hops(network, size, self._parameters.shuffle_length) for size in range(most)], np.uint8)
-        if self._parameters.agents_meet:
-            ttls = np.minimum(ttls, np.uint8(meeting_hops(network, self._parameters.view_size)))
-        self.subs = subs._replace(popularity=popularity, needs=needs, ttls=ttls)
+        meeting = np.array([meeting_hops(network, self._parameters.view_size)], np.int64)
+        self.subs = subs._replace(popularity=popularity, needs=needs, ttls=ttls, meeting=meeting)
         wanted = np.bincount(owners, weights=needs[popularity[subs.topics]], minlength=node_count).astype(np.int64)
         rooms = np.minimum(wanted, node_count)
         if not hasattr(self, "_rooms") or (np.maximum(rooms, self.views.cover_sizes) > self._rooms).any():
@@ -216,9 +215,11 @@ def _subscriptions(interests: Sequence[Sequence[int]], topic_count: int, cycle: 
         missing=np.ones(len(topics), np.int16),
         since=np.full(len(topics), cycle, np.int32),
         search_at=np.zeros(len(topics), np.int32),
+        attempts=np.zeros(len(topics), np.uint8),
         popularity=np.zeros(topic_count, np.int32),
         needs=np.zeros(1, np.int16),
         ttls=np.zeros(1, np.uint8),
+        meeting=np.zeros(1, np.int64),
         bits=np.zeros((len(sizes), selection.BITS // 64), np.uint64),
     )
     selection.fill_bits(subs)
@@ -238,7 +239,7 @@ def _kept(
         (places < len(old)) & (old[np.minimum(places, len(old) - 1)] == new) if len(old) else np.zeros(len(new), bool)
     )
     same &= ~np.isin(new_owners, list(renewed))
-    for column in ("missing", "since", "search_at"):
+    for column in ("missing", "since", "search_at", "attempts"):
         getattr(after, column)[same] = getattr(before, column)[places[same]]
     return after
 

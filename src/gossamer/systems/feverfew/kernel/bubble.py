@@ -20,6 +20,7 @@ from gossamer.systems.feverfew.kernel.state import (
 
 AGENT = U64(Purpose.AGENT_PLACE)
 MASK = U64(2**64 - 1)
+ATTEMPTS_MAX = 30
 
 
 @kernel
@@ -230,6 +231,9 @@ def start_searches(
             continue
         topic = np.int64(subs.topics[s])
         ttl = min(np.int64(subs.ttls[subs.popularity[topic]]), rules.ttl_max)
+        if rules.agents_meet:
+            ttl = min(ttl, subs.meeting[0] + np.int64(subs.attempts[s]))
+        subs.attempts[s] += np.uint8(subs.attempts[s] < ATTEMPTS_MAX)
         subs.search_at[s] = cycle + max(ttl + 1, rules.retry_cycles)
         take_search(rules, cycle, subs, views, agents, present, me, topic, me, np.uint8(ttl), counts)
         started += 1

@@ -234,6 +234,9 @@ def select_cover(
                     scratch.wanted[topic] = False
                     wanted -= 1
     views.cover_sizes[me] = chosen
+    for s in range(subs.starts[me], subs.starts[me + 1]):
+        if subs.missing[s] <= 0:
+            subs.attempts[s] = 0
     clear_wanted(subs, scratch, me)
     _tell(views, present, scratch, me, old_size, counts)
 

@@ -55,10 +55,14 @@ class SubscriptionState(NamedTuple):
     missing: NDArray[np.int16]
     since: NDArray[np.int32]
     search_at: NDArray[np.int32]
+    # The searches since it was last covered.
+    attempts: NDArray[np.uint8]
     # For each topic the nodes that hold it and are present; for each such number the neighbours to have and the TTL.
     popularity: NDArray[np.int32]
     needs: NDArray[np.int16]
     ttls: NDArray[np.uint8]
+    # The hops of a first search that is to meet others; one value.
+    meeting: NDArray[np.int64]
     # For each node a bit for each of its topics (`selection.bit_of`); topics may share a bit.
     bits: NDArray[np.uint64]
 
