@@ -2,9 +2,11 @@
 
 Differs (`agents_meet`): the paper's agent compares searches with its random view only. If all nodes search at once, an
 agent view of 40 places loses most searches before they match. Here an agent also compares searches with each other, so
-that two searchers of one topic find each other where their searches meet, and a full view keeps the topics that are
-nearest to the agent, a random order that is the same for all searches of a topic. Searches of one topic therefore remain
-at the same agents. An agent keeps a search for `linger_cycles` after its last hop.
+that two searchers of one topic find each other where their searches meet. Nodes have a distance from a topic, a random
+number that is the same for all searches of the topic. A copy goes to the nearest node of the random view instead of the
+peer of the next shuffle, and a full agent view keeps the nearest topics: searches of one topic therefore gather at the
+same agents, and need only as many hops as it takes to meet (`sizes.meeting_hops`). An agent keeps a search for
+`linger_cycles` after its last hop.
 """
 
 from collections.abc import Iterator
@@ -28,12 +30,11 @@ class AgentSearch:
 class AgentView:
     """A bounded list of searches."""
 
-    __slots__ = ("_meet", "_node", "_seed", "_size", "evictions", "searches")
+    __slots__ = ("_meet", "_node", "_size", "evictions", "searches")
 
-    def __init__(self, seed: int, node: NodeId, size: int, meet: bool) -> None:
+    def __init__(self, node: NodeId, size: int, meet: bool) -> None:
         self.searches: list[AgentSearch] = []
         self.evictions = 0
-        self._seed = seed
         self._node = node
         self._size = size
         self._meet = meet
@@ -52,7 +53,9 @@ class AgentView:
             return met
         self.evictions += 1
         at = self._victim()
-        if not self._meet or self._distance(search.topic) < self._distance(self.searches[at].topic):
+        if not self._meet or self.distance(self._node, search.topic) < self.distance(
+            self._node, self.searches[at].topic
+        ):
             self.searches[at] = search
         return met
 
@@ -67,8 +70,9 @@ class AgentView:
         """The place of the search that a full view gives up: the farthest, or the oldest as in the paper's view."""
         places = range(len(self.searches))
         if self._meet:
-            return max(places, key=lambda place: (self._distance(self.searches[place].topic), -place))
+            return max(places, key=lambda place: (self.distance(self._node, self.searches[place].topic), -place))
         return min(places, key=lambda place: (self.searches[place].since_us, place))
 
-    def _distance(self, topic: TopicId) -> int:
-        return draw(self._seed, self._node, Purpose.AGENT_PLACE, 0, item=topic)
+    def distance(self, agent: NodeId, topic: TopicId) -> int:
+        """How far a node is from a topic. All nodes compute the same distance, whatever their seeds."""
+        return draw(0, agent, Purpose.AGENT_PLACE, 0, item=topic)

@@ -1,6 +1,7 @@
 """BubbleSample: searches for the holders of rare topics, through agents (Algorithms 4 and 5)."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from gossamer.model.values.ids import NodeId, TopicId
 from gossamer.protocols.contract.actions import Action
@@ -10,7 +11,7 @@ from gossamer.protocols.contract.parts import InterestLookup
 from gossamer.systems.feverfew.agents import AgentSearch, AgentView
 from gossamer.systems.feverfew.messages import BUBBLES_MAX, Bubbles, Match, Search, send
 from gossamer.systems.feverfew.parameters import FeverfewParameters
-from gossamer.systems.feverfew.sizes import Sizes, hops
+from gossamer.systems.feverfew.sizes import Sizes, hops, meeting_hops
 from gossamer.systems.feverfew.views import FOUND_MAX, ViewCandidate
 
 
@@ -34,7 +35,6 @@ class BubbleSample:
     def __init__(
         self,
         parameters: FeverfewParameters,
-        seed: int,
         node: NodeId,
         topics: Mapping[TopicId, TopicCover],
         lookup: InterestLookup,
@@ -48,7 +48,7 @@ class BubbleSample:
         # Matches sent in this cycle.
         self._matches = 0
         self.address = b""
-        self.agents = AgentView(seed, node, parameters.agent_size, parameters.agents_meet)
+        self.agents = AgentView(node, parameters.agent_size, parameters.agents_meet)
         # Nodes that matched a topic which lacks neighbours, until the next cover.
         self._found: dict[NodeId, bytes] = {}
 
@@ -71,16 +71,37 @@ class BubbleSample:
                 continue
             network, size = self._sizes.network_size(), self._sizes.topic_size(topic)
             ttl = min(hops(network, size, self._parameters.shuffle_length), self._parameters.ttl_max)
+            if self._parameters.agents_meet:
+                ttl = min(ttl, meeting_hops(network, self._parameters.view_size))
             cover.search_us = now_us + max(ttl + 1, self._parameters.retry_cycles) * period_us
             self._add(AgentSearch(topic, self._node, ttl, self.address, now_us), out)
             started += 1
 
     def forward(self, peer: Peer, now_us: int, out: list[Action]) -> None:
-        """Algorithm 4. A copy is not forwarded in the cycle in which it arrived."""
-        least_us = self._parameters.period_us // 2 + 1
-        copies = tuple(
-            Search(each.topic, each.node, each.ttl, each.address) for each in self.agents.to_forward(now_us, least_us)
-        )
+        """Algorithm 4: copies travel with a shuffle. A copy is not forwarded in the cycle in which it arrived."""
+        if not self._parameters.agents_meet:
+            self._send(peer, list(self.agents.to_forward(now_us, self._least_us)), out)
+
+    def forward_near(self, random_view: Sequence[ViewCandidate], now_us: int, out: list[Action]) -> None:
+        """The same with `agents_meet`: a copy goes to the node of the random view that is nearest to its topic."""
+        if not self._parameters.agents_meet or not random_view:
+            return
+        copies: dict[NodeId, list[AgentSearch]] = {each.node: [] for each in random_view}
+        for search in self.agents.to_forward(now_us, self._least_us):
+            nearest = min(random_view, key=partial(self._distance, search.topic))
+            copies[nearest.node].append(search)
+        for each in random_view:
+            self._send(Peer(each.node, each.address), copies[each.node], out)
+
+    def _distance(self, topic: TopicId, each: ViewCandidate) -> int:
+        return self.agents.distance(each.node, topic)
+
+    @property
+    def _least_us(self) -> int:
+        return self._parameters.period_us // 2 + 1
+
+    def _send(self, peer: Peer, searches: Sequence[AgentSearch], out: list[Action]) -> None:
+        copies = tuple(Search(each.topic, each.node, each.ttl, each.address) for each in searches)
         for first in range(0, len(copies), BUBBLES_MAX):
             out.append(send(peer, Bubbles(copies[first : first + BUBBLES_MAX])))
 

@@ -91,6 +91,7 @@ class Feverfew:
         "heard",
         "neighbours_on",
         "roots",
+        "topic_size",
         "topics",
     )
 
@@ -124,6 +125,8 @@ class Feverfew:
         # Nodes that did not answer, the latest last.
         self.failed: list[NodeId] = []
         sizes: Sizes = estimates or view
+        # See `TopicSizes`.
+        self.topic_size = sizes.topic_size
         self._cover = CoveredView(
             parameters,
             seed,
@@ -140,7 +143,7 @@ class Feverfew:
         self.gossip = GossipSample(
             parameters, seed, node, membership, view, estimates, self.topics, utility, self._may_be_chosen
         )
-        self.bubbles = BubbleSample(parameters, seed, node, self.topics, view, sizes)
+        self.bubbles = BubbleSample(parameters, node, self.topics, view, sizes)
 
     @property
     def similar(self) -> list[ViewCandidate]:
@@ -255,7 +258,9 @@ class Feverfew:
         if self._parameters.clear_cycles and cycle % self._parameters.clear_cycles == 0:
             self.gossip.similar = []
         if self._parameters.bubble_cycles >= 0:
-            self.bubbles.match(self.gossip.random_view(), now_us, out)
+            random_view = self.gossip.random_view()
+            self.bubbles.match(random_view, now_us, out)
+            self.bubbles.forward_near(random_view, now_us, out)
             self.bubbles.start(cycle, now_us, out)
 
     def _on_no_link(self, sender: NodeId, out: list[Action]) -> None:

@@ -16,7 +16,7 @@ from gossamer.simulator.population import CycleChanges, introducer
 from gossamer.systems.feverfew.kernel import cycle as kernel
 from gossamer.systems.feverfew.kernel import selection, state
 from gossamer.systems.feverfew.parameters import FeverfewParameters
-from gossamer.systems.feverfew.sizes import hops, needed
+from gossamer.systems.feverfew.sizes import hops, meeting_hops, needed
 from gossamer.systems.feverfew.views import FAILED_MAX, FOUND_MAX
 
 
@@ -163,6 +163,8 @@ class FeverfewPopulation:
         most = int(popularity.max(initial=0)) + 1
         needs = np.array([needed(size) for size in range(most)], np.int16)
         ttls = np.array([hops(network, size, self._parameters.shuffle_length) for size in range(most)], np.uint8)
+        if self._parameters.agents_meet:
+            ttls = np.minimum(ttls, np.uint8(meeting_hops(network, self._parameters.view_size)))
         self.subs = subs._replace(popularity=popularity, needs=needs, ttls=ttls)
         wanted = np.bincount(owners, weights=needs[popularity[subs.topics]], minlength=node_count).astype(np.int64)
         rooms = np.minimum(wanted, node_count)

@@ -219,19 +219,29 @@ def test_a_subscription_that_lacks_neighbours_is_searched_and_the_node_is_the_fi
 
 
 def test_a_search_rides_on_the_next_shuffle_and_loses_a_hop():
-    node = searching()
+    node = searching(agents_meet=False)
     before = node.part.bubbles.agents.searches[0].ttl
     sent = node.wait(ShuffleDue())
     (receiver,) = of_kind(sent, ShuffleRequest)
-    ((to, message),) = [(to, message) for to, message in sent if isinstance(message, Bubbles)]
-    assert to == receiver
+    assert [to for to, message in sent if isinstance(message, Bubbles)] == [receiver]
+    (message,) = messages_of(sent, Bubbles)
     assert message.searches == (Search(7, ME, before - 1, b"here"),)
+
+
+def test_with_agents_that_meet_a_copy_goes_to_the_random_node_that_is_nearest_to_the_topic():
+    node = searching()
+    assert not of_kind(node.wait(ShuffleDue(), 0.2), Bubbles)
+    sent = node.cover_turn()
+    distance = node.part.bubbles.agents.distance
+    known = [each.node for each in node.part.gossip.random_view()]
+    assert of_kind(sent, Bubbles) == [min(known, key=lambda peer: distance(peer, 7))]
 
 
 def test_a_search_is_not_forwarded_in_the_cycle_in_which_it_arrived():
     node = OneNode(view={2: [8]}, contacts=[2])
     node.hear(2, Bubbles((Search(9, 5, 3),)))
-    assert not of_kind(node.wait(ShuffleDue(), 0.4), Bubbles)
+    assert not of_kind(node.cover_turn(0.4), Bubbles)
+    assert of_kind(node.cover_turn(0.4), Bubbles) == [2]
 
 
 def test_an_agent_tells_the_searcher_and_the_node_that_it_found_and_ends_the_search():

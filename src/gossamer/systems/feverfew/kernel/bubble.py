@@ -19,12 +19,13 @@ from gossamer.systems.feverfew.kernel.state import (
 )
 
 AGENT = U64(Purpose.AGENT_PLACE)
+MASK = U64(2**64 - 1)
 
 
 @kernel
-def distance(rules: Rules, agent: int, topic: int) -> U64:
-    """How far a topic is from an agent: a random number that is the same for every search of the topic."""
-    return finish(draw_base(rules.seed, U64(agent), AGENT, U64(0)) + U64(topic) * ITEM_FACTOR)
+def distance(agent: int, topic: int) -> U64:
+    """How far a node is from a topic: a random number that every node computes equally, whatever its seed."""
+    return finish(draw_base(U64(0), U64(agent), AGENT, U64(0)) + U64(topic) * ITEM_FACTOR)
 
 
 @kernel
@@ -78,6 +79,43 @@ def forward(
 
 
 @kernel
+def forward_near(
+    rules: Rules,
+    cycle: int,
+    subs: SubscriptionState,
+    views: Views,
+    agents: Agents,
+    cyclon: CyclonState,
+    me: int,
+    counts: NDArray[np.int64],
+) -> None:
+    """Copies go to the nodes of the random view that are nearest to their topics, one message for each such node."""
+    size = np.int64(agents.sizes[me])
+    target = np.full(size, -1, np.int64)
+    for i in range(size):
+        if agents.ttls[me, i] == 0 or agents.since[me, i] == cycle:
+            continue
+        nearest = MASK
+        for j in range(cyclon.sizes[me]):
+            here = distance(np.int64(cyclon.nodes[me, j]), np.int64(agents.topics[me, i]))
+            if target[i] < 0 or here < nearest:
+                target[i], nearest = j, here
+        if target[i] >= 0:
+            agents.ttls[me, i] -= np.uint8(1)
+    for j in range(cyclon.sizes[me]):
+        peer = np.int64(cyclon.nodes[me, j])
+        sent = False
+        for i in range(size):
+            if target[i] != j:
+                continue
+            sent = True
+            if cyclon.present[peer]:
+                topic, node, ttl = agents.topics[me, i], agents.nodes[me, i], agents.ttls[me, i]
+                take_search(rules, cycle, subs, views, agents, cyclon.present, peer, topic, node, ttl, counts)
+        counts[BUBBLES] += sent
+
+
+@kernel
 def take_search(
     rules: Rules,
     cycle: int,
@@ -109,9 +147,7 @@ def take_search(
     if size == agents.topics.shape[1]:
         counts[EVICTIONS] += 1
         at = _victim(rules, agents, agent)
-        if rules.agents_meet and distance(rules, agent, topic) >= distance(
-            rules, agent, np.int64(agents.topics[agent, at])
-        ):
+        if rules.agents_meet and distance(agent, topic) >= distance(agent, np.int64(agents.topics[agent, at])):
             return
     else:
         agents.sizes[agent] = size + 1
@@ -130,9 +166,9 @@ def _victim(rules: Rules, agents: Agents, agent: int) -> int:
             if agents.since[agent, i] < agents.since[agent, worst]:
                 worst = i
         return worst
-    farthest = distance(rules, agent, np.int64(agents.topics[agent, 0]))
+    farthest = distance(agent, np.int64(agents.topics[agent, 0]))
     for i in range(1, agents.sizes[agent]):
-        here = distance(rules, agent, np.int64(agents.topics[agent, i]))
+        here = distance(agent, np.int64(agents.topics[agent, i]))
         if here > farthest:
             worst, farthest = i, here
     return worst

@@ -7,7 +7,7 @@ from gossamer.kernels.cyclon import CyclonState, cyclon_turn
 from gossamer.kernels.draw import U64, below, draw
 from gossamer.kernels.jit import kernel
 from gossamer.model.values.draw import Purpose
-from gossamer.systems.feverfew.kernel.bubble import forward, match_searches, start_searches
+from gossamer.systems.feverfew.kernel.bubble import forward, forward_near, match_searches, start_searches
 from gossamer.systems.feverfew.kernel.selection import (
     add_candidate,
     begin_merge,
@@ -39,7 +39,7 @@ def shuffle_turns(
         if not cyclon.present[me]:
             continue
         peer = cyclon_turn(rules.seed, now_us, rules.shuffle_length, rules.walk_length, cyclon, me, cyclon_counts)
-        if peer >= 0:
+        if peer >= 0 and not rules.agents_meet:
             forward(rules, cycle, subs, views, agents, cyclon.present, me, peer, counts)
 
 
@@ -167,4 +167,6 @@ def cover_turns(
             views.similar_sizes[me] = 0
         if rules.bubble_cycles >= 0:
             match_searches(rules, cycle, subs, views, agents, cyclon, me, counts)
+            if rules.agents_meet:
+                forward_near(rules, cycle, subs, views, agents, cyclon, me, counts)
             start_searches(rules, cycle, subs, views, agents, cyclon.present, me, counts)
