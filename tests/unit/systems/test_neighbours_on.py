@@ -8,6 +8,7 @@ from gossamer.protocols.contract.parts import TopicNeighbours
 from gossamer.protocols.contract.system import read_parameters
 from gossamer.simulator.views import InterestOracle
 from gossamer.systems import all_systems, find_system, make_machine
+from gossamer.systems.feverfew.messages import FarewellNotice, HoldRequest, Pulse
 from gossamer.systems.spidercast.messages import ConnectRequest, Heartbeat, LeaveNotice, Task
 from gossamer.systems.stan.messages import Hold, Release, TopicLeave
 from gossamer.systems.stan.proofs import prove, topic_key
@@ -42,11 +43,22 @@ def stan_messages():
     return said(ONE, Hold, TOPIC), said(TWO, Hold, OTHER), said(TWO, Release, TOPIC), said(ONE, TopicLeave, TOPIC)
 
 
+def feverfew_messages():
+    """As `spidercast_messages`."""
+    return (
+        (ONE, HoldRequest(1, 1, (TOPIC,))),
+        (TWO, HoldRequest(1, 1, (OTHER,))),
+        (ONE, Pulse(1)),
+        (ONE, FarewellNotice()),
+    )
+
+
 MESSAGES = {
     "spidercast": spidercast_messages,
     "similarity": spidercast_messages,
     "random": spidercast_messages,
     "stan": stan_messages,
+    "feverfew": feverfew_messages,
 }
 
 

@@ -85,6 +85,7 @@ class Purpose(IntEnum):
     COVER_TIE = 92  # ties between nodes that cover equally many topics
     AGENT_PLACE = 93  # which search a full agent view gives up
     SIMILAR_PHASE = 94
+    COVER_BRIDGE = 95  # the node that a bridge between two components of a topic leads to
     CHORD_ID = 100
     CHORD_LOOKUP = 101  # the node that looks up a key, and the key
     TMAN_PHASE = 102

@@ -10,7 +10,9 @@ connects to one of them. Until they have answered or timed out, `best_cover` doe
 with the topics that are known.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
+from itertools import chain
 from typing import ClassVar
 
 from gossamer.model.values.draw import ITEM_FACTOR, MASK, finish
@@ -30,6 +32,9 @@ KNOWN_MAX = 1_000
 FETCHED_MAX = 300_000
 # Chosen: 4 candidates are asked for their interests after one question.
 TO_FETCH_MAX = 4
+# Chosen: a node counts in sizes while it was among the last ten times as many news as nodes are known. Membership tells of
+# random nodes, so that one present node in 20,000 is left out; nodes that have left are soon left out.
+NEWS_A_NODE = 10
 # Chosen: 60 s until a node is asked again for the same version.
 ASK_AGAIN_US = 60 * SECOND_US
 
@@ -37,7 +42,7 @@ ASK_AGAIN_US = 60 * SECOND_US
 class _Known:
     """The last news of a node."""
 
-    __slots__ = ("address", "asked_us", "count", "density", "digest", "is_whole", "sample", "topics", "version")
+    __slots__ = ("address", "asked_us", "count", "density", "digest", "is_whole", "news", "sample", "topics", "version")
 
     def __init__(self, heard: Heard) -> None:
         sample = heard.digest.topics[:DIGEST_TOPICS]
@@ -52,6 +57,8 @@ class _Known:
         # The share of all topics that the sample decides: the node holds no other topic with a hash below the largest.
         self.density = 1.0 if self.is_whole else max(map(finish, sample), default=0) / MASK
         self.asked_us: int | None = None
+        # The number of the last news of it that membership brought.
+        self.news = 0
 
     def is_asked_first(self, now_us: int) -> bool:
         """Whether its whole interest should be fetched before it is chosen."""
@@ -70,7 +77,7 @@ class _Known:
 class InterestTable:
     """The nodes with the most recent news, and their interests."""
 
-    __slots__ = ("_exchange", "_fetched_count", "_known", "_most", "_node", "_now_us", "_to_fetch")
+    __slots__ = ("_exchange", "_fetched_count", "_known", "_most", "_news", "_node", "_now_us", "_sizes", "_to_fetch")
 
     MESSAGES: ClassVar[tuple[type[WireMessage], ...]] = ()
     TIMERS: ClassVar[tuple[type[Timer], ...]] = ()
@@ -86,6 +93,14 @@ class InterestTable:
         self._to_fetch: tuple[NodeId, ...] = ()
         # The time of the last fact; questions carry no time.
         self._now_us = 0
+        # How many news membership has brought, and the holders of this node's topics, until news or interest change.
+        self._news = 0
+        self._sizes: tuple[int, int, dict[TopicId, int]] | None = None
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the table may lack nodes because it has no room for them."""
+        return len(self._known) >= self._most
 
     def handle(self, event: Event, now_us: int, out: list[Action]) -> Sequence[Fact]:
         """Forget a node that cannot be reached."""
@@ -97,7 +112,11 @@ class InterestTable:
         """Keep news of nodes and fetched interests, then start the fetches that the last question wants."""
         self._now_us = now_us
         if isinstance(fact, Heard):
+            self._news += 1
             self.note(fact)
+            known = self._known.get(fact.node)
+            if known is not None:
+                known.news = self._news
         elif isinstance(fact, InterestFetched):
             self._take_in(fact)
         else:
@@ -117,7 +136,10 @@ class InterestTable:
         known = self._known.get(heard.node)
         if known is None or heard.digest.version > known.version:
             self._forget(heard.node)
+            news = self._news if known is None else known.news
             known = _Known(heard)
+            known.news = news
+            self._sizes = None
         else:
             # Older news only shows that the node is known; it moves to the end of the order.
             del self._known[heard.node]
@@ -133,6 +155,7 @@ class InterestTable:
         known.version, known.count = fetched.version, len(fetched.topics)
         known.topics = frozenset(fetched.topics)
         known.is_whole = True
+        self._sizes = None
         self._fetched_count += len(known.topics)
         for other in self._known.values():
             if self._fetched_count <= FETCHED_MAX:
@@ -148,6 +171,7 @@ class InterestTable:
     def _forget(self, node: NodeId) -> None:
         known = self._known.pop(node, None)
         if known is not None:
+            self._sizes = None
             self._unfetch(known)
 
     # Questions.
@@ -195,11 +219,23 @@ class InterestTable:
 
     def topic_size(self, topic: TopicId) -> int:
         """See `InterestLookup`: the holders in the table and this node, which is the size where the table has room."""
-        return sum(topic in known.topics for known in self._known.values()) + (topic in self._exchange.topics)
+        if topic not in self._exchange.topics:
+            return sum(topic in known.topics for known in self._recent())
+        key = (self._news, self._exchange.version)
+        if self._sizes is None or self._sizes[:2] != key:
+            own = frozenset(self._exchange.topics)
+            counts = Counter(chain.from_iterable(known.topics & own for known in self._recent()))
+            self._sizes = (*key, counts)
+        return self._sizes[2].get(topic, 0) + 1
 
     def network_size(self) -> int:
         """See `InterestLookup`: the nodes in the table and this node."""
-        return len(self._known) + 1
+        return sum(1 for _ in self._recent()) + 1
+
+    def _recent(self) -> Iterator[_Known]:
+        """The nodes that are probably present."""
+        since = self._news - NEWS_A_NODE * len(self._known)
+        return (known for known in self._known.values() if known.news >= since)
 
     def _pick(self, worth: Callable[[_Known], int], exclude: Collection[NodeId], key: int) -> Peer | None:
         """The node of greatest worth above 0; among equals the one with the smallest draw."""

@@ -17,6 +17,7 @@ from gossamer.protocols.membership import REJOIN_US
 from gossamer.protocols.membership.cyclon import Cyclon, CyclonParameters, ShuffleDue
 from gossamer.protocols.membership.interest_exchange import InterestExchange
 from gossamer.protocols.membership.interest_table import InterestTable
+from gossamer.systems.feverfew.estimates import SizeEstimates
 from gossamer.systems.feverfew.machine import Feverfew
 from gossamer.systems.feverfew.messages import CoverDue, ExchangeDue
 from gossamer.systems.feverfew.parameters import FeverfewParameters
@@ -34,7 +35,8 @@ def _parts(parameters: FeverfewParameters, seed: int, node: NodeId, view: Intere
         cyclon = Cyclon(membership, seed, node)
         return (exchange, cyclon, Feverfew(parameters, seed, node, cyclon, exchange, view))
     cyclon, table = Cyclon(membership, seed, node, exchange), InterestTable(node, exchange)
-    return (exchange, cyclon, table, Feverfew(parameters, seed, node, cyclon, exchange, table))
+    estimates = SizeEstimates(table, seed, node)
+    return (exchange, cyclon, table, Feverfew(parameters, seed, node, cyclon, exchange, table, estimates))
 
 
 def _cycle_us(parameters: FeverfewParameters) -> int:
@@ -50,8 +52,20 @@ def _contact_count(parameters: FeverfewParameters) -> int:
 
 
 _HERE = "gossamer.systems.feverfew"
-# Chosen: live nodes keep similar nodes until they are old, search after five seconds, and exchange sixteen entries.
-_LIVE = {"clear_cycles": 0, "bubble_cycles": 5, "exchange_size": 16}
+# Chosen: live nodes keep similar nodes until they are old, search after five seconds, exchange sixteen entries, and check
+# for disconnected topics every two seconds. A busy node has three seconds to answer. At most 4,096 agents take part in a
+# search, whatever sizes other nodes claim.
+_LIVE = {
+    "clear_cycles": 0,
+    "bubble_cycles": 5,
+    "exchange_size": 16,
+    "keep_cover": True,
+    "answer_cycles": 3,
+    "links_max": 500,
+    "matches_max": 400,
+    "mend_cycles": 2,
+    "ttl_max": 12,
+}
 
 SYSTEMS: tuple[System, ...] = (
     System(

@@ -11,7 +11,7 @@ from gossamer.protocols.contract.parts import InterestLookup
 from gossamer.systems.feverfew.agents import AgentSearch, AgentView
 from gossamer.systems.feverfew.messages import BUBBLES_MAX, Bubbles, Match, Search, send
 from gossamer.systems.feverfew.parameters import FeverfewParameters
-from gossamer.systems.feverfew.sizes import hops, meeting_hops
+from gossamer.systems.feverfew.sizes import Sizes, hops, meeting_hops
 from gossamer.systems.feverfew.views import FOUND_MAX, ViewCandidate
 
 # Searches are counted up to this number; no search has more hops.
@@ -35,7 +35,7 @@ class TopicCover:
 class BubbleSample:
     """A node's own searches, and those that it helps with as an agent."""
 
-    __slots__ = ("_found", "_lookup", "_node", "_parameters", "_topics", "address", "agents")
+    __slots__ = ("_found", "_lookup", "_matches", "_node", "_parameters", "_sizes", "_topics", "address", "agents")
 
     def __init__(
         self,
@@ -43,11 +43,15 @@ class BubbleSample:
         node: NodeId,
         topics: Mapping[TopicId, TopicCover],
         lookup: InterestLookup,
+        sizes: Sizes,
     ) -> None:
         self._parameters = parameters
         self._node = node
         self._topics = topics
         self._lookup = lookup
+        self._sizes = sizes
+        # Matches sent in this cycle.
+        self._matches = 0
         self.address = b""
         self.agents = AgentView(node, parameters.agent_size, parameters.agents_meet)
         # Nodes that matched a topic which lacks neighbours, until the next cover.
@@ -70,7 +74,7 @@ class BubbleSample:
             waited_us = now_us - cover.since_us
             if cover.missing <= 0 or waited_us < self._parameters.bubble_cycles * period_us or now_us < cover.search_us:
                 continue
-            network, size = self._lookup.network_size(), self._lookup.topic_size(topic)
+            network, size = self._sizes.network_size(), self._sizes.topic_size(topic)
             ttl = min(hops(network, size, self._parameters.shuffle_length), self._parameters.ttl_max)
             if self._parameters.agents_meet:
                 ttl = min(ttl, meeting_hops(network, self._parameters.view_size) + cover.attempts)
@@ -108,8 +112,11 @@ class BubbleSample:
             out.append(send(peer, Bubbles(copies[first : first + BUBBLES_MAX])))
 
     def take(self, message: Bubbles, now_us: int, out: list[Action]) -> None:
-        """Help with searches that a neighbour of the random view has forwarded."""
-        for each in message.searches:
+        """Help with searches that a neighbour of the random view has forwarded.
+
+        A node forwards the searches of its own agent view, so that more of them than a view holds are not genuine.
+        """
+        for each in message.searches[: self._parameters.agent_size]:
             ttl = min(each.ttl, self._parameters.ttl_max)
             self._add(AgentSearch(each.topic, each.node, ttl, each.address, now_us), out)
 
@@ -119,6 +126,7 @@ class BubbleSample:
 
     def match(self, random_view: Sequence[ViewCandidate], now_us: int, out: list[Action]) -> None:
         """Algorithm 5. A search ends at this agent when it has matched or is over."""
+        self._matches = 0
         linger_us = self._parameters.linger_cycles * self._parameters.period_us
         kept = []
         for search in self.agents.searches:
@@ -140,7 +148,8 @@ class BubbleSample:
             match = Match(search.topic, about.node, about.address, self._lookup.digest_of(about.node))
             if told.node == self._node:
                 self.note(match)
-            else:
+            elif not self._parameters.matches_max or self._matches < self._parameters.matches_max:
+                self._matches += 1
                 out.append(send(Peer(told.node, told.address), match))
 
     def note(self, message: Match) -> None:

@@ -2,6 +2,10 @@
 
 A link stays while either end wants it. Each end knows the interest of the other: HoldRequest and HoldOk carry it,
 InterestNotice changes it, and the rest of a large interest is fetched.
+
+The two ends may disagree about a link after a lost message, a restart, or a ReleaseNotice that crosses a HoldRequest. Each
+end therefore sends pulses to its neighbours, and a node that is not a neighbour of the sender answers NoLink, which ends
+the link at the other end too.
 """
 
 from collections.abc import Collection, Sequence
@@ -12,6 +16,7 @@ from gossamer.protocols.contract.facts import Fact, NeighbourDown, NeighbourUp, 
 from gossamer.protocols.contract.messages import Peer, WireMessage
 from gossamer.protocols.contract.parts import NOTHING
 from gossamer.protocols.membership.interest_exchange import TOPICS_MAX, InterestExchange, InterestFetched
+from gossamer.protocols.roots import RootClaim, Roots
 from gossamer.systems.feverfew.messages import HoldOk, HoldRequest, InterestNotice
 
 # The version of an interest that is not known whole.
@@ -21,26 +26,40 @@ NO_VERSION = -1
 class FeverfewNeighbour:
     """A neighbour: which ends want the link, and the interest of the other end."""
 
-    __slots__ = ("heard_us", "held_by", "holds", "topics", "version")
+    __slots__ = ("_own", "has_claims", "heard_us", "held_by", "holds", "interest", "roots", "version")
 
-    def __init__(self, now_us: int) -> None:
+    def __init__(self, own: Collection[TopicId], now_us: int) -> None:
+        # The topics of this node.
+        self._own = own
         # Whether this node has it in its view, and whether it has this node in its view.
         self.holds = False
         self.held_by = False
-        self.topics: set[TopicId] = set()
+        self.interest: set[TopicId] = set()
         self.version = NO_VERSION
         self.heard_us = now_us
+        # Its claims (`protocols/roots.py`), and whether it has this node's claims.
+        self.roots: dict[TopicId, RootClaim] = {}
+        self.has_claims = False
+
+    @property
+    def shared(self) -> list[TopicId]:
+        """The topics that both nodes hold."""
+        return [topic for topic in self._own if topic in self.interest]
 
 
 class CoverLinks:
     """All neighbours with their interests and addresses, and the neighbours on each topic."""
 
-    __slots__ = ("_exchange", "_facts", "_fresh", "_last", "addresses", "neighbours")
+    __slots__ = ("_exchange", "_facts", "_fresh", "_last", "_most", "_roots", "addresses", "neighbours")
 
-    def __init__(self, exchange: InterestExchange) -> None:
+    def __init__(self, exchange: InterestExchange, roots: Roots, most: int) -> None:
         self.neighbours: dict[NodeId, FeverfewNeighbour] = {}
+        # Of neighbours, and of nodes that were asked for a link and have not answered.
         self.addresses: dict[NodeId, bytes] = {}
         self._exchange = exchange
+        self._roots = roots
+        # Other nodes may not open more links than this; 0: any number.
+        self._most = most
         # Answers of `neighbours_on`: the last ones, and those that are still up to date.
         self._last: dict[TopicId, tuple[NodeId, ...]] = {}
         self._fresh: dict[TopicId, tuple[NodeId, ...]] = {}
@@ -50,7 +69,7 @@ class CoverLinks:
         """See `TopicNeighbours`."""
         found = self._fresh.get(topic)
         if found is None:
-            found = tuple(sorted(node for node, each in self.neighbours.items() if topic in each.topics))
+            found = tuple(sorted(node for node, each in self.neighbours.items() if topic in each.interest))
             if topic in self._exchange.topics:
                 if self._last.setdefault(topic, found) != found:
                     self._last[topic] = found
@@ -61,6 +80,15 @@ class CoverLinks:
         """The node no longer holds a topic."""
         self._last.pop(topic, None)
         self._fresh.pop(topic, None)
+
+    def ask(self, node: NodeId, address: bytes) -> None:
+        """A node is asked for a link: keep its address until it answers."""
+        if address:
+            self.addresses[node] = address
+
+    def has_room_for(self, node: NodeId) -> bool:
+        """Whether another node may open a link to this one."""
+        return node in self.neighbours or not self._most or len(self.neighbours) < self._most
 
     def hold(self, node: NodeId, message: HoldOk, now_us: int, out: list[Action]) -> None:
         """A node of this node's view has answered."""
@@ -83,10 +111,11 @@ class CoverLinks:
         self._unwant(node, "held_by", out)
 
     def remove(self, node: NodeId, out: list[Action]) -> None:
-        """A neighbour is gone."""
+        """A neighbour is gone, or a node that was asked for a link did not answer."""
+        self.addresses.pop(node, None)
         if self.neighbours.pop(node, None) is not None:
             self._fresh.clear()
-            self.addresses.pop(node, None)
+            self._roots.neighbours_changed()
             out.append(Disconnect(node))
             self._state(NeighbourDown(node), out)
 
@@ -98,12 +127,11 @@ class CoverLinks:
         if message.since != each.version:
             self._exchange.fetch(self.peer(node), now_us, out)
             return
-        if len(each.topics) + len(message.added) > TOPICS_MAX:
+        if len(each.interest) + len(message.added) > TOPICS_MAX:
             out.append(Observe(PeerMisbehaved(node, f"claims more than {TOPICS_MAX} topics")))
             return
-        each.topics = (each.topics | set(message.added)) - set(message.removed)
-        each.version = message.version
-        self._fresh.clear()
+        interest = (each.interest | set(message.added)) - set(message.removed)
+        self._set_interest(each, interest, message.version)
 
     def check_version(self, node: NodeId, version: int, now_us: int, out: list[Action]) -> None:
         """A neighbour has named the version of its interest; another version than the known one is fetched."""
@@ -114,8 +142,7 @@ class CoverLinks:
         """The whole interest of a node was fetched."""
         each = self.neighbours.get(fetched.node)
         if each is not None and fetched.version > each.version:
-            each.topics, each.version = set(fetched.topics), fetched.version
-            self._fresh.clear()
+            self._set_interest(each, set(fetched.topics), fetched.version)
 
     def peer(self, node: NodeId) -> Peer:
         """A node with its last known address."""
@@ -136,7 +163,8 @@ class CoverLinks:
     def _up(self, node: NodeId, now_us: int, out: list[Action]) -> FeverfewNeighbour:
         each = self.neighbours.get(node)
         if each is None:
-            each = self.neighbours[node] = FeverfewNeighbour(now_us)
+            each = self.neighbours[node] = FeverfewNeighbour(self._exchange.topics, now_us)
+            self._roots.neighbours_changed()
             out.append(Connect(self.peer(node)))
             self._state(NeighbourUp(node), out)
         each.heard_us = now_us
@@ -146,19 +174,23 @@ class CoverLinks:
         each = self.neighbours.get(node)
         if each is not None:
             setattr(each, end, False)
-            if not each.holds and not each.held_by:
-                self.remove(node, out)
+        if each is None or not (each.holds or each.held_by):
+            self.remove(node, out)
 
     def _take_interest(self, node: NodeId, message: HoldRequest | HoldOk, now_us: int, out: list[Action]) -> None:
         each = self.neighbours[node]
         if message.version <= each.version:
             return
         whole = message.count <= len(message.topics)
-        each.topics = set(message.topics)
-        each.version = message.version if whole else NO_VERSION
-        self._fresh.clear()
+        self._set_interest(each, set(message.topics), message.version if whole else NO_VERSION)
         if not whole:
             self._exchange.fetch(self.peer(node), now_us, out)
+
+    def _set_interest(self, each: FeverfewNeighbour, interest: set[TopicId], version: int) -> None:
+        each.interest, each.version = interest, version
+        each.roots = {topic: claim for topic, claim in each.roots.items() if topic in interest}
+        self._roots.is_stale = True
+        self._fresh.clear()
 
     def _state(self, fact: Fact, out: list[Action]) -> None:
         self._facts.append(fact)

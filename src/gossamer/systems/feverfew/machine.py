@@ -17,12 +17,15 @@ Differs: an entry of a similar view has an age and is dropped when it is old; th
 Differs: a node that enters a view is told and must answer, and both ends use the link. A node that does not answer within
 a cycle leaves the view and is ignored until it sends something.
 Differs: agents compare searches with each other (`agents.py`).
+Differs: live nodes keep a cover until a clearly smaller one is found (`keep_cover`), wait longer for answers
+(`answer_cycles`), bound the links that others may open (`links_max`), and bridge the components of a topic (`mend_cycles`).
+What a node says of its own interest counts more than what others say of it.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import ClassVar
 
-from gossamer.model.values.draw import Purpose, below, draw, draw_base
+from gossamer.model.values.draw import Purpose, draw
 from gossamer.model.values.ids import NodeId, TopicId
 from gossamer.protocols.contract.actions import Action, Observe, SetTimer
 from gossamer.protocols.contract.events import (
@@ -36,14 +39,19 @@ from gossamer.protocols.contract.events import (
     Unsubscribe,
 )
 from gossamer.protocols.contract.facts import Fact, Heard, PeerMisbehaved
-from gossamer.protocols.contract.messages import Peer, Timer, WireMessage
-from gossamer.protocols.contract.parts import NOTHING, InterestLookup
+from gossamer.protocols.contract.messages import Timer, WireMessage
+from gossamer.protocols.contract.parts import NOTHING, InterestView
 from gossamer.protocols.membership.cyclon import Cyclon, ShuffleSent
 from gossamer.protocols.membership.interest_exchange import InterestExchange, InterestFetched
+from gossamer.protocols.roots import Roots
 from gossamer.systems.feverfew.bubbles import BubbleSample, TopicCover
+from gossamer.systems.feverfew.cover import CoveredView
+from gossamer.systems.feverfew.estimates import SizeEstimates
+from gossamer.systems.feverfew.gossip import GossipSample
 from gossamer.systems.feverfew.links import CoverLinks
 from gossamer.systems.feverfew.messages import (
     MESSAGES,
+    BridgeDue,
     Bubbles,
     CoverDue,
     Exchange,
@@ -54,44 +62,41 @@ from gossamer.systems.feverfew.messages import (
     HoldRequest,
     InterestNotice,
     Match,
+    NoLink,
     Pulse,
     PulseDue,
     ReleaseNotice,
-    SimilarEntry,
-    send,
+    RootClaims,
 )
 from gossamer.systems.feverfew.parameters import FeverfewParameters
-from gossamer.systems.feverfew.sizes import needed
-from gossamer.systems.feverfew.views import FAILED_MAX, Utility, ViewCandidate, ln_cover, merged, most_similar
+from gossamer.systems.feverfew.sizes import Sizes
+from gossamer.systems.feverfew.views import FAILED_MAX, ViewCandidate
 
 
 class Feverfew:
-    """The overlay part."""
+    """The overlay part. Without an oracle, `estimates` supplies sizes; otherwise the view does."""
 
     __slots__ = (
-        "_address",
-        "_asked",
+        "_cover",
+        "_estimates",
         "_exchange",
         "_links",
-        "_lookup",
-        "_membership",
         "_node",
         "_parameters",
         "_seed",
-        "_unanswered",
-        "_utility",
         "_version",
         "bubbles",
-        "cover",
         "failed",
+        "gossip",
         "heard",
         "neighbours_on",
-        "similar",
+        "roots",
+        "topic_size",
         "topics",
     )
 
     MESSAGES: ClassVar[tuple[type[WireMessage], ...]] = MESSAGES
-    TIMERS: ClassVar[tuple[type[Timer], ...]] = (ExchangeDue, CoverDue, PulseDue)
+    TIMERS: ClassVar[tuple[type[Timer], ...]] = (ExchangeDue, CoverDue, PulseDue, BridgeDue)
 
     def __init__(
         self,
@@ -100,44 +105,63 @@ class Feverfew:
         node: NodeId,
         membership: Cyclon,
         exchange: InterestExchange,
-        lookup: InterestLookup,
+        view: InterestView,
+        estimates: SizeEstimates | None = None,
     ) -> None:
         self._parameters = parameters
         self._seed = seed
         self._node = node
-        self._membership = membership
         self._exchange = exchange
-        self._lookup = lookup
-        self._utility = Utility(lookup, parameters.utility == "jaccard")
-        self._links = CoverLinks(exchange)
+        self._estimates = estimates
+        self.roots = Roots(node)
+        self._links = CoverLinks(exchange, self.roots, parameters.links_max)
         # See `TopicNeighbours`. Bound directly, because disseminations call it for every message.
         self.neighbours_on = self._links.neighbours_on
         # When each sender was last heard. The node machine fills it; every pulse turn empties it.
         self.heard: dict[NodeId, int] = {}
-        self._address = b""
         # The version of the interest that was last sent to neighbours.
         self._version = 0
         self.topics: dict[TopicId, TopicCover] = {}
-        self.similar: list[ViewCandidate] = []
-        # The ln-covered view with addresses, in the order of choice; those of it that have not answered.
-        self.cover: dict[NodeId, bytes] = {}
-        self._unanswered: set[NodeId] = set()
-        # Nodes that did not answer, the latest last, and the node whose ExchangeReply is open.
+        # Nodes that did not answer, the latest last.
         self.failed: list[NodeId] = []
-        self._asked: NodeId | None = None
-        self.bubbles = BubbleSample(parameters, node, self.topics, lookup)
+        sizes: Sizes = estimates or view
+        # See `TopicSizes`.
+        self.topic_size = sizes.topic_size
+        self._cover = CoveredView(
+            parameters,
+            seed,
+            node,
+            exchange,
+            view,
+            sizes,
+            self.topics,
+            self._links,
+            self.roots,
+            self._may_be_chosen,
+        )
+        utility = self._cover.utility
+        self.gossip = GossipSample(
+            parameters, seed, node, membership, view, estimates, self.topics, utility, self._may_be_chosen
+        )
+        self.bubbles = BubbleSample(parameters, node, self.topics, view, sizes)
+
+    @property
+    def similar(self) -> list[ViewCandidate]:
+        """The similar view."""
+        return self.gossip.similar
+
+    @property
+    def cover(self) -> dict[NodeId, bytes]:
+        """The ln-covered view with addresses, in the order of choice."""
+        return self._cover.nodes
 
     def handle(self, event: Event, now_us: int, out: list[Action]) -> Sequence[Fact]:
         """See `Part`."""
         match event:
             case MessageReceived():
                 self._on_message(event.sender, event.message, now_us, out)
-            case TimerFired(timer=ExchangeDue()):
-                self._on_exchange_due(now_us, out)
-            case TimerFired(timer=CoverDue()):
-                self._on_cover_due(now_us, out)
             case TimerFired():
-                self._on_pulse_due(now_us, out)
+                self._on_timer(event.timer, now_us, out)
             case PeerDown():
                 self._on_peer_down(event, out)
             case Subscribe() | Unsubscribe():
@@ -150,21 +174,19 @@ class Feverfew:
         return self._links.take_facts()
 
     def learn(self, fact: Fact, now_us: int, out: list[Action]) -> Sequence[Fact]:
-        """Cyclon has sent a shuffle, or the whole interest of a node was fetched."""
+        """Cyclon has sent a shuffle or told of a node, or the whole interest of a node was fetched."""
         if isinstance(fact, ShuffleSent):
             self.bubbles.forward(fact.peer, now_us, out)
         elif isinstance(fact, InterestFetched):
             self._links.take_in(fact)
+        elif isinstance(fact, Heard) and self._estimates is not None:
+            self._estimates.observe(fact.digest)
         return NOTHING
 
-    def topic_size(self, topic: TopicId) -> int:
-        """See `TopicSizes`."""
-        return self._lookup.topic_size(topic)
-
-    # Start and changes of interest.
+    # Start, timers and changes of interest.
 
     def _on_started(self, event: Started, now_us: int, out: list[Action]) -> None:
-        self._address = self.bubbles.address = event.address
+        self._cover.address = self.gossip.address = self.bubbles.address = event.address
         self._version = self._exchange.version
         period_us = self._parameters.period_us
         # Chosen: a random phase, so that nodes started together do not act in step.
@@ -173,87 +195,54 @@ class Feverfew:
         # A cover follows half a period after an exchange, so that its reply has arrived.
         out.append(SetTimer(now_us + phase_us + period_us // 2, CoverDue()))
         out.append(SetTimer(now_us + period_us, PulseDue()))
+        if self._parameters.mend_cycles:
+            out.append(SetTimer(now_us + phase_us + self._parameters.mend_cycles * period_us, BridgeDue()))
+
+    def _on_timer(self, timer: Timer, now_us: int, out: list[Action]) -> None:
+        cycles = self._parameters.mend_cycles if isinstance(timer, BridgeDue) else 1
+        out.append(SetTimer(now_us + cycles * self._parameters.period_us, timer))
+        match timer:
+            case ExchangeDue():
+                self._on_exchange_due(now_us, out)
+            case CoverDue():
+                self._on_cover_due(now_us, out)
+            case PulseDue():
+                self._on_pulse_due(now_us, out)
+            case BridgeDue():
+                self._cover.mend(now_us, out)
 
     def _on_interest(self, event: Subscribe | Unsubscribe, now_us: int, out: list[Action]) -> None:
         since, self._version = self._version, self._exchange.version
         if since == self._version:
             return
-        added, removed = ((event.topic,), ()) if isinstance(event, Subscribe) else ((), (event.topic,))
-        if removed:
-            del self.topics[event.topic]
-            self._links.forget_topic(event.topic)
+        topic = event.topic
+        is_new = isinstance(event, Subscribe)
+        if is_new:
+            self.topics[topic] = TopicCover(now_us)
+            self.roots.add_topic(topic)
         else:
-            self.topics[event.topic] = TopicCover(now_us)
+            del self.topics[topic]
+            self._links.forget_topic(topic)
+            self.roots.remove_topic(topic)
+        if self._estimates is not None:
+            (self._estimates.hold if is_new else self._estimates.drop)(topic)
         if self._links.neighbours:
+            added, removed = ((topic,), ()) if is_new else ((), (topic,))
             notice = InterestNotice(self._version, since, added, removed)
             out.append(self._links.to(tuple(self._links.neighbours), notice))
 
-    # GossipSample.
+    # GossipSample (`gossip.py`).
 
     def _on_exchange_due(self, now_us: int, out: list[Action]) -> None:
-        """Algorithm 1, lines 1 to 4."""
-        out.append(SetTimer(now_us + self._parameters.period_us, ExchangeDue()))
-        for node in [node for node in self.cover if node in self._unanswered]:
+        for node in self._cover.overdue(now_us):
             self._fail(node, out)
-        if self._asked is not None:
-            asked, self._asked = self._asked, None
-            self._fail(asked, out)
-        self.similar = [
-            ViewCandidate(each.node, each.age + 1, each.address)
-            for each in self.similar
-            if each.age < self._parameters.age_max
-        ]
-        partner = self._partner(now_us)
-        if partner is not None:
-            self._asked = partner.node
-            out.append(send(Peer(partner.node, partner.address), Exchange(self._entries(partner.node))))
-
-    def _partner(self, now_us: int) -> ViewCandidate | None:
-        """Reading: with an empty similar view, a node of the random view."""
-        choice = self.similar or self._random_view()
-        if not choice:
-            return None
-        return choice[below(draw(self._seed, self._node, Purpose.SIMILAR_PARTNER, now_us), len(choice))]
-
-    def _on_exchange(self, sender: NodeId, message: Exchange, now_us: int, out: list[Action]) -> None:
-        """Algorithm 2."""
-        address = next((each.address for each in message.entries if each.node == sender), b"")
-        out.append(send(Peer(sender, address), ExchangeReply(self._entries(sender))))
-        self._merge(message.entries, now_us)
-
-    def _on_exchange_reply(self, sender: NodeId, message: ExchangeReply, now_us: int) -> None:
-        """Algorithm 1, lines 5 to 8."""
-        if sender == self._asked:
-            self._asked = None
-            self._merge(message.entries, now_us)
-
-    def _merge(self, entries: Sequence[SimilarEntry], now_us: int) -> None:
-        for each in entries:
-            if each.digest is not None and each.node != self._node:
-                self._lookup.note(Heard(each.node, each.address, each.digest))
-        told = [ViewCandidate(each.node, each.age, each.address) for each in entries]
-        candidates = merged(self._buffer(), told)
-        rest = {topic for topic, cover in self.topics.items() if cover.missing > 0}
-        key = draw_base(self._seed, self._node, Purpose.SIMILAR_TIE, now_us)
-        allowed = (each for each in candidates.values() if self._may_be_chosen(each.node))
-        self.similar = most_similar(allowed, rest, self._utility, key, self._parameters.similar_size)
-
-    def _random_view(self) -> list[ViewCandidate]:
-        return [ViewCandidate(each.node, each.age, each.address) for each in self._membership.view()]
-
-    def _buffer(self) -> Iterable[ViewCandidate]:
-        return merged([ViewCandidate(self._node, 0, self._address)], self._random_view(), self.similar).values()
-
-    def _entries(self, peer: NodeId) -> tuple[SimilarEntry, ...]:
-        """What to send to a peer; if not all entries, this node and those that share most topics with the peer."""
-        entries = list(self._buffer())
-        if 0 < self._parameters.exchange_size < len(entries):
-            topics = self._lookup.topics_of(peer)
-            entries[1:] = sorted(entries[1:], key=lambda each: -len(topics & self._lookup.topics_of(each.node)))
-            entries = entries[: self._parameters.exchange_size]
-        return tuple(
-            SimilarEntry(each.node, each.age, each.address, self._lookup.digest_of(each.node)) for each in entries
-        )
+        for node in self.gossip.overdue(now_us):
+            # Pulses show whether a neighbour is alive.
+            if node not in self._links.neighbours:
+                self._fail(node, out)
+        if self._estimates is not None:
+            self._estimates.tick()
+        self.gossip.start(now_us, out)
 
     def _may_be_chosen(self, node: NodeId) -> bool:
         return node != self._node and node not in self.failed
@@ -262,56 +251,29 @@ class Feverfew:
 
     def _on_cover_due(self, now_us: int, out: list[Action]) -> None:
         """Algorithm 1, lines 9 to 12, and the turn of an agent."""
-        period_us, cycle = self._parameters.period_us, now_us // self._parameters.period_us
-        out.append(SetTimer(now_us + period_us, CoverDue()))
+        cycle = now_us // self._parameters.period_us
         if cycle % self._parameters.cover_cycles == 0:
-            self._choose_cover(now_us, out)
+            others = {each.node: each.address for each in self.similar} | self.bubbles.take_found()
+            self._cover.choose(others, now_us, out)
         if self._parameters.clear_cycles and cycle % self._parameters.clear_cycles == 0:
-            self.similar = []
+            self.gossip.similar = []
         if self._parameters.bubble_cycles >= 0:
-            random_view = self._random_view()
+            random_view = self.gossip.random_view()
             self.bubbles.match(random_view, now_us, out)
             self.bubbles.forward_near(random_view, now_us, out)
             self.bubbles.start(cycle, now_us, out)
 
-    def _choose_cover(self, now_us: int, out: list[Action]) -> None:
-        """Algorithm 3."""
-        addresses = {each.node: each.address for each in self.similar} | self.bubbles.take_found() | self.cover
-        candidates = [node for node in addresses if self._may_be_chosen(node)]
-        needs = {topic: needed(self._lookup.topic_size(topic)) for topic in self.topics}
-        key = draw_base(self._seed, self._node, Purpose.COVER_TIE, now_us)
-        chosen, missing = ln_cover(candidates, needs, self._utility, self._lookup, key)
-        for topic, lacking in missing.items():
-            cover = self.topics[topic]
-            cover.missing = lacking
-            cover.attempts = cover.attempts if lacking > 0 else 0
-        before, self.cover = self.cover, {node: addresses[node] for node in chosen}
-        for node in before:
-            if node not in self.cover:
-                self._release(node, out)
-        for node, address in self.cover.items():
-            if node not in before:
-                self._unanswered.add(node)
-                self._links.addresses.setdefault(node, address)
-                request = HoldRequest(self._version, len(self.topics), self._exchange.first(), self._address)
-                out.append(send(Peer(node, address), request))
+    def _on_no_link(self, sender: NodeId, out: list[Action]) -> None:
+        if sender in self._cover.unanswered:
+            # It has no room. It is not asked again until it sends something.
+            self._fail(sender, out)
+        elif sender in self._links.neighbours:
+            # The ends disagreed about the link. If this node still wants it, the next cover asks again.
+            self._cover.forget(sender, out)
 
-    def _on_hold(self, sender: NodeId, message: HoldRequest, now_us: int, out: list[Action]) -> None:
-        self._links.held(sender, message, now_us, out)
-        out.append(self._links.to((sender,), HoldOk(self._version, len(self.topics), self._exchange.first())))
-
-    def _on_hold_ok(self, sender: NodeId, message: HoldOk, now_us: int, out: list[Action]) -> None:
-        if sender in self._unanswered:
-            self._unanswered.discard(sender)
-            self._links.hold(sender, message, now_us, out)
-        elif sender not in self.cover:
-            # The answer came too late: the node has left the view.
-            out.append(self._links.to((sender,), ReleaseNotice()))
-
-    def _release(self, node: NodeId, out: list[Action]) -> None:
-        self._unanswered.discard(node)
-        out.append(self._links.to((node,), ReleaseNotice()))
-        self._links.release(node, out)
+    def _on_claims(self, sender: NodeId, message: RootClaims, out: list[Action]) -> None:
+        if not self.roots.take_claims((self._links,), sender, message.claims):
+            out.append(Observe(PeerMisbehaved(sender, "claims what cannot be")))
 
     # Messages.
 
@@ -325,29 +287,33 @@ class Feverfew:
         match message:
             case Exchange():
                 self._hear(sender)
-                self._on_exchange(sender, message, now_us, out)
+                self.gossip.answer(sender, message, now_us, out)
             case ExchangeReply():
                 self._hear(sender)
-                self._on_exchange_reply(sender, message, now_us)
+                self.gossip.take(sender, message, now_us)
             case HoldRequest():
                 self._hear(sender)
-                self._on_hold(sender, message, now_us, out)
+                self._cover.on_hold(sender, message, now_us, out)
             case HoldOk():
-                self._on_hold_ok(sender, message, now_us, out)
+                self._cover.on_hold_ok(sender, message, now_us, out)
             case ReleaseNotice():
                 self._links.released(sender, out)
+            case NoLink():
+                self._on_no_link(sender, out)
             case FarewellNotice():
                 self._fail(sender, out)
             case Bubbles():
                 self.bubbles.take(message, now_us, out)
             case Match():
                 self.bubbles.note(message)
+            case RootClaims():
+                self._on_claims(sender, message, out)
             case InterestNotice() if neighbour is not None:
                 self._links.change(sender, message, now_us, out)
             case Pulse() if neighbour is not None:
                 self._links.check_version(sender, message.version, now_us, out)
-            case InterestNotice() | Pulse():
-                out.append(self._links.to((sender,), ReleaseNotice()))
+            case InterestNotice() | Pulse() if sender not in self._cover.unanswered:
+                out.append(self._links.to((sender,), NoLink()))
 
     def _hear(self, node: NodeId) -> None:
         if node in self.failed:
@@ -356,7 +322,6 @@ class Feverfew:
     # Failures.
 
     def _on_pulse_due(self, now_us: int, out: list[Action]) -> None:
-        out.append(SetTimer(now_us + self._parameters.period_us, PulseDue()))
         silent_us = now_us - self._parameters.suspect_after * self._parameters.period_us
         for node, neighbour in list(self._links.neighbours.items()):
             neighbour.heard_us = max(neighbour.heard_us, self.heard.get(node, 0))
@@ -367,19 +332,16 @@ class Feverfew:
             out.append(self._links.to(tuple(self._links.neighbours), Pulse(self._version)))
 
     def _on_peer_down(self, event: PeerDown, out: list[Action]) -> None:
+        node = event.node
         if event.hung_up:
             # The other end dropped the link on purpose. If this node still wants it, the next cover asks again.
-            self.cover.pop(event.node, None)
-            self._unanswered.discard(event.node)
-            self._links.remove(event.node, out)
-        elif event.node in self._links.neighbours or event.node in self.cover or event.node == self._asked:
-            self._fail(event.node, out)
+            self._cover.forget(node, out)
+        elif node in self._links.neighbours or node in self.cover or self.gossip.knows(node):
+            self._fail(node, out)
 
     def _fail(self, node: NodeId, out: list[Action]) -> None:
         """A node does not answer or has left: forget it, and ignore it until it sends something."""
-        self.similar = [each for each in self.similar if each.node != node]
-        self.cover.pop(node, None)
-        self._unanswered.discard(node)
-        self._links.remove(node, out)
+        self.gossip.forget(node)
+        self._cover.forget(node, out)
         if node not in self.failed:
             self.failed = [*self.failed[1 - FAILED_MAX :], node]

@@ -9,22 +9,26 @@ from typing import Annotated
 from msgspec import Meta
 
 from gossamer.model.values.ids import NodeId, TopicId
+from gossamer.protocols.aggregation import Report
 from gossamer.protocols.contract.actions import Send
 from gossamer.protocols.contract.messages import Address, Digest, Peer, Timer, Value, WireMessage
-from gossamer.protocols.membership.interest_exchange import SomeTopics
+from gossamer.protocols.membership.interest_exchange import PART_TOPICS, SomeTopics
+from gossamer.protocols.roots import DEPTH_MAX
+from gossamer.protocols.shares import Shares
 
 # The largest random view and similar view, and the node itself.
 ENTRIES_MAX = 501
 # Searches in one frame.
 BUBBLES_MAX = 1_000
 HOPS_MAX = 30
+AGE_MAX = 255
 
 
 class SimilarEntry(Value, frozen=True, array_like=True, gc=False):
     """A node of a similar or random view; `age` counts cycles since the node itself was heard of."""
 
     node: NodeId
-    age: Annotated[int, Meta(ge=0, le=255)] = 0
+    age: Annotated[int, Meta(ge=0, le=AGE_MAX)] = 0
     address: Address = b""
     digest: Digest | None = None
 
@@ -33,15 +37,19 @@ Entries = Annotated[tuple[SimilarEntry, ...], Meta(max_length=ENTRIES_MAX)]
 
 
 class Exchange(WireMessage, frozen=True, array_like=True, gc=False, tag="feverfew_exchange"):
-    """Algorithm 1, line 4: the sender itself, its random view and its similar view."""
+    """Algorithm 1, line 4: the sender itself, its random view and its similar view; and evidence on sizes."""
 
     entries: Entries
+    count: Report | None = None
+    shares: Shares = ()
 
 
 class ExchangeReply(WireMessage, frozen=True, array_like=True, gc=False, tag="feverfew_exchange_reply"):
     """Algorithm 2, line 4: the same of the other side."""
 
     entries: Entries
+    count: Report | None = None
+    shares: Shares = ()
 
 
 class HoldRequest(WireMessage, frozen=True, array_like=True, gc=False, tag="feverfew_hold"):
@@ -65,6 +73,10 @@ class ReleaseNotice(WireMessage, frozen=True, array_like=True, gc=False, tag="fe
     """The receiver has left the sender's ln-covered view."""
 
 
+class NoLink(WireMessage, frozen=True, array_like=True, gc=False, tag="feverfew_no_link"):
+    """The sender has no link to the receiver: it refuses a HoldRequest, or answers a pulse of a former neighbour."""
+
+
 class FarewellNotice(WireMessage, frozen=True, array_like=True, gc=False, tag="feverfew_farewell"):
     """The sender leaves the network."""
 
@@ -82,6 +94,14 @@ class InterestNotice(WireMessage, frozen=True, array_like=True, gc=False, tag="f
     since: int
     added: SomeTopics = ()
     removed: SomeTopics = ()
+
+
+class RootClaims(WireMessage, frozen=True, array_like=True, gc=False, tag="feverfew_claims"):
+    """For topics of the sender: the lowest node id that it has heard of, and the distance in links (`protocols/roots.py`)."""
+
+    claims: Annotated[
+        tuple[tuple[TopicId, NodeId, Annotated[int, Meta(ge=0, le=DEPTH_MAX)]], ...], Meta(max_length=PART_TOPICS)
+    ]
 
 
 class Search(Value, frozen=True, array_like=True, gc=False):
@@ -114,9 +134,11 @@ MESSAGES = (
     HoldRequest,
     HoldOk,
     ReleaseNotice,
+    NoLink,
     FarewellNotice,
     Pulse,
     InterestNotice,
+    RootClaims,
     Bubbles,
     Match,
 )
@@ -128,6 +150,10 @@ class ExchangeDue(Timer, frozen=True, array_like=True, gc=False, tag="feverfew_e
 
 class CoverDue(Timer, frozen=True, array_like=True, gc=False, tag="feverfew_cover_due"):
     """A new cover and the work of an agent are due, once a period."""
+
+
+class BridgeDue(Timer, frozen=True, array_like=True, gc=False, tag="feverfew_bridge_due"):
+    """A check for disconnected topics is due (`protocols/roots.py`)."""
 
 
 class PulseDue(Timer, frozen=True, array_like=True, gc=False, tag="feverfew_pulse_due"):

@@ -78,6 +78,33 @@ class FeverfewParameters(Struct, frozen=True, kw_only=True):
     ttl_max: Annotated[
         int, Meta(ge=0, le=30, description="Chosen: 30 (no bound). Most hops of a search; else those of Theorem 2")
     ] = 30
+    keep_cover: Annotated[
+        bool,
+        Meta(
+            description="Paper: false. A cover stays until a clearly smaller one is found; live nodes do so, as every new "
+            "link costs a connection"
+        ),
+    ] = False
+    answer_cycles: Annotated[
+        int,
+        Meta(
+            ge=1, le=1_000, description="Chosen: 1. Cycles that a node waits for an answer before it ignores the other"
+        ),
+    ] = 1
+    links_max: Annotated[
+        int, Meta(ge=0, le=CYCLES_MAX, description="Paper: 0 (no bound). Links with which a node accepts further ones")
+    ] = 0
+    matches_max: Annotated[
+        int, Meta(ge=0, le=CYCLES_MAX, description="Paper: 0 (no bound). Matches that an agent sends in a cycle")
+    ] = 0
+    mend_cycles: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=CYCLES_MAX,
+            description="Paper: 0 (never). Cycles between checks for disconnected topics, which are bridged",
+        ),
+    ] = 0
     suspect_after: Annotated[
         int, Meta(ge=1, le=1_000, description="Chosen: 5. Periods of silence after which a neighbour is taken for dead")
     ] = 5

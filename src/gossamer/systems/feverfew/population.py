@@ -294,6 +294,9 @@ def feverfew_population(
     """Feverfew's population (`System.population`)."""
     if parameters.membership != "oracle":
         raise InputError("membership=cyclon has no kernel; use engine='event'")
-    if parameters.exchange_size:
-        raise InputError("exchange_size has no kernel; use engine='event'")
+    for name in ("exchange_size", "keep_cover", "links_max", "matches_max", "mend_cycles"):
+        if getattr(parameters, name):
+            raise InputError(f"{name} has no kernel; use engine='event'")
+    if parameters.answer_cycles != 1:
+        raise InputError("answer_cycles other than 1 has no kernel; use engine='event'")
     return FeverfewPopulation(parameters, seed, interest, absent)

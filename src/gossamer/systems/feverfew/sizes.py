@@ -4,6 +4,19 @@ Paper: section 3 (ln-covered) and Theorem 2. Both functions take sizes as the no
 """
 
 from math import ceil, exp, log, log2
+from typing import Protocol
+
+
+class Sizes(Protocol):
+    """The sizes that a node works with: those of an oracle, or estimates."""
+
+    def topic_size(self, topic: int) -> int:
+        """The number of nodes that hold a topic."""
+        ...
+
+    def network_size(self) -> int:
+        """The number of nodes in the network."""
+        ...
 
 
 def needed(size: int) -> int:

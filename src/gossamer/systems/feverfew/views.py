@@ -1,17 +1,24 @@
 """Feverfew's two views by interest, as pure choices: the similar view and the ln-covered view."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 
 from gossamer.model.values.draw import ITEM_FACTOR, MASK, finish
 from gossamer.model.values.ids import NodeId, TopicId
-from gossamer.protocols.contract.parts import InterestLookup
 
 # Chosen: nodes that a node remembers because they did not answer, until they send something.
 FAILED_MAX = 8
 # Chosen: nodes found by searches that wait for the next cover.
 FOUND_MAX = 64
+# Chosen: a node that keeps its cover replaces it as a whole if a new one needs less than nine tenths of its nodes, and
+# releases a node if each of its topics then still has one neighbour more than it needs. Sizes of topics vary, and a link
+# that comes and goes with them costs more than a spare one.
+FEWER, SPARE = 0.9, 1
+
+# The topics that a node holds, as far as they are known.
+TopicsOf = Callable[[NodeId], AbstractSet[TopicId]]
 
 
 @dataclass(slots=True)
@@ -39,13 +46,13 @@ def merged(*buffers: Iterable[ViewCandidate]) -> dict[NodeId, ViewCandidate]:
 class Utility:
     """Equation (2): how much of the uncovered interest a node shares, as a count or as a Jaccard index."""
 
-    def __init__(self, lookup: InterestLookup, jaccard: bool) -> None:
-        self._lookup = lookup
+    def __init__(self, topics_of: TopicsOf, jaccard: bool) -> None:
+        self.topics_of = topics_of
         self.is_jaccard = jaccard
 
     def of(self, node: NodeId, rest: set[TopicId]) -> float:
         """The utility of a node for these uncovered topics."""
-        topics = self._lookup.topics_of(node)
+        topics = self.topics_of(node)
         shared = len(topics & rest)
         if not self.is_jaccard:
             return float(shared)
@@ -67,18 +74,30 @@ def most_similar(
 
 
 def ln_cover(
-    candidates: Sequence[NodeId], needs: Mapping[TopicId, int], utility: Utility, lookup: InterestLookup, key: int
+    candidates: Iterable[NodeId], needs: Mapping[TopicId, int], utility: Utility, key: int, first: Sequence[NodeId] = ()
 ) -> tuple[list[NodeId], dict[TopicId, int]]:
     """Algorithm 3: the nodes that a greedy cover chooses, in order, and the neighbours that each topic then lacks.
+
+    The nodes in `first` are chosen before all others, whatever they cover.
 
     Reading: with nothing left to cover, the algorithm as printed clears the view and returns. Here the cover starts from
     the needs of all subscriptions.
     """
     missing = dict(needs)
     rest = {topic for topic, need in missing.items() if need > 0}
-    heap = [(-utility.of(node, rest), tie(key, node), node) for node in candidates]
-    heapify(heap)
     chosen: list[NodeId] = []
+
+    def choose(node: NodeId) -> None:
+        chosen.append(node)
+        for topic in utility.topics_of(node) & rest:
+            missing[topic] -= 1
+            if not missing[topic]:
+                rest.discard(topic)
+
+    for node in first:
+        choose(node)
+    heap = [(-utility.of(node, rest), tie(key, node), node) for node in candidates if node not in chosen]
+    heapify(heap)
     while rest and heap:
         if utility.is_jaccard:
             # A Jaccard index can rise while topics are covered, so all are computed again.
@@ -91,9 +110,42 @@ def ln_cover(
             continue
         if not now:
             break
-        chosen.append(node)
-        for topic in lookup.topics_of(node) & rest:
-            missing[topic] -= 1
-            if not missing[topic]:
-                rest.discard(topic)
+        choose(node)
     return chosen, missing
+
+
+def settled_cover(
+    cover: Sequence[NodeId],
+    fixed: Sequence[NodeId],
+    candidates: Iterable[NodeId],
+    needs: Mapping[TopicId, int],
+    utility: Utility,
+    key: int,
+) -> tuple[list[NodeId], dict[TopicId, int]]:
+    """As `ln_cover`, but the present cover stays as far as it is of use. `fixed` are nodes that stay in any case."""
+    kept = _useful(cover, fixed, needs, utility.topics_of)
+    grown, missing = ln_cover(candidates, needs, utility, key, kept)
+    new, lacking = ln_cover(candidates, needs, utility, key, fixed)
+    if len(new) < FEWER * len(grown) and sum(lacking.values()) <= sum(missing.values()):
+        return new, lacking
+    return grown, missing
+
+
+def _useful(
+    cover: Sequence[NodeId], fixed: Collection[NodeId], needs: Mapping[TopicId, int], topics_of: TopicsOf
+) -> list[NodeId]:
+    """The nodes of a cover without those that no topic misses; the node that was chosen last is judged first."""
+    spare = {topic: -need - SPARE for topic, need in needs.items()}
+    shares = {node: [topic for topic in needs if needs[topic] and topic in topics_of(node)] for node in cover}
+    for topics in shares.values():
+        for topic in topics:
+            spare[topic] += 1
+    kept = []
+    for node in reversed(cover):
+        topics = shares[node]
+        if node not in fixed and all(spare[topic] > 0 for topic in topics):
+            for topic in topics:
+                spare[topic] -= 1
+        else:
+            kept.append(node)
+    return kept[::-1]

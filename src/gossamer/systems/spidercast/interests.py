@@ -1,6 +1,6 @@
 """The interests of SpiderCast's neighbours: sent with CONNECT, updated by heartbeats, fetched whole after a lost update."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from gossamer.model.values.ids import NodeId, TopicId
 from gossamer.protocols.contract.actions import Action, Observe
@@ -11,9 +11,9 @@ from gossamer.protocols.membership.interest_exchange import (
     InterestExchange,
     InterestFetched,
 )
+from gossamer.protocols.roots import Roots
 from gossamer.systems.spidercast.links import Links
-from gossamer.systems.spidercast.messages import ConnectOk, ConnectRequest, Heartbeat
-from gossamer.systems.spidercast.roots import Roots
+from gossamer.systems.spidercast.messages import ConnectOk, ConnectRequest, Heartbeat, Task
 from gossamer.systems.spidercast.task import NO_VERSION, Neighbour, NeighbourTask
 
 # A change of this node's interest: the version before it, the topics added, the topics removed.
@@ -79,3 +79,9 @@ class NeighbourInterests:
         neighbour.version = version
         self._links.changed()
         self._roots.is_stale = True
+
+
+def may_be_bridge(message: ConnectRequest, interest: Collection[TopicId]) -> bool:
+    """Whether a CONNECT may make a bridge: in the random task, and with a shared topic, because bridges are not dropped."""
+    shares = any(topic in interest for topic in message.interest) or message.count > len(message.interest)
+    return message.is_bridge and message.task == Task.RANDOM and shares

@@ -12,7 +12,9 @@ Departures from the paper, each with its reason in the code:
 - a DISCONNECT that was refused is not repeated until the neighbour's state changes (`task.py`);
 - a node at exactly L_max that is under-covered may drop a wholly redundant neighbour (`drop_when_stuck`);
 - a node at rest sets no maintenance timer; events that can change its coverage set one;
-- disconnected topics are detected and bridged (`roots.py`);
+- disconnected topics are detected and bridged (`protocols/roots.py`): with K_g = 3 four nodes that cover each other are
+  satisfied and may form an island; up to one seed in a hundred ended so. A bridge is a neighbour in the random task, within
+  L_max + Margin: with K_r = 0 and Margin = 0 there is no room for one. It is removed when its ends share no topic any more;
 - a heartbeat from a node that is no neighbour is answered with LEAVE, so that links become symmetric again;
 - interests are sent in bounded frames: with CONNECT up to a limit, then changes only, and whole on request
   (`interest_exchange.py`). Coverage counts the topics that are known so far.
@@ -38,7 +40,8 @@ from gossamer.protocols.contract.facts import Fact, PeerMisbehaved
 from gossamer.protocols.contract.messages import Peer, Timer, WireMessage
 from gossamer.protocols.contract.parts import NOTHING, InterestView
 from gossamer.protocols.membership.interest_exchange import PART_TOPICS, InterestExchange, InterestFetched
-from gossamer.systems.spidercast.interests import NO_CHANGE, InterestChange, NeighbourInterests
+from gossamer.protocols.roots import REPEAT, Roots
+from gossamer.systems.spidercast.interests import NO_CHANGE, InterestChange, NeighbourInterests, may_be_bridge
 from gossamer.systems.spidercast.links import Links
 from gossamer.systems.spidercast.maintenance import Maintenance
 from gossamer.systems.spidercast.messages import (
@@ -57,7 +60,6 @@ from gossamer.systems.spidercast.messages import (
     Task,
 )
 from gossamer.systems.spidercast.parameters import Timing
-from gossamer.systems.spidercast.roots import REPEAT, Roots, may_be_bridge
 from gossamer.systems.spidercast.task import Neighbour, NeighbourTask, Rule
 
 _REDIRECT = (Purpose.SPIDERCAST_REDIRECT_GREEDY, Purpose.SPIDERCAST_REDIRECT_RANDOM)
@@ -323,7 +325,7 @@ class SpiderCast:
         if self._interests.update(sender, message, now_us, out) or changed:
             self._wake(now_us, out)
 
-    # Disconnected topics (`roots.py`).
+    # Disconnected topics (`protocols/roots.py`).
 
     def _on_mend_due(self, now_us: int, out: list[Action]) -> None:
         out.append(SetTimer(now_us + self._mend_us, MendDue()))

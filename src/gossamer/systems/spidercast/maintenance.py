@@ -9,11 +9,11 @@ from gossamer.protocols.contract.actions import Action
 from gossamer.protocols.contract.messages import Peer
 from gossamer.protocols.contract.parts import InterestView
 from gossamer.protocols.membership.interest_exchange import InterestExchange
+from gossamer.protocols.roots import Roots
 from gossamer.systems.spidercast.attempts import ConnectAttempts
 from gossamer.systems.spidercast.links import Links
 from gossamer.systems.spidercast.messages import ConnectRequest, DisconnectRequest, Task
 from gossamer.systems.spidercast.parameters import Timing
-from gossamer.systems.spidercast.roots import Roots
 from gossamer.systems.spidercast.task import NeighbourTask, wants_more_links
 
 _CONNECT = (Purpose.SPIDERCAST_CONNECT_GREEDY, Purpose.SPIDERCAST_CONNECT_RANDOM)

@@ -38,7 +38,7 @@ class ConnectRequest(WireMessage, frozen=True, array_like=True, gc=False, tag="s
     # As much of the sender's interest as fits a frame; `version` and `count` describe the whole interest.
     interest: SomeTopics
     address: Address = b""
-    # The link connects two components of a topic (`roots.py`): neither end drops it while they share a topic.
+    # The link connects two components of a topic (`protocols/roots.py`): neither end drops it while they share a topic.
     is_bridge: bool = False
     version: int = 0
     count: int = 0
@@ -93,7 +93,7 @@ class Heartbeat(WireMessage, frozen=True, array_like=True, gc=False, tag="spider
 
 
 class Claims(WireMessage, frozen=True, array_like=True, gc=False, tag="spidercast_claims"):
-    """For each of the sender's topics: the lowest node id that it has heard of, and the distance in links (`roots.py`)."""
+    """For each of the sender's topics: the lowest node id that it has heard of, and the distance in links (`protocols/roots.py`)."""
 
     claims: Annotated[tuple[tuple[TopicId, NodeId, NeighbourCount], ...], Meta(max_length=PART_TOPICS)]
 

@@ -11,6 +11,7 @@ from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay
 from gossamer.model.values.draw import Purpose
 from gossamer.model.values.errors import InputError
+from gossamer.protocols.roots import DEPTH_MAX, PATIENCE, REPEAT
 from gossamer.simulator.population import CycleChanges
 from gossamer.simulator.views import view_size
 from gossamer.systems.spidercast.kernel import cycle as kernel
@@ -18,7 +19,6 @@ from gossamer.systems.spidercast.kernel import mend, state
 from gossamer.systems.spidercast.kernel.selection import fill_masks
 from gossamer.systems.spidercast.kernel.state import TaskState, World
 from gossamer.systems.spidercast.parameters import RandomParameters, SimilarityParameters, SpiderCastParameters, Timing
-from gossamer.systems.spidercast.roots import DEPTH_MAX, PATIENCE, REPEAT
 from gossamer.systems.spidercast.task import Rule
 
 U64 = np.uint64

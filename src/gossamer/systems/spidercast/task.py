@@ -57,7 +57,7 @@ class Neighbour:
         # Its (degree, target) when it was last sent a DISCONNECT.
         self.asked_when: tuple[int, int] | None = None
         self.heard_us = 0
-        # Its claims (`roots.py`), whether it has this node's claims, and whether the link is a bridge.
+        # Its claims (`protocols/roots.py`), whether it has this node's claims, and whether the link is a bridge.
         self.roots: dict[TopicId, tuple[TopicId, NodeId, int]] = {}
         self.has_claims = False
         self.is_bridge = False

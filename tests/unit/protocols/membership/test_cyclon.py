@@ -21,6 +21,7 @@ from gossamer.protocols.membership.cyclon import (
     ShuffleDue,
     ShuffleReply,
     ShuffleRequest,
+    ShuffleSent,
 )
 from gossamer.protocols.membership.cyclon_view import ViewEntry
 from gossamer.protocols.membership.interest_exchange import InterestExchange
@@ -73,7 +74,7 @@ def test_a_shuffle_asks_the_oldest_peer_and_offers_itself_first():
     assert send.to == (9,)
     assert send.message.entries[0] == ViewEntry(0, 0, b"\x00")
     assert len(send.message.entries) == 3
-    assert facts == (ViewChanged((9,), ()),)
+    assert facts == (ViewChanged((9,), ()), ShuffleSent(Peer(9)))
     assert {entry.age for entry in part.view()} == {1}
 
 

@@ -11,6 +11,7 @@ from gossamer.protocols.contract.events import (
 )
 from gossamer.protocols.contract.facts import PeerMisbehaved
 from gossamer.protocols.contract.system import read_parameters
+from gossamer.protocols.roots import PATIENCE
 from gossamer.simulator.views import InterestOracle
 from gossamer.systems import find_system, make_machine
 from gossamer.systems.spidercast.messages import (
@@ -23,7 +24,6 @@ from gossamer.systems.spidercast.messages import (
     Redirect,
     Task,
 )
-from gossamer.systems.spidercast.roots import PATIENCE
 
 ME, LOW, HIGH = 50, 3, 90
 CHECK_US = 15_000_000

@@ -1,27 +1,24 @@
 """Finding topics whose overlays are disconnected, by spreading the lowest node id of each component.
 
-Differs: the paper has no such mechanism. With K_g = 3 four nodes that cover each other are satisfied and may form an
-island; up to one seed in a hundred ended so. Each node therefore tells its neighbours at intervals, for each of its
-topics, the lowest node id that it has heard of (the *root*) and its distance in links. A node that has heard of no id below
-its own for some time, but knows a lower holder of the topic from its interest view, is in another component than that
-holder, and builds a bridge to it.
+The idea: a coverage-based overlay is satisfied once every topic has enough neighbours, also if a topic's nodes form two
+islands. Each node therefore tells its neighbours at intervals, for each of its topics, the lowest node id that it has
+heard of (the *root*) and its distance in links. A node that has heard of no id below its own for some time, but knows a
+lower holder of the topic from its interest view, is in another component than that holder, and builds a bridge to it.
+The overlay decides what a bridge is and when it ends.
 
-A bridge is a neighbour in the random task, within L_max + Margin: with K_r = 0 and Margin = 0 there is no room for one.
-It is removed when its ends share no topic any more.
 A root that has left is forgotten because its distance grows with every round, until it is above the accepted maximum.
 
 A node whose neighbours have changed since the last check skips the check. While an overlay is being built, nearly
 every claim would be wrong a moment later (checking at once costs 14 s of 35 s for 10,000 nodes).
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Protocol
 
 from gossamer.model.values.ids import NodeId, TopicId
 from gossamer.protocols.contract.messages import Peer
 from gossamer.protocols.contract.parts import InterestView
 from gossamer.protocols.membership.interest_exchange import PART_TOPICS
-from gossamer.systems.spidercast.messages import ConnectRequest, Task
-from gossamer.systems.spidercast.task import NeighbourTask
 
 # Chosen: 16 links, more than the diameter of any topic of 100,000 nodes with three neighbours each. Roots that are farther
 # away are ignored; a topic with a larger diameter gets a bridge that it does not need.
@@ -35,6 +32,28 @@ REPEAT = 16
 RootClaim = tuple[TopicId, NodeId, int]
 # The receivers of a message, and its claims.
 ClaimsTo = tuple[tuple[NodeId, ...], tuple[RootClaim, ...]]
+
+
+class RootedNeighbour(Protocol):
+    """A neighbour: its interest, the topics of it that this node holds too, its claims, and whether it has this node's."""
+
+    interest: set[TopicId]
+    roots: dict[TopicId, RootClaim]
+    has_claims: bool
+
+    @property
+    def shared(self) -> Iterable[TopicId]:
+        """The topics that both nodes hold."""
+        ...
+
+
+class RootedLinks(Protocol):
+    """The neighbours of an overlay, or of one task of it."""
+
+    @property
+    def neighbours(self) -> Mapping[NodeId, RootedNeighbour]:
+        """The neighbours by id."""
+        ...
 
 
 class Roots:
@@ -67,7 +86,7 @@ class Roots:
         """A neighbour was added or removed."""
         self.is_moving = self.is_stale = True
 
-    def check(self, tasks: Sequence[NeighbourTask], repeat: bool) -> list[ClaimsTo]:
+    def check(self, tasks: Sequence[RootedLinks], repeat: bool) -> list[ClaimsTo]:
         """Compute the roots from the neighbours' claims; returns the claims to send.
 
         Changes go to all neighbours; new neighbours, or with `repeat` all of them, get all claims.
@@ -92,7 +111,7 @@ class Roots:
             claims += self._claims(others, changed)
         return claims
 
-    def _recompute(self, tasks: Sequence[NeighbourTask]) -> list[TopicId]:
+    def _recompute(self, tasks: Sequence[RootedLinks]) -> list[TopicId]:
         """The lowest root of each topic among this node and its neighbours' claims; returns the topics that changed."""
         self.is_stale = False
         before, roots = self._roots, dict.fromkeys(self._roots, (self._node, 0))
@@ -115,7 +134,7 @@ class Roots:
             for first in frames
         ]
 
-    def take_claims(self, tasks: Sequence[NeighbourTask], sender: NodeId, claims: Sequence[RootClaim]) -> bool:
+    def take_claims(self, tasks: Sequence[RootedLinks], sender: NodeId, claims: Sequence[RootClaim]) -> bool:
         """Keep a neighbour's claims on shared topics; returns False if one of them is impossible.
 
         Only the sender itself is at distance 0, and no id is negative. A claim of an id that does not exist is accepted: a
@@ -149,9 +168,3 @@ class Roots:
     def lowest(self, topic: TopicId) -> tuple[NodeId, int, int]:
         """(lowest id heard of, distance in links, number of checks in which it was the node itself)."""
         return (*self._roots[topic], self._alone[topic])
-
-
-def may_be_bridge(message: ConnectRequest, interest: Collection[TopicId]) -> bool:
-    """Whether a CONNECT may make a bridge: in the random task, and with a shared topic, because bridges are not dropped."""
-    shares = any(topic in interest for topic in message.interest) or message.count > len(message.interest)
-    return message.is_bridge and message.task == Task.RANDOM and shares

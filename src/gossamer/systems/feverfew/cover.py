@@ -1,0 +1,161 @@
+"""The ln-covered view (Algorithm 3), the links to its nodes, and bridges between components of a topic."""
+
+from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
+
+from gossamer.model.values.draw import Purpose, draw_base
+from gossamer.model.values.ids import NodeId, TopicId
+from gossamer.protocols.contract.actions import Action
+from gossamer.protocols.contract.messages import Peer
+from gossamer.protocols.contract.parts import InterestView
+from gossamer.protocols.membership.interest_exchange import InterestExchange
+from gossamer.protocols.roots import REPEAT, Roots
+from gossamer.systems.feverfew.bubbles import TopicCover
+from gossamer.systems.feverfew.links import NO_VERSION, CoverLinks
+from gossamer.systems.feverfew.messages import HoldOk, HoldRequest, NoLink, ReleaseNotice, RootClaims, send
+from gossamer.systems.feverfew.parameters import FeverfewParameters
+from gossamer.systems.feverfew.sizes import Sizes, needed
+from gossamer.systems.feverfew.views import Utility, ln_cover, settled_cover
+
+
+class CoveredView:
+    """The nodes that cover this node's topics. `nodes` has their addresses, in the order of choice."""
+
+    __slots__ = (
+        "_bridges",
+        "_exchange",
+        "_links",
+        "_may_be_chosen",
+        "_node",
+        "_parameters",
+        "_roots",
+        "_seed",
+        "_sizes",
+        "_topics",
+        "_view",
+        "address",
+        "nodes",
+        "unanswered",
+        "utility",
+    )
+
+    def __init__(
+        self,
+        parameters: FeverfewParameters,
+        seed: int,
+        node: NodeId,
+        exchange: InterestExchange,
+        view: InterestView,
+        sizes: Sizes,
+        topics: Mapping[TopicId, TopicCover],
+        links: CoverLinks,
+        roots: Roots,
+        may_be_chosen: Callable[[NodeId], bool],
+    ) -> None:
+        self._parameters = parameters
+        self._seed = seed
+        self._node = node
+        self._exchange = exchange
+        self._view = view
+        self._sizes = sizes
+        self._topics = topics
+        self._links = links
+        self._roots = roots
+        self._may_be_chosen = may_be_chosen
+        self.utility = Utility(self._topics_of, parameters.utility == "jaccard")
+        self.address = b""
+        self.nodes: dict[NodeId, bytes] = {}
+        # Nodes of the view that have not answered, and since when; nodes of the view that are bridges.
+        self.unanswered: dict[NodeId, int] = {}
+        self._bridges: dict[NodeId, None] = {}
+
+    def choose(self, others: Mapping[NodeId, bytes], now_us: int, out: list[Action]) -> None:
+        """Algorithm 3, with the present view and these other nodes as candidates."""
+        addresses = {**others, **self.nodes}
+        candidates = [node for node in addresses if self._may_be_chosen(node)]
+        needs = {topic: needed(self._sizes.topic_size(topic)) for topic in self._topics}
+        key = draw_base(self._seed, self._node, Purpose.COVER_TIE, now_us)
+        fixed = tuple(self._bridges)
+        if self._parameters.keep_cover:
+            chosen, missing = settled_cover(tuple(self.nodes), fixed, candidates, needs, self.utility, key)
+        else:
+            chosen, missing = ln_cover(candidates, needs, self.utility, key, fixed)
+        for topic, lacking in missing.items():
+            cover = self._topics[topic]
+            cover.missing = lacking
+            cover.attempts = cover.attempts if lacking > 0 else 0
+        before, self.nodes = self.nodes, {node: addresses[node] for node in chosen}
+        for node in before:
+            if node not in self.nodes:
+                self.unanswered.pop(node, None)
+                out.append(self._links.to((node,), ReleaseNotice()))
+                self._links.release(node, out)
+        for node in self.nodes:
+            if node not in before:
+                self._ask(node, now_us, out)
+
+    def _topics_of(self, node: NodeId) -> AbstractSet[TopicId]:
+        """The topics of a node: of a neighbour those that it has named itself, of others those that are said of it."""
+        neighbour = self._links.neighbours.get(node)
+        if neighbour is None:
+            return self._view.topics_of(node)
+        if neighbour.version == NO_VERSION:
+            return neighbour.interest | self._view.topics_of(node)
+        return neighbour.interest
+
+    def _ask(self, node: NodeId, now_us: int, out: list[Action]) -> None:
+        """Ask a node of the view for a link."""
+        self.unanswered[node] = now_us
+        self._links.ask(node, self.nodes[node])
+        request = HoldRequest(self._exchange.version, len(self._topics), self._exchange.first(), self.address)
+        out.append(send(Peer(node, self.nodes[node]), request))
+
+    def overdue(self, now_us: int) -> list[NodeId]:
+        """The nodes of the view that have not answered for too long."""
+        since_us = now_us - self._parameters.answer_cycles * self._parameters.period_us
+        return [node for node in self.nodes if self.unanswered.get(node, now_us) <= since_us]
+
+    def on_hold(self, sender: NodeId, message: HoldRequest, now_us: int, out: list[Action]) -> None:
+        """Another node has this node in its view, and asks for a link."""
+        if not self._links.has_room_for(sender):
+            out.append(send(Peer(sender, message.address), NoLink()))
+            return
+        self._links.held(sender, message, now_us, out)
+        answer = HoldOk(self._exchange.version, len(self._topics), self._exchange.first())
+        out.append(self._links.to((sender,), answer))
+
+    def on_hold_ok(self, sender: NodeId, message: HoldOk, now_us: int, out: list[Action]) -> None:
+        """A node of the view has answered."""
+        if self.unanswered.pop(sender, None) is not None:
+            self._links.hold(sender, message, now_us, out)
+        elif sender not in self.nodes:
+            # The answer came too late: the node has left the view.
+            out.append(self._links.to((sender,), ReleaseNotice()))
+
+    def forget(self, node: NodeId, out: list[Action]) -> None:
+        """End the link to a node."""
+        self.nodes.pop(node, None)
+        self.unanswered.pop(node, None)
+        self._bridges.pop(node, None)
+        self._links.remove(node, out)
+
+    def mend(self, now_us: int, out: list[Action]) -> None:
+        """Exchange claims with neighbours, and bridge a topic that is disconnected (`protocols/roots.py`)."""
+        for node in list(self._bridges):
+            neighbour = self._links.neighbours.get(node)
+            if neighbour is not None and not neighbour.shared:
+                # The next cover releases the node.
+                del self._bridges[node]
+        if self._roots.is_moving:
+            self._roots.is_moving = False
+            return
+        mend_us = self._parameters.mend_cycles * self._parameters.period_us
+        for nodes, claims in self._roots.check((self._links,), repeat=now_us // mend_us % REPEAT == 0):
+            out.append(self._links.to(nodes, RootClaims(claims)))
+        key = draw_base(self._seed, self._node, Purpose.COVER_BRIDGE, now_us)
+        exclude = {self._node, *self._links.neighbours, *self.nodes}
+        peer = self._roots.next_bridge(self._view, exclude, key)
+        if peer is not None and self._may_be_chosen(peer.node):
+            self.nodes[peer.node] = peer.address
+            self._bridges[peer.node] = None
+            self._ask(peer.node, now_us, out)
