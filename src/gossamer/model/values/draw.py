@@ -82,6 +82,9 @@ class Purpose(IntEnum):
     COVER_TIE = 92  # ties between nodes that cover equally many topics
     AGENT_PLACE = 93  # which search a full agent view gives up
     SIMILAR_PHASE = 94
+    COVER_RANDOM = 95  # which neighbours are chosen at random
+    SEARCH_AGENT = 96  # the node that gets a copy of an isolated search
+    SEARCH_SAMPLE = 97  # the nodes that an agent of an isolated search samples
     CHORD_ID = 100
     CHORD_LOOKUP = 101  # the node that looks up a key, and the key
     TMAN_PHASE = 102

@@ -61,8 +61,16 @@ from gossamer.systems.feverfew.messages import (
     send,
 )
 from gossamer.systems.feverfew.parameters import FeverfewParameters
-from gossamer.systems.feverfew.sizes import needed
-from gossamer.systems.feverfew.views import FAILED_MAX, Utility, ViewCandidate, ln_cover, merged, most_similar
+from gossamer.systems.feverfew.sizes import wanted_coverage
+from gossamer.systems.feverfew.views import (
+    FAILED_MAX,
+    Utility,
+    ViewCandidate,
+    ln_cover,
+    merged,
+    most_similar,
+    random_cover,
+)
 
 
 class Feverfew:
@@ -272,9 +280,15 @@ class Feverfew:
         """Algorithm 3."""
         addresses = {each.node: each.address for each in self.similar} | self.bubbles.take_found() | self.cover
         candidates = [node for node in addresses if self._may_be_chosen(node)]
-        needs = {topic: needed(self._lookup.topic_size(topic)) for topic in self.topics}
+        needs, at_random = self._needs()
         key = draw_base(self._seed, self._node, Purpose.COVER_TIE, now_us)
         chosen, missing = ln_cover(candidates, needs, self._utility, self._lookup, key)
+        missing = {topic: max(0, lacking + at_random[topic]) for topic, lacking in missing.items()}
+        if self._parameters.random_coverage:
+            # The order of nodes never changes, so that a node keeps its random neighbours.
+            key = draw_base(self._seed, self._node, Purpose.COVER_RANDOM, 0)
+            others = set(candidates).difference(chosen)
+            chosen += random_cover(others, missing, self._lookup, key)
         for topic, lacking in missing.items():
             self.topics[topic].missing = lacking
         before, self.cover = self.cover, {node: addresses[node] for node in chosen}
@@ -287,6 +301,15 @@ class Feverfew:
                 self._links.addresses.setdefault(node, address)
                 request = HoldRequest(self._version, len(self.topics), self._exchange.first(), self._address)
                 out.append(send(Peer(node, address), request))
+
+    def _needs(self) -> tuple[dict[TopicId, int], dict[TopicId, int]]:
+        """For each topic the neighbours to choose greedily, and those to choose at random."""
+        greedy, at_random = {}, {}
+        for topic in self.topics:
+            size = self._lookup.topic_size(topic)
+            total, at_random[topic] = wanted_coverage(size, self._parameters.coverage, self._parameters.random_coverage)
+            greedy[topic] = total - at_random[topic]
+        return greedy, at_random
 
     def _on_hold(self, sender: NodeId, message: HoldRequest, now_us: int, out: list[Action]) -> None:
         self._links.held(sender, message, now_us, out)

@@ -71,6 +71,8 @@ def ln_cover(
 ) -> tuple[list[NodeId], dict[TopicId, int]]:
     """Algorithm 3: the nodes that a greedy cover chooses, in order, and the neighbours that each topic then lacks.
 
+    A topic that is covered more often than it needs lacks less than nothing.
+
     Reading: with nothing left to cover, the algorithm as printed clears the view and returns. Here the cover starts from
     the needs of all subscriptions.
     """
@@ -92,8 +94,23 @@ def ln_cover(
         if not now:
             break
         chosen.append(node)
-        for topic in lookup.topics_of(node) & rest:
-            missing[topic] -= 1
-            if not missing[topic]:
-                rest.discard(topic)
+        for topic in lookup.topics_of(node):
+            if topic in missing:
+                missing[topic] -= 1
+                if not missing[topic]:
+                    rest.discard(topic)
     return chosen, missing
+
+
+def random_cover(
+    candidates: Iterable[NodeId], missing: dict[TopicId, int], lookup: InterestLookup, key: int
+) -> list[NodeId]:
+    """Nodes in a random order, each if it shares a topic that still lacks a neighbour; `missing` is reduced."""
+    chosen = []
+    for node in sorted(candidates, key=lambda node: tie(key, node)):
+        rest = [topic for topic in lookup.topics_of(node) if missing.get(topic, 0) > 0]
+        for topic in rest:
+            missing[topic] -= 1
+        if rest:
+            chosen.append(node)
+    return chosen
