@@ -134,17 +134,20 @@ def _score(rules: Rules, subs: SubscriptionState, scratch: Scratch, wanted: int,
 def _choose_greedily(rules: Rules, subs: SubscriptionState, views: Views, scratch: Scratch, me: int, left: int) -> int:
     """Move the best candidate into the view until all is covered or none helps; returns the size of the view.
 
-    The candidates that are not chosen remain in the first places.
+    The candidates that are not chosen remain in the first places of `order`.
     """
     wanted = 0
     for s in range(subs.starts[me], subs.starts[me + 1]):
         wanted += subs.missing[s] > _spare(subs, s)
     for i in range(left):
         scratch.scores[i] = _score(rules, subs, scratch, wanted, i)
+        scratch.order[i] = i
+    _make_heap(scratch, left)
     start = views.cover_starts[me]
     chosen = 0
     while wanted > 0 and left > 0:
-        best = _best(rules, subs, scratch, wanted, left)
+        _raise_best(rules, subs, scratch, wanted, left)
+        best = scratch.order[0]
         if scratch.scores[best] == 0.0:
             break
         views.cover[start + chosen] = scratch.nodes[best]
@@ -156,38 +159,53 @@ def _choose_greedily(rules: Rules, subs: SubscriptionState, views: Views, scratc
                 subs.missing[s] -= 1
                 wanted -= subs.missing[s] == spare
         left -= 1
-        _move(scratch, left, best)
+        scratch.order[0] = scratch.order[left]
+        _sift(scratch, 0, left)
     return chosen
 
 
 @kernel
-def _move(scratch: Scratch, source: int, target: int) -> None:
-    """Copy a candidate to another place."""
-    scratch.nodes[target] = scratch.nodes[source]
-    scratch.scores[target] = scratch.scores[source]
-    scratch.ties[target] = scratch.ties[source]
-    scratch.shared_starts[target] = scratch.shared_starts[source]
-    scratch.shared_ends[target] = scratch.shared_ends[source]
+def _make_heap(scratch: Scratch, size: int) -> None:
+    for at in range(size // 2 - 1, -1, -1):
+        _sift(scratch, at, size)
 
 
 @kernel
-def _best(rules: Rules, subs: SubscriptionState, scratch: Scratch, wanted: int, left: int) -> int:
-    """The position of the best candidate. A count can only have fallen, so only the leader is counted again."""
-    scores, ties = scratch.scores, scratch.ties
+def _sift(scratch: Scratch, at: int, size: int) -> None:
+    """Restore the heap below a place: no candidate comes before the one above it."""
+    order, scores, ties = scratch.order, scratch.scores, scratch.ties
+    item = order[at]
+    while 2 * at + 1 < size:
+        below = 2 * at + 1
+        other = order[below]
+        if below + 1 < size:
+            beside = order[below + 1]
+            if is_before(scores[beside], ties[beside], scores[other], ties[other]):
+                below += 1
+                other = beside
+        if not is_before(scores[other], ties[other], scores[item], ties[item]):
+            break
+        order[at] = other
+        at = below
+    order[at] = item
+
+
+@kernel
+def _raise_best(rules: Rules, subs: SubscriptionState, scratch: Scratch, wanted: int, left: int) -> None:
+    """Bring the best candidate to the top of the heap. A count can only have fallen, so only the top is counted again."""
     if rules.jaccard:
+        # A Jaccard index can rise while topics are covered.
         for i in range(left):
-            scores[i] = _score(rules, subs, scratch, wanted, i)
+            scratch.scores[scratch.order[i]] = _score(rules, subs, scratch, wanted, np.int64(scratch.order[i]))
+        _make_heap(scratch, left)
+        return
     while True:
-        best = 0
-        for i in range(1, left):
-            if is_before(scores[i], ties[i], scores[best], ties[best]):
-                best = i
-        if rules.jaccard:
-            return best
-        now = _score(rules, subs, scratch, wanted, best)
-        if now == scores[best]:
-            return best
-        scores[best] = now
+        top = np.int64(scratch.order[0])
+        now = _score(rules, subs, scratch, wanted, top)
+        if now == scratch.scores[top]:
+            return
+        scratch.scores[top] = now
+        _sift(scratch, 0, left)
 
 
 @kernel
@@ -198,12 +216,12 @@ def _choose_at_random(
     base = draw_base(rules.seed, U64(me), RANDOM, U64(0))
     start = views.cover_starts[me]
     for i in range(left):
-        scratch.ties[i] = finish(base + U64(scratch.nodes[i]) * ITEM_FACTOR)
+        at = scratch.order[i]
+        scratch.ties[at] = finish(base + U64(scratch.nodes[at]) * ITEM_FACTOR)
+        scratch.scores[at] = 0.0
+    _make_heap(scratch, left)
     while left > 0:
-        first = 0
-        for i in range(1, left):
-            if scratch.ties[i] < scratch.ties[first]:
-                first = i
+        first = scratch.order[0]
         helps = False
         for i in range(scratch.shared_starts[first], scratch.shared_ends[first]):
             s = scratch.shared[i]
@@ -214,7 +232,8 @@ def _choose_at_random(
             views.cover[start + chosen] = scratch.nodes[first]
             chosen += 1
         left -= 1
-        _move(scratch, left, first)
+        scratch.order[0] = scratch.order[left]
+        _sift(scratch, 0, left)
     return chosen
 
 

@@ -160,23 +160,28 @@ def select_similar(
     wanted = mark_wanted(subs, scratch, me)
     base = draw_base(rules.seed, U64(me), SIMILAR, now_us)
     room = views.similar.shape[1]
-    view, ages = views.similar[me], views.ages[me]
-    scores, ties = scratch.scores, scratch.ties
+    nodes, scores, ties, order = scratch.nodes, scratch.scores, scratch.ties, scratch.order
+    failed, failed_size = views.failed[me], views.failed_sizes[me]
     kept = 0
     for i in range(size):
-        node = np.int64(scratch.nodes[i])
-        if node == me or is_in(views.failed[me], views.failed_sizes[me], node):
+        node = np.int64(nodes[i])
+        if node == me or is_in(failed, failed_size, node):
             continue
         score = utility(subs, scratch, wanted, node, rules.jaccard)
         tie = finish(base + U64(node) * ITEM_FACTOR)
-        if kept == room and not is_before(score, tie, scores[kept - 1], ties[kept - 1]):
+        if kept == room and not is_before(score, tie, scores[order[kept - 1]], ties[order[kept - 1]]):
             continue
+        scores[i], ties[i] = score, tie
         at = kept if kept < room else room - 1
-        while at > 0 and is_before(score, tie, scores[at - 1], ties[at - 1]):
-            scores[at], ties[at], view[at], ages[at] = scores[at - 1], ties[at - 1], view[at - 1], ages[at - 1]
+        while at > 0 and is_before(score, tie, scores[order[at - 1]], ties[order[at - 1]]):
+            order[at] = order[at - 1]
             at -= 1
-        scores[at], ties[at], view[at], ages[at] = score, tie, node, scratch.ages[i]
+        order[at] = i
         kept = min(kept + 1, room)
+    view, ages = views.similar[me], views.ages[me]
+    for at in range(kept):
+        view[at] = nodes[order[at]]
+        ages[at] = scratch.ages[order[at]]
     views.similar_sizes[me] = kept
     clear_wanted(subs, scratch, me)
 

@@ -100,7 +100,7 @@ class Scratch(NamedTuple):
     bit_list: NDArray[np.int64]
     wanted_bits: NDArray[np.uint64]
     # By topic: the position of the subscription of the node in turn, or -1.
-    position: NDArray[np.int64]
+    position: NDArray[np.int32]
     # By node: the mark of the last merge that met it.
     met: NDArray[np.int64]
     mark: NDArray[np.int64]
@@ -109,6 +109,8 @@ class Scratch(NamedTuple):
     ages: NDArray[np.uint8]
     scores: NDArray[np.float64]
     ties: NDArray[np.uint64]
+    # Candidates in the order of choice: a sorted list, or a heap.
+    order: NDArray[np.int32]
     old_cover: NDArray[np.int32]
     # For each candidate of a cover, where the subscriptions stand in `shared` that the node in turn shares with it.
     shared_starts: NDArray[np.int64]
