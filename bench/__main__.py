@@ -11,6 +11,7 @@ BENCHMARKS = {
     "engine": ("engine", "run"),
     "measures": ("measures", "run"),
     "gossip": ("gossip", "run"),
+    "push-pull": ("push_pull", "run"),
     "recovery": ("recovery", "run"),
     "spidercast": ("spidercast", "run"),
     "million": ("spidercast", "run_million"),

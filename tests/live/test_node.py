@@ -202,7 +202,15 @@ def test_the_facade_loads_each_name_when_it_is_asked_for():
 
 @pytest.mark.parametrize(
     ("system", "dissemination"),
-    [("spidercast", "tree"), ("spidercast", "flood"), ("stan", "tree"), ("stan", "flood"), ("gossip", None)],
+    [
+        ("spidercast", "tree"),
+        ("spidercast", "flood"),
+        ("stan", "tree"),
+        ("stan", "flood"),
+        ("gossip", None),
+        ("spidercast", "push-pull"),
+        ("stan", "push-pull"),
+    ],
 )
 def test_every_system_carries_messages_over_sockets(network, system, dissemination):
     async def scenario():

@@ -19,7 +19,7 @@ from tests.live.conftest import take
         (lambda: Node("0.0.0.0:0"), "give `keys`"),
         (lambda: Node(system="feverfew"), "feverfew is not built yet"),
         (lambda: Node(system="spider"), "a live node runs one of"),
-        (lambda: Node(dissemination="push-pull"), "push-pull is not built yet"),
+        (lambda: Node(dissemination="push"), "did you mean push-pull"),
         (lambda: Node(settings={"margin": "x"}), "margin is 'x'"),
         (lambda: Node(security=Security(signatures="maybe")), "`signatures` must be one of"),
         (lambda: Node(security=Security(signatures="strict")), "`signatures` need a key"),

@@ -12,7 +12,7 @@ def test_the_list_of_systems_names_it_with_its_parameters_and_live_name(gossamer
     found = {system["name"]: system for system in json.loads(gossamer("systems", "--json"))}
     assert [parameter["name"] for parameter in found[NAME]["parameters"]] == ["period_us", "membership"]
     assert found[NAME]["live"] == [NAME]
-    assert found[NAME]["disseminations"] == ["flood", "tree", "gossip"]
+    assert found[NAME]["disseminations"] == ["flood", "tree", "gossip", "push-pull"]
 
 
 def test_it_is_built_checked_and_simulated_with_every_checker(gossamer):

@@ -5,6 +5,7 @@ import sys
 
 # In a separate interpreter, because other tests in this process call kernels with other types.
 CODE = """
+import numpy as np
 from gossamer.systems.__main__ import warm_ups
 from gossamer.kernels.jit import COMPILED
 from gossamer.protocols.contract.system import load
@@ -46,6 +47,13 @@ from gossamer.systems.gossip.machine import GossipParameters
 from gossamer.systems.gossip.population import gossip_events
 unstructured("scale-free:2:1", 16, 1)
 gossip_events(unstructured("poisson:4", 30, 1), interest, GossipParameters(), 1, 5)
+from gossamer.systems.push_pull.parameters import PushPullParameters
+from gossamer.systems.push_pull.population import SpreadByRounds, push_pull_events
+push_pull_events(overlay, interest, PushPullParameters(), 1, 5)
+spread = SpreadByRounds(PushPullParameters(), 1, 30, 0, int(interest.nodes_of(0)[0]), len(interest.nodes_of(0)))
+holds = (interest.popularity >= 0)[np.zeros(30, int)]
+spread.publish(overlay, holds)
+spread.round(overlay, holds)
 top_intersection(interest, 3)
 interest_correlation(interest, 0.95)
 for kernel in COMPILED:

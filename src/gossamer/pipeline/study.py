@@ -27,6 +27,7 @@ from gossamer.simulator.pool import run_key
 from gossamer.systems import (
     StudyEntry,
     System,
+    all_disseminations,
     all_systems,
     check_dissemination,
     find_system,
@@ -73,6 +74,10 @@ def _candidates(entries: Callable[[System], tuple[StudyEntry, ...]]) -> tuple[Ca
     )
 
 
+def _study_disseminations() -> tuple[str, ...]:
+    return tuple(name for name, dissemination in all_disseminations().items() if dissemination.in_study)
+
+
 class Study(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The settings of a study. Every field can be set in a TOML file."""
 
@@ -97,7 +102,7 @@ class Study(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     churn_systems: tuple[Candidate, ...] = msgspec.field(
         default_factory=lambda: _candidates(lambda system: system.churn_study)
     )
-    disseminations: tuple[str, ...] = ("flood", "tree")
+    disseminations: tuple[str, ...] = msgspec.field(default_factory=_study_disseminations)
     # This share of the nodes fails at once: in every built overlay, without repair, and in simulations, which repair
     # it.
     failed_share: Annotated[float, Meta(gt=0, lt=1)] = 0.2

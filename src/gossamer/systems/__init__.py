@@ -74,7 +74,7 @@ GROUP = "gossamer.systems"
 # The system that a live node, a fleet or a benchmark runs by default.
 DEFAULT_SYSTEM = "spidercast"
 # Names reserved for published systems and disseminations that are not implemented yet.
-TO_COME = ("omen", "push-pull")
+TO_COME = ("omen",)
 
 
 @dataclass(frozen=True)

@@ -11,14 +11,16 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 from gossamer.kernels.jit import COMPILED, FOLDER_PREFIX, cache_base, source_hash
-from gossamer.systems import all_systems, load, module_of
+from gossamer.systems import all_disseminations, all_systems, load, module_of
 
 SHARED = "gossamer.kernels.warm:warm_up"
 
 
 def warm_ups() -> list[str]:
     """The dotted names of all functions that compile kernels; systems come first, because they take longest."""
-    return [*dict.fromkeys(system.warm_up for system in all_systems().values() if system.warm_up), SHARED]
+    found = [system.warm_up for system in all_systems().values()]
+    found += [dissemination.warm_up for dissemination in all_disseminations().values()]
+    return [*dict.fromkeys(filter(None, found)), SHARED]
 
 
 def main() -> None:
@@ -28,7 +30,7 @@ def main() -> None:
         list(pool.map(_compile_apart, warm_ups()))
     for warm_up in warm_ups():
         load(warm_up)()
-    packages = {module_of(name).partition(".")[0] or "gossamer" for name in all_systems()}
+    packages = {module_of(name).partition(".")[0] or "gossamer" for name in (*all_systems(), *all_disseminations())}
     current = {f"{FOLDER_PREFIX}{source_hash(package)}" for package in packages}
     for folder in cache_base().glob(f"{FOLDER_PREFIX}*"):
         if folder.name not in current:

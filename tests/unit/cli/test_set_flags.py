@@ -29,8 +29,8 @@ def test_the_prefix_dissemination_stands_for_the_one_in_use():
         (
             "cyclon.view=5",
             "tree",
-            "--set cyclon.view=5 has the unknown prefix 'cyclon'; the prefixes are: flood, tree, gossip, recovery; "
-            "a parameter of the system has no prefix",
+            "--set cyclon.view=5 has the unknown prefix 'cyclon'; the prefixes are: flood, tree, gossip, push-pull, "
+            "recovery; a parameter of the system has no prefix",
         ),
         ("gossip.gamma=1", "tree", "--set gossip.gamma=1 sets a parameter of gossip, but the dissemination is tree"),
         ("gossip.gamma=1", None, "--set gossip.gamma=1 sets a parameter of a dissemination; give --dissemination too"),

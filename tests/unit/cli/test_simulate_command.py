@@ -148,7 +148,7 @@ def test_every_input_of_a_simulation_is_hashed_in_its_manifest(gossamer, workloa
 
 @pytest.mark.parametrize(
     ("dissemination", "membership"),
-    [("flood", "oracle"), ("tree", "oracle"), ("gossip", "oracle"), ("tree", "cyclon")],
+    [("flood", "oracle"), ("tree", "oracle"), ("gossip", "oracle"), ("push-pull", "oracle"), ("tree", "cyclon")],
 )
 def test_messages_reach_all_subscribers_and_the_record_replays(gossamer, workload, tmp_path, dissemination, membership):
     flags = ("--dissemination", dissemination, "--set", f"membership={membership}", "--events", 20, "--until", "40s")
@@ -164,7 +164,7 @@ def test_messages_reach_all_subscribers_and_the_record_replays(gossamer, workloa
     assert json.loads(out)["equal_steps"] == metrics["handled_events"]
 
 
-@pytest.mark.parametrize("dissemination", ["tree", "gossip"])
+@pytest.mark.parametrize("dissemination", ["tree", "gossip", "push-pull"])
 def test_with_recovery_messages_that_were_lost_arrive_and_the_record_replays(
     gossamer, workload, tmp_path, dissemination
 ):

@@ -3,7 +3,7 @@
 import pytest
 
 from gossamer.model.values.errors import InputError
-from gossamer.pipeline.study import read_study
+from gossamer.pipeline.study import Study, read_study
 
 
 @pytest.mark.parametrize(
@@ -23,3 +23,7 @@ def test_a_study_with_bad_settings_is_refused_before_any_work(tmp_path, text, se
     path.write_text(text)
     with pytest.raises(InputError, match=sentence):
         read_study(path)
+
+
+def test_the_default_study_runs_every_dissemination_that_asks_for_it():
+    assert Study().disseminations == ("flood", "tree", "push-pull")

@@ -12,7 +12,7 @@ from gossamer.live.api.topics import LiveTopics
 from gossamer.live.transport.driver import LiveDriver
 from gossamer.model.values.ids import NodeId
 from gossamer.protocols.contract.actions import Deliver
-from gossamer.protocols.contract.facts import Fact, Lost
+from gossamer.protocols.contract.facts import BufferFull, Fact, Lost
 from gossamer.protocols.delivery.recovery.messages import Late
 from gossamer.protocols.delivery.validation import NotJudged
 
@@ -60,6 +60,8 @@ class Incoming:
                 gap = Gap(topic.name, f"{fact.publisher:016x}", fact.after, fact.before)
                 for subscription in topic.subscriptions:
                     subscription.gaps.append(gap)
+        elif isinstance(fact, BufferFull):
+            self.drops["messages not passed on: too many at once"] += 1
         elif isinstance(fact, NotJudged):
             self.drops["messages lost: too many for the validator"] += 1
         elif isinstance(fact, Late):

@@ -66,6 +66,9 @@ class Purpose(IntEnum):
     SAMPLE = 57
     FAILED = 58  # whether a node is one of those that fail at the same time
     GOSSIP = 60  # whether a message is sent to a neighbour that does not follow its topic
+    PUSH_PULL_CALL = 61  # the neighbour that a node calls in a round
+    PUSH_PULL_FIRST = 62  # the neighbour that gets a message when it is published
+    PUSH_PULL_PHASE = 63  # when the rounds of a node begin
     STAN_TOPIC = 70
     STAN_WEIGHT = 71
     STAN_WALK = 72

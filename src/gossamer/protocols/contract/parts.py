@@ -74,6 +74,15 @@ class TopicNeighbours(Protocol):
         ...
 
 
+@runtime_checkable
+class TopicSizes(Protocol):
+    """An overlay part that also knows or estimates how many nodes hold a topic. Overlays need not offer this."""
+
+    def topic_size(self, topic: TopicId) -> int | None:
+        """The number of nodes that hold a topic, this node included; None if there is no estimate yet."""
+        ...
+
+
 class Machine(Protocol):
     """The whole protocol of one node, as every driver sees it."""
 

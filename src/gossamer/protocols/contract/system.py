@@ -149,6 +149,13 @@ class Dissemination:
     # (overlay, interest, parameters, seed, message count) -> figures: sends messages over an overlay that does not
     # change, without an engine.
     on_static_overlay: str | None = None
+    # (parameters, seed, node count, topic, publisher, topic size) -> one message that spreads round by round, over an
+    # overlay that may change between rounds. Its `round(overlay, holds)` carries out one round.
+    by_rounds: str | None = None
+    # As `System.warm_up`.
+    warm_up: str | None = None
+    # Whether the default study runs it under churn, on every overlay that can carry it.
+    in_study: bool = False
     # A module with `check_gossip`, `check_topics` and `check_load`: simulations to compare with the theory.
     theory_checks: str | None = None
     live: tuple[LiveStart, ...] = ()

@@ -21,6 +21,6 @@ def _tree(parameters: NoParameters, overlay: Any, seed: int, node: NodeId, held:
 
 
 DISSEMINATIONS: tuple[Dissemination, ...] = (
-    Dissemination(name="flood", parameters=NoParameters, part=_flood),
-    Dissemination(name="tree", parameters=NoParameters, part=_tree),
+    Dissemination(name="flood", parameters=NoParameters, part=_flood, in_study=True),
+    Dissemination(name="tree", parameters=NoParameters, part=_tree, in_study=True),
 )

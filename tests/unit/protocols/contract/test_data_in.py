@@ -10,6 +10,7 @@ from gossamer.protocols.contract.messages import Burst, Data, WireMessage, data_
 from gossamer.protocols.delivery.recovery.messages import Answer, Ask, Past
 from gossamer.protocols.dissemination.tree import TreeBurst, TreeData
 from gossamer.systems.gossip.machine import GossipData
+from gossamer.systems.push_pull.messages import PushPullBurst, PushPullData
 from tests.stacks import all_parts
 
 MESSAGES = [message for part in all_parts() for message in part.MESSAGES]
@@ -91,7 +92,7 @@ def test_data_in_finds_all_that_a_message_class_can_carry(kind):
 
 def test_the_message_classes_that_carry_data_are_the_known_ones():
     carrying = {kind for kind in MESSAGES if carriers(inspect.type_info(kind))}
-    assert carrying == {Data, TreeData, TreeBurst, GossipData, Answer, Past}
+    assert carrying == {Data, TreeData, TreeBurst, GossipData, PushPullData, PushPullBurst, Answer, Past}
 
 
 def test_messages_come_in_order_and_in_their_own_class():
