@@ -43,6 +43,8 @@ def setting(seed: int) -> tuple[FeverfewParameters, Interest]:
         retry_cycles=pick(seed, 13, 0, 3),
         searches=pick(seed, 14, 0, 3),
         ttl_max=pick(seed, 15, 0, 6),
+        coverage=pick(seed, 16, 0, 1) * pick(seed, 17, 1, 3),
+        random_coverage=pick(seed, 18, 0, 1) * pick(seed, 19, 1, 2),
     )
     return parameters, interest
 

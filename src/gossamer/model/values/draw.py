@@ -86,6 +86,9 @@ class Purpose(IntEnum):
     AGENT_PLACE = 93  # which search a full agent view gives up
     SIMILAR_PHASE = 94
     COVER_BRIDGE = 95  # the node that a bridge between two components of a topic leads to
+    SEARCH_AGENT = 96  # the node that gets a copy of an isolated search
+    SEARCH_SAMPLE = 97  # the nodes that an agent of an isolated search samples
+    COVER_RANDOM = 98  # which neighbours are chosen at random
     CHORD_ID = 100
     CHORD_LOOKUP = 101  # the node that looks up a key, and the key
     TMAN_PHASE = 102

@@ -20,7 +20,7 @@ from gossamer.protocols.membership.interest_table import InterestTable
 from gossamer.systems.feverfew.estimates import SizeEstimates
 from gossamer.systems.feverfew.machine import Feverfew
 from gossamer.systems.feverfew.messages import CoverDue, ExchangeDue
-from gossamer.systems.feverfew.parameters import FeverfewParameters
+from gossamer.systems.feverfew.parameters import FeverfewParameters, GlobalParameters
 
 
 def _parts(parameters: FeverfewParameters, seed: int, node: NodeId, view: InterestView | None) -> tuple[Part, ...]:
@@ -82,6 +82,14 @@ SYSTEMS: tuple[System, ...] = (
         contact_count=_contact_count,
         population=f"{_HERE}.population:feverfew_population",
         warm_up=f"{_HERE}.warm:warm_up",
+        theory_checks=f"{_HERE}.check",
         live=(LiveStart("feverfew", "feverfew", {"membership": "cyclon", **_LIVE}),),
+    ),
+    System(
+        name="feverfew-global",
+        summary="As feverfew, but every node knows all interests; planned centrally.",
+        paper="Ma, Wang, Sun: Feverfew (Sci. China Inf. Sci. 57, 2014), 4.2",
+        parameters=GlobalParameters,
+        planner=f"{_HERE}.planner:plan_global",
     ),
 )

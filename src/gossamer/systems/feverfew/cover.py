@@ -14,8 +14,8 @@ from gossamer.systems.feverfew.bubbles import TopicCover
 from gossamer.systems.feverfew.links import NO_VERSION, CoverLinks
 from gossamer.systems.feverfew.messages import HoldOk, HoldRequest, NoLink, ReleaseNotice, RootClaims, send
 from gossamer.systems.feverfew.parameters import FeverfewParameters
-from gossamer.systems.feverfew.sizes import Sizes, needed
-from gossamer.systems.feverfew.views import Utility, ln_cover, settled_cover
+from gossamer.systems.feverfew.sizes import Sizes, wanted_coverage
+from gossamer.systems.feverfew.views import Utility, ln_cover, random_cover, settled_cover
 
 
 class CoveredView:
@@ -73,13 +73,18 @@ class CoveredView:
         """Algorithm 3, with the present view and these other nodes as candidates."""
         addresses = {**others, **self.nodes}
         candidates = [node for node in addresses if self._may_be_chosen(node)]
-        needs = {topic: needed(self._sizes.topic_size(topic)) for topic in self._topics}
+        needs, at_random = self._needs()
         key = draw_base(self._seed, self._node, Purpose.COVER_TIE, now_us)
         fixed = tuple(self._bridges)
         if self._parameters.keep_cover:
             chosen, missing = settled_cover(tuple(self.nodes), fixed, candidates, needs, self.utility, key)
         else:
             chosen, missing = ln_cover(candidates, needs, self.utility, key, fixed)
+        missing = {topic: max(0, lacking + at_random[topic]) for topic, lacking in missing.items()}
+        if self._parameters.random_coverage:
+            # The order of nodes never changes, so that a node keeps its random neighbours.
+            key = draw_base(self._seed, self._node, Purpose.COVER_RANDOM, 0)
+            chosen += random_cover(set(candidates).difference(chosen), missing, self._topics_of, key)
         for topic, lacking in missing.items():
             cover = self._topics[topic]
             cover.missing = lacking
@@ -93,6 +98,15 @@ class CoveredView:
         for node in self.nodes:
             if node not in before:
                 self._ask(node, now_us, out)
+
+    def _needs(self) -> tuple[dict[TopicId, int], dict[TopicId, int]]:
+        """For each topic the neighbours to choose greedily, and those to choose at random."""
+        greedy, at_random = {}, {}
+        for topic in self._topics:
+            size = self._sizes.topic_size(topic)
+            total, at_random[topic] = wanted_coverage(size, self._parameters.coverage, self._parameters.random_coverage)
+            greedy[topic] = total - at_random[topic]
+        return greedy, at_random
 
     def _topics_of(self, node: NodeId) -> AbstractSet[TopicId]:
         """The topics of a node: of a neighbour those that it has named itself, of others those that are said of it."""

@@ -33,6 +33,13 @@ class FeverfewParameters(Struct, frozen=True, kw_only=True):
         Literal["count", "jaccard"],
         Meta(description="Chosen: count. The paper's equation (2) is jaccard, which gives twice the links"),
     ] = "count"
+    coverage: Annotated[
+        int,
+        Meta(ge=0, le=1_000, description="Paper: 0, ln n for a topic of n nodes. Else the neighbours for each topic"),
+    ] = 0
+    random_coverage: Annotated[
+        int, Meta(ge=0, le=1_000, description="Paper: 0. Further neighbours for each topic, chosen at random")
+    ] = 0
     cover_cycles: Annotated[
         int, Meta(ge=1, le=CYCLES_MAX, description="Paper: 1 (4.1.1). Cycles between covers (delta of Algorithm 1)")
     ] = 1
@@ -120,3 +127,7 @@ class FeverfewParameters(Struct, frozen=True, kw_only=True):
         if self.shuffle_length > self.view_size:
             return f"shuffle_length must be at most view_size ({self.view_size}), got {self.shuffle_length}"
         return None
+
+
+class GlobalParameters(Struct, frozen=True, kw_only=True):
+    """Nodes that know all interests have no parameters."""

@@ -16,7 +16,7 @@ from gossamer.simulator.population import CycleChanges, introducer
 from gossamer.systems.feverfew.kernel import cycle as kernel
 from gossamer.systems.feverfew.kernel import selection, state
 from gossamer.systems.feverfew.parameters import FeverfewParameters
-from gossamer.systems.feverfew.sizes import hops, meeting_hops, needed
+from gossamer.systems.feverfew.sizes import hops, meeting_hops, wanted_coverage
 from gossamer.systems.feverfew.views import FAILED_MAX, FOUND_MAX
 
 
@@ -161,16 +161,19 @@ class FeverfewPopulation:
         popularity = np.bincount(subs.topics[self.present[owners]], minlength=self._topic_count).astype(np.int32)
         network = int(self.present.sum())
         most = int(popularity.max(initial=0)) + 1
-        needs = np.array([needed(size) for size in range(most)], np.int16)
+        coverage = self._parameters.coverage, self._parameters.random_coverage
+        needs, spares = np.array([wanted_coverage(size, *coverage) for size in range(most)], np.int16).T.copy()
         ttls = np.array([hops(network, size, self._parameters.shuffle_length) for size in range(most)], np.uint8)
         meeting = np.array([meeting_hops(network, self._parameters.view_size)], np.int64)
-        self.subs = subs._replace(popularity=popularity, needs=needs, ttls=ttls, meeting=meeting)
+        self.subs = subs._replace(popularity=popularity, needs=needs, spares=spares, ttls=ttls, meeting=meeting)
         wanted = np.bincount(owners, weights=needs[popularity[subs.topics]], minlength=node_count).astype(np.int64)
-        rooms = np.minimum(wanted, node_count)
-        if not hasattr(self, "_rooms") or (np.maximum(rooms, self.views.cover_sizes) > self._rooms).any():
-            self._widen(np.maximum(rooms, self.views.cover_sizes))
+        rooms = np.maximum(np.minimum(wanted, node_count), self.views.cover_sizes)
+        # A node shares at most all its topics with each candidate of its cover.
+        shared = ((self._parameters.similar_size + rooms + FOUND_MAX) * np.diff(subs.starts)).max(initial=1)
+        if not hasattr(self, "_rooms") or (rooms > self._rooms).any() or shared > len(self._scratch.shared):
+            self._widen(rooms, int(shared))
 
-    def _widen(self, rooms: NDArray[np.int64]) -> None:
+    def _widen(self, rooms: NDArray[np.int64], shared: int) -> None:
         starts = np.concatenate(([0], np.cumsum(rooms)))
         cover = np.zeros(int(starts[-1]), np.int32)
         for node in np.flatnonzero(self.views.cover_sizes):
@@ -184,14 +187,20 @@ class FeverfewPopulation:
         self._scratch = state.Scratch(
             wanted=np.zeros(self._topic_count, np.bool_),
             wanted_list=np.zeros(self._topic_count, np.int32),
-            position=np.zeros(self._topic_count, np.int32),
+            bit_list=np.zeros(self._topic_count, np.int64),
+            wanted_bits=np.zeros(selection.BITS // 64, np.uint64),
+            position=np.full(self._topic_count, -1, np.int32),
             met=np.zeros(len(self._interests), np.int64),
             mark=np.ones(1, np.int64),
             nodes=np.zeros(candidates, np.int32),
             ages=np.zeros(candidates, np.uint8),
             scores=np.zeros(candidates, np.float64),
             ties=np.zeros(candidates, np.uint64),
+            order=np.zeros(candidates, np.int32),
             old_cover=np.zeros(most + 1, np.int32),
+            shared_starts=np.zeros(candidates, np.int64),
+            shared_ends=np.zeros(candidates, np.int64),
+            shared=np.zeros(shared, np.int32),
         )
 
 
@@ -218,6 +227,7 @@ def _subscriptions(interests: Sequence[Sequence[int]], topic_count: int, cycle: 
         attempts=np.zeros(len(topics), np.uint8),
         popularity=np.zeros(topic_count, np.int32),
         needs=np.zeros(1, np.int16),
+        spares=np.zeros(1, np.int16),
         ttls=np.zeros(1, np.uint8),
         meeting=np.zeros(1, np.int64),
         bits=np.zeros((len(sizes), selection.BITS // 64), np.uint64),
@@ -251,6 +261,7 @@ def _rules(parameters: FeverfewParameters, seed: int) -> state.Rules:
         walk_length=CyclonParameters().walk_length,
         age_max=parameters.age_max,
         jaccard=parameters.utility == "jaccard",
+        random_coverage=parameters.random_coverage,
         cover_cycles=parameters.cover_cycles,
         clear_cycles=parameters.clear_cycles,
         bubble_cycles=parameters.bubble_cycles,

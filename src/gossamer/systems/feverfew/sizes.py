@@ -24,6 +24,16 @@ def needed(size: int) -> int:
     return max(0, min(ceil(log(size)), size - 1)) if size > 2 else max(0, size - 1)
 
 
+def wanted_coverage(size: int, coverage: int, random_coverage: int) -> tuple[int, int]:
+    """The neighbours that a topic of this size needs, and how many of them are chosen at random.
+
+    A coverage of 0 means ln n. No topic needs more neighbours than it has other subscribers.
+    """
+    greedy = min(coverage, max(0, size - 1)) if coverage else needed(size)
+    total = min(greedy + random_coverage, max(0, size - 1))
+    return total, total - greedy
+
+
 def hops(network: int, size: int, samples: int) -> int:
     """TTL of a search (Theorem 2), rounded up; the theorem's n is the number of other subscribers.
 

@@ -78,7 +78,8 @@ def ln_cover(
 ) -> tuple[list[NodeId], dict[TopicId, int]]:
     """Algorithm 3: the nodes that a greedy cover chooses, in order, and the neighbours that each topic then lacks.
 
-    The nodes in `first` are chosen before all others, whatever they cover.
+    The nodes in `first` are chosen before all others, whatever they cover. A topic that is covered more often
+    than it needs lacks less than nothing.
 
     Reading: with nothing left to cover, the algorithm as printed clears the view and returns. Here the cover starts from
     the needs of all subscriptions.
@@ -89,7 +90,7 @@ def ln_cover(
 
     def choose(node: NodeId) -> None:
         chosen.append(node)
-        for topic in utility.topics_of(node) & rest:
+        for topic in utility.topics_of(node) & missing.keys():
             missing[topic] -= 1
             if not missing[topic]:
                 rest.discard(topic)
@@ -126,9 +127,13 @@ def settled_cover(
     kept = _useful(cover, fixed, needs, utility.topics_of)
     grown, missing = ln_cover(candidates, needs, utility, key, kept)
     new, lacking = ln_cover(candidates, needs, utility, key, fixed)
-    if len(new) < FEWER * len(grown) and sum(lacking.values()) <= sum(missing.values()):
+    if len(new) < FEWER * len(grown) and _lacking(lacking) <= _lacking(missing):
         return new, lacking
     return grown, missing
+
+
+def _lacking(missing: Mapping[TopicId, int]) -> int:
+    return sum(max(0, lacking) for lacking in missing.values())
 
 
 def _useful(
@@ -149,3 +154,17 @@ def _useful(
         else:
             kept.append(node)
     return kept[::-1]
+
+
+def random_cover(
+    candidates: Iterable[NodeId], missing: dict[TopicId, int], topics_of: TopicsOf, key: int
+) -> list[NodeId]:
+    """Nodes in a random order, each if it shares a topic that still lacks a neighbour; `missing` is reduced."""
+    chosen = []
+    for node in sorted(candidates, key=lambda node: tie(key, node)):
+        rest = [topic for topic in topics_of(node) if missing.get(topic, 0) > 0]
+        for topic in rest:
+            missing[topic] -= 1
+        if rest:
+            chosen.append(node)
+    return chosen

@@ -8,13 +8,13 @@ from gossamer.kernels.draw import U64, below, draw
 from gossamer.kernels.jit import kernel
 from gossamer.model.values.draw import Purpose
 from gossamer.systems.feverfew.kernel.bubble import forward, forward_near, match_searches, start_searches
+from gossamer.systems.feverfew.kernel.cover import select_cover
 from gossamer.systems.feverfew.kernel.selection import (
     add_candidate,
     begin_merge,
     drop_unanswered,
     fail,
     hear,
-    select_cover,
     select_similar,
 )
 from gossamer.systems.feverfew.kernel.state import EXCHANGES, REPLIES, Agents, Rules, Scratch, SubscriptionState, Views

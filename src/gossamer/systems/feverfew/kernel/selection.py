@@ -1,4 +1,4 @@
-"""Choosing nodes by interest: the similar view (Algorithm 1, line 7) and the ln-covered view (Algorithm 3)."""
+"""Choosing nodes by interest: the similar view (Algorithm 1, line 7), and nodes that do not answer."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,9 +8,6 @@ from gossamer.kernels.jit import kernel
 from gossamer.model.values.draw import Purpose
 from gossamer.systems.feverfew.kernel.state import (
     FAILURES,
-    HOLD_OKS,
-    HOLDS,
-    RELEASES,
     Rules,
     Scratch,
     SubscriptionState,
@@ -18,7 +15,6 @@ from gossamer.systems.feverfew.kernel.state import (
 )
 
 SIMILAR = U64(Purpose.SIMILAR_TIE)
-COVER = U64(Purpose.COVER_TIE)
 # Bits of a node's topics. With 48 topics, a topic that the node does not hold finds its bit set in 1 of 22 cases.
 BITS = 1024
 BIT_SHIFT = U64(64 - 10)
@@ -79,10 +75,14 @@ def find(subs: SubscriptionState, node: int, topic: int) -> int:
 def mark_wanted(subs: SubscriptionState, scratch: Scratch, me: int) -> int:
     """Mark the topics that still need neighbours; returns their number."""
     count = 0
+    scratch.wanted_bits[:] = 0
     for s in range(subs.starts[me], subs.starts[me + 1]):
         if subs.missing[s] > 0:
             scratch.wanted[subs.topics[s]] = True
             scratch.wanted_list[count] = subs.topics[s]
+            bit = bit_of(np.int64(subs.topics[s]))
+            scratch.bit_list[count] = bit
+            scratch.wanted_bits[bit >> 6] |= U64(1) << U64(bit & 63)
             count += 1
     return count
 
@@ -95,18 +95,20 @@ def clear_wanted(subs: SubscriptionState, scratch: Scratch, me: int) -> None:
 
 
 @kernel
-def utility(subs: SubscriptionState, scratch: Scratch, wanted: int, listed: int, node: int, jaccard: bool) -> float:
-    """Equation (2): shared topics among those marked, as a count or divided by the union.
+def utility(subs: SubscriptionState, scratch: Scratch, wanted: int, node: int, jaccard: bool) -> float:
+    """Equation (2): shared topics among those that `mark_wanted` marked, as a count or divided by the union.
 
-    If few topics are listed, each is looked up in the bits of the node; otherwise the node's topics are counted.
+    Most nodes share no bit with the wanted topics. Of the others, few wanted topics are looked up in the bits of the
+    node; otherwise the node's topics are counted.
     """
     shared = 0
     first, end = subs.starts[node], subs.starts[node + 1]
-    if listed < FEW:
-        for i in range(listed):
-            topic = np.int64(scratch.wanted_list[i])
-            if scratch.wanted[topic] and holds(subs, node, topic):
-                shared += 1
+    if wanted < FEW:
+        if meets(subs, scratch, node):
+            for i in range(wanted):
+                bit = scratch.bit_list[i]
+                if (subs.bits[node, bit >> 6] >> U64(bit & 63)) & U64(1):
+                    shared += find(subs, node, np.int64(scratch.wanted_list[i])) >= 0
     else:
         for s in range(first, end):
             shared += scratch.wanted[subs.topics[s]]
@@ -114,6 +116,15 @@ def utility(subs: SubscriptionState, scratch: Scratch, wanted: int, listed: int,
         union = wanted + (end - first) - shared
         return shared / union if union > 0 else 0.0
     return float(shared)
+
+
+@kernel
+def meets(subs: SubscriptionState, scratch: Scratch, node: int) -> bool:
+    """Whether a node has a bit in common with the wanted topics; without one it shares none of them."""
+    common = U64(0)
+    for word in range(BITS // 64):
+        common |= subs.bits[node, word] & scratch.wanted_bits[word]
+    return common != U64(0)
 
 
 @kernel
@@ -149,141 +160,30 @@ def select_similar(
     wanted = mark_wanted(subs, scratch, me)
     base = draw_base(rules.seed, U64(me), SIMILAR, now_us)
     room = views.similar.shape[1]
-    view, ages = views.similar[me], views.ages[me]
-    scores, ties = scratch.scores, scratch.ties
+    nodes, scores, ties, order = scratch.nodes, scratch.scores, scratch.ties, scratch.order
+    failed, failed_size = views.failed[me], views.failed_sizes[me]
     kept = 0
     for i in range(size):
-        node = np.int64(scratch.nodes[i])
-        if node == me or is_in(views.failed[me], views.failed_sizes[me], node):
+        node = np.int64(nodes[i])
+        if node == me or is_in(failed, failed_size, node):
             continue
-        score = utility(subs, scratch, wanted, wanted, node, rules.jaccard)
+        score = utility(subs, scratch, wanted, node, rules.jaccard)
         tie = finish(base + U64(node) * ITEM_FACTOR)
-        if kept == room and not is_before(score, tie, scores[kept - 1], ties[kept - 1]):
+        if kept == room and not is_before(score, tie, scores[order[kept - 1]], ties[order[kept - 1]]):
             continue
+        scores[i], ties[i] = score, tie
         at = kept if kept < room else room - 1
-        while at > 0 and is_before(score, tie, scores[at - 1], ties[at - 1]):
-            scores[at], ties[at], view[at], ages[at] = scores[at - 1], ties[at - 1], view[at - 1], ages[at - 1]
+        while at > 0 and is_before(score, tie, scores[order[at - 1]], ties[order[at - 1]]):
+            order[at] = order[at - 1]
             at -= 1
-        scores[at], ties[at], view[at], ages[at] = score, tie, node, scratch.ages[i]
+        order[at] = i
         kept = min(kept + 1, room)
+    view, ages = views.similar[me], views.ages[me]
+    for at in range(kept):
+        view[at] = nodes[order[at]]
+        ages[at] = scratch.ages[order[at]]
     views.similar_sizes[me] = kept
     clear_wanted(subs, scratch, me)
-
-
-@kernel
-def select_cover(
-    rules: Rules,
-    now_us: U64,
-    subs: SubscriptionState,
-    views: Views,
-    present: NDArray[np.bool_],
-    scratch: Scratch,
-    me: int,
-    counts: NDArray[np.int64],
-) -> None:
-    """Algorithm 3: cover every subscription by as few nodes as a greedy choice needs; tells nodes that come and go."""
-    begin_merge(scratch)
-    size = 0
-    for i in range(views.similar_sizes[me]):
-        size = add_candidate(scratch, size, np.int64(views.similar[me, i]), np.uint8(0))
-    start = views.cover_starts[me]
-    old_size = np.int64(views.cover_sizes[me])
-    for i in range(old_size):
-        scratch.old_cover[i] = views.cover[start + i]
-        size = add_candidate(scratch, size, np.int64(views.cover[start + i]), np.uint8(0))
-    for i in range(views.found_sizes[me]):
-        size = add_candidate(scratch, size, np.int64(views.found[me, i]), np.uint8(0))
-    views.found_sizes[me] = 0
-    wanted = 0
-    for s in range(subs.starts[me], subs.starts[me + 1]):
-        topic = subs.topics[s]
-        subs.missing[s] = subs.needs[subs.popularity[topic]]
-        scratch.position[topic] = s
-        if subs.missing[s] > 0:
-            scratch.wanted[topic] = True
-            scratch.wanted_list[wanted] = topic
-            wanted += 1
-    listed = wanted
-    base = draw_base(rules.seed, U64(me), COVER, now_us)
-    nodes, scores, ties = scratch.nodes, scratch.scores, scratch.ties
-    left = 0
-    for i in range(size):
-        node = np.int64(nodes[i])
-        if node == me or is_in(views.failed[me], views.failed_sizes[me], node):
-            continue
-        nodes[left] = node
-        scores[left] = utility(subs, scratch, wanted, wanted, node, rules.jaccard)
-        ties[left] = finish(base + U64(node) * ITEM_FACTOR)
-        left += 1
-    chosen = 0
-    while wanted > 0 and left > 0:
-        best = _best(subs, scratch, wanted, listed, left, rules.jaccard)
-        node = np.int64(nodes[best])
-        if scores[best] == 0.0:
-            break
-        left -= 1
-        nodes[best], scores[best], ties[best] = nodes[left], scores[left], ties[left]
-        views.cover[start + chosen] = node
-        chosen += 1
-        for s in range(subs.starts[node], subs.starts[node + 1]):
-            topic = subs.topics[s]
-            if scratch.wanted[topic]:
-                mine = scratch.position[topic]
-                subs.missing[mine] -= 1
-                if subs.missing[mine] == 0:
-                    scratch.wanted[topic] = False
-                    wanted -= 1
-    views.cover_sizes[me] = chosen
-    for s in range(subs.starts[me], subs.starts[me + 1]):
-        if subs.missing[s] <= 0:
-            subs.attempts[s] = 0
-    clear_wanted(subs, scratch, me)
-    _tell(views, present, scratch, me, old_size, counts)
-
-
-@kernel
-def _best(subs: SubscriptionState, scratch: Scratch, wanted: int, listed: int, left: int, jaccard: bool) -> int:
-    """The position of the best candidate. A count can only have fallen, so only the leader is counted again."""
-    nodes, scores, ties = scratch.nodes, scratch.scores, scratch.ties
-    if jaccard:
-        for i in range(left):
-            scores[i] = utility(subs, scratch, wanted, listed, np.int64(nodes[i]), jaccard)
-    while True:
-        best = 0
-        for i in range(1, left):
-            if is_before(scores[i], ties[i], scores[best], ties[best]):
-                best = i
-        if jaccard:
-            return best
-        now = utility(subs, scratch, wanted, listed, np.int64(nodes[best]), jaccard)
-        if now == scores[best]:
-            return best
-        scores[best] = now
-
-
-@kernel
-def _tell(
-    views: Views,
-    present: NDArray[np.bool_],
-    scratch: Scratch,
-    me: int,
-    old_size: int,
-    counts: NDArray[np.int64],
-) -> None:
-    """Tell nodes that are new in the ln-covered view, and those that left it."""
-    start = views.cover_starts[me]
-    view = views.cover[start : start + views.cover_sizes[me]]
-    for i in range(old_size):
-        if not is_in(view, view.shape[0], np.int64(scratch.old_cover[i])):
-            counts[RELEASES] += 1
-    for i in range(view.shape[0]):
-        if not is_in(scratch.old_cover, old_size, np.int64(view[i])):
-            counts[HOLDS] += 1
-            if present[view[i]]:
-                counts[HOLD_OKS] += 1
-                hear(views, np.int64(view[i]), me)
-            else:
-                view[i] = unanswered(view[i])
 
 
 @kernel

@@ -36,6 +36,7 @@ class Rules(NamedTuple):
     walk_length: int
     age_max: int
     jaccard: bool
+    random_coverage: int
     cover_cycles: int
     clear_cycles: int
     bubble_cycles: int
@@ -60,6 +61,8 @@ class SubscriptionState(NamedTuple):
     # For each topic the nodes that hold it and are present; for each such number the neighbours to have and the TTL.
     popularity: NDArray[np.int32]
     needs: NDArray[np.int16]
+    # Of these neighbours, how many are chosen at random.
+    spares: NDArray[np.int16]
     ttls: NDArray[np.uint8]
     # The hops of a first search that is to meet others; one value.
     meeting: NDArray[np.int64]
@@ -95,9 +98,12 @@ class Agents(NamedTuple):
 class Scratch(NamedTuple):
     """Work space."""
 
-    # By topic: whether the node in turn still needs it, and its position in the node's subscriptions.
+    # By topic: whether the node in turn still needs it. The topics that it needs, their bits, and all these bits.
     wanted: NDArray[np.bool_]
     wanted_list: NDArray[np.int32]
+    bit_list: NDArray[np.int64]
+    wanted_bits: NDArray[np.uint64]
+    # By topic: the position of the subscription of the node in turn, or -1.
     position: NDArray[np.int32]
     # By node: the mark of the last merge that met it.
     met: NDArray[np.int64]
@@ -107,4 +113,10 @@ class Scratch(NamedTuple):
     ages: NDArray[np.uint8]
     scores: NDArray[np.float64]
     ties: NDArray[np.uint64]
+    # Candidates in the order of choice: a sorted list, or a heap.
+    order: NDArray[np.int32]
     old_cover: NDArray[np.int32]
+    # For each candidate of a cover, where the subscriptions stand in `shared` that the node in turn shares with it.
+    shared_starts: NDArray[np.int64]
+    shared_ends: NDArray[np.int64]
+    shared: NDArray[np.int32]
