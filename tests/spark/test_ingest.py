@@ -11,11 +11,8 @@ from gossamer.model.values.errors import InputError
 from gossamer.pipeline.ids import dense_ids
 from gossamer.pipeline.ingest import ingest_edges, ingest_machine_events, ingest_memberships
 from gossamer.pipeline.inputs import input_files
-from gossamer.pipeline.sample import write_sample
-from gossamer.pipeline.session import spark_path, spark_session
-
-# One Java for all of these: the tests of a group run in one process.
-pytestmark = pytest.mark.xdist_group("spark")
+from gossamer.pipeline.sample import along_edges, write_sample
+from gossamer.pipeline.session import spark_path
 
 LINES = """# SNAP says so
 % and KONECT so
@@ -31,12 +28,6 @@ a b c d e
 6 7 heavy
 8 9 1 1e999
 """
-
-
-@pytest.fixture(scope="module")
-def spark():
-    with spark_session(driver_memory="1g") as session:
-        yield session
 
 
 def rows(spark, path, *order):
@@ -275,16 +266,26 @@ def test_the_manifest_can_be_read_by_others(spark, tmp_path):
     assert json.loads(json.dumps(table.to_pylist())) == [{"source": 0, "target": 1}]
 
 
-def test_a_sample_of_many_small_components_is_complete(spark, tmp_path):
-    (tmp_path / "e.txt").write_text("".join(f"{2 * pair} {2 * pair + 1}\n" for pair in range(1_000)) + "5000 5000\n")
+def test_a_sample_of_many_small_components_is_complete_after_few_hops(spark, tmp_path, monkeypatch):
+    hops = []
+
+    def counted(edges):
+        reach = along_edges(edges)
+        return lambda frontier: hops.append(1) or reach(frontier)
+
+    monkeypatch.setattr("gossamer.pipeline.sample.along_edges", counted)
+    (tmp_path / "e.txt").write_text("".join(f"{2 * pair} {2 * pair + 1}\n" for pair in range(100)) + "500 500\n")
     (tmp_path / "graph").mkdir()
     ingest_edges(spark, [tmp_path / "e.txt"], tmp_path / "graph", directed=False)
     (tmp_path / "w").mkdir()
-    found = write_sample(spark, tmp_path / "graph", tmp_path / "w", 1_000, 3, 1, "friends")
-    assert found["nodes"] == 1_000
+    found = write_sample(spark, tmp_path / "graph", tmp_path / "w", 100, 3, 1, "friends")
+    assert found["nodes"] == 100
     # A pair is cut at most where the sample ends.
-    assert found["interests"] >= 998
-    assert found["interests"] == 1_000 - found.get("nodes_without_interests", 0)
+    assert found["interests"] >= 98
+    assert found["interests"] == 100 - found.get("nodes_without_interests", 0)
+    # Two hops for 3, 2, 4, 8, 16 and 17 starts: one to the other nodes of the pairs, and one that finds no node. Pairs
+    # with a start at both ends need further starts. One start at a time would need more than 90 hops.
+    assert len(hops) <= 20
     (tmp_path / "all").mkdir()
-    with pytest.raises(InputError, match="only 2000 of the 2001 nodes asked for"):
-        write_sample(spark, tmp_path / "graph", tmp_path / "all", 2_001, 3, 1, "friends")
+    with pytest.raises(InputError, match="only 200 of the 201 nodes asked for"):
+        write_sample(spark, tmp_path / "graph", tmp_path / "all", 201, 100, 1, "friends")
