@@ -8,9 +8,11 @@ import pytest
 pytest.importorskip("pyspark", reason="the pipeline is part of gossamer[spark]")
 
 from gossamer.model.values.errors import InputError
+from gossamer.pipeline.formats import WHITESPACE, Format
 from gossamer.pipeline.ids import dense_ids
 from gossamer.pipeline.ingest import ingest_edges, ingest_machine_events, ingest_memberships
 from gossamer.pipeline.inputs import input_files
+from gossamer.pipeline.lines import EDGES, judge_lines, read_lines
 from gossamer.pipeline.sample import along_edges, write_sample
 from gossamer.pipeline.session import spark_path
 
@@ -63,6 +65,17 @@ def test_a_list_is_split_at_whitespace_and_bad_lines_go_to_quarantine(spark, tmp
         (3, 4, 0.5, 7.0),
     ]
     assert not (tmp_path / "out" / "lines.aside").exists()
+
+
+def test_fields_between_blanks_are_bad_if_one_is_empty_or_has_a_comma_at_an_end(spark, tmp_path):
+    (tmp_path / "e.txt").write_text("a b\na, b\na ,b\na,b c\na\t\tb\na \t \tb\na\tb\n,a b\na b,\na , b\na,,b c\n")
+    format = Format(name=WHITESPACE, places=(("source", 0), ("target", 1)))
+    lines = judge_lines(read_lines(spark, [tmp_path / "e.txt"]), EDGES, format)
+    reasons = {row["value"]: row["reason"] for row in lines.toLocalIterator()}
+    commas, tabs = "both blanks and commas are delimiters", "the field between two tabs is empty"
+    assert {value for value, reason in reasons.items() if reason == commas} == {"a, b", "a ,b", ",a b", "a b,", "a , b"}
+    assert {value for value, reason in reasons.items() if reason == tabs} == {"a\t\tb", "a \t \tb"}
+    assert {value for value, reason in reasons.items() if reason == ""} == {"a b", "a,b c", "a\tb", "a,,b c"}
 
 
 def test_directed_edges_keep_their_direction_and_folders_of_gzip_are_read(spark, tmp_path):
