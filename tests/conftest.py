@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from gossamer.cli import app as cli
+from tests.schedule import pytest_xdist_make_scheduler  # noqa: F401 (a hook of pytest)
 
 # No deadline: a slow machine is no failure. A failing example is printed as a blob for `@reproduce_failure`.
 _COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow], "print_blob": True}

@@ -15,5 +15,5 @@ def test_under_faults_every_message_is_delivered_once_and_in_order_or_reported(t
     assert verdict.is_clean, f"{report(verdict)}\nrepeat: {command(seed, SECONDS)}"
     # The run had the faults that it is meant to have.
     assert min(verdict.faults[kind] for kind in ("killed", "cleanly stopped", "paused")) >= 20
-    assert verdict.delivered > 100_000
+    assert verdict.delivered > 50_000
     assert verdict.counts["reader too slow"] > 0

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.quick_java import QUICK_JAVA
+
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src"
 
@@ -26,7 +28,7 @@ def python(tmp_path):
     """Runs Python, or the command with `command=True`, with further folders on its path, in an empty folder."""
 
     def run(*arguments, path=(), command=False):
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (*path, SOURCE)))}
+        environment = {**os.environ, **QUICK_JAVA, "PYTHONPATH": os.pathsep.join(map(str, (*path, SOURCE)))}
         words = [sys.executable, *(("-m", "gossamer") if command else ()), *map(str, arguments)]
         return subprocess.run(
             words, capture_output=True, text=True, timeout=280, check=False, env=environment, cwd=tmp_path

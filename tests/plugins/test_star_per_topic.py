@@ -2,8 +2,6 @@
 
 import json
 
-import pytest
-
 NAME = "star-per-topic"
 WORKLOAD = ["--nodes", "60", "--topics", "8", "--subscriptions", "3", "--popularity", "rss", "--seed", "1"]
 
@@ -104,7 +102,6 @@ system = "star-per-topic"
 """
 
 
-@pytest.mark.xdist_group("spark")
 def test_a_study_on_spark_runs_it_and_reports_it(gossamer, tmp_path):
     (tmp_path / "study.toml").write_text(STUDY)
     gossamer("study", "study.toml", "--out", "study")

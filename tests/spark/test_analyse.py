@@ -18,7 +18,6 @@ from gossamer.model.values.errors import InputError
 from gossamer.pipeline import analyse, files
 from gossamer.pipeline.analyse import write_analysis
 from gossamer.pipeline.parts import parts_on_spark
-from gossamer.pipeline.session import spark_session
 from gossamer.pipeline.traffic import has_traffic, write_traffic
 from gossamer.planners.divide import plan_in_parts
 from gossamer.planners.greedy import lowoda
@@ -26,15 +25,7 @@ from gossamer.planners.per_topic import mesh_per_topic
 from gossamer.simulator.measure import measure_topics, summarise
 from gossamer.workloads.interests import make_interests
 
-pytestmark = pytest.mark.xdist_group("spark")
-
 NODES, TOPICS = 300, 40
-
-
-@pytest.fixture(scope="module")
-def spark():
-    with spark_session(driver_memory="1g") as session:
-        yield session
 
 
 @pytest.fixture(scope="module")

@@ -26,8 +26,6 @@ from gossamer.pipeline.java import find_java_home
 from gossamer.pipeline.session import on_worker
 from gossamer.workloads.raw import write_raw_edges
 
-pytestmark = [pytest.mark.xdist_group("spark")]
-
 STUDY = """
 users = 3000
 mean_degree = 8.0

@@ -8,14 +8,13 @@ import pytest
 pytest.importorskip("pyspark", reason="the pipeline is part of gossamer[spark]")
 
 from gossamer.model.values.errors import InputError
+from gossamer.pipeline.formats import WHITESPACE, Format
 from gossamer.pipeline.ids import dense_ids
 from gossamer.pipeline.ingest import ingest_edges, ingest_machine_events, ingest_memberships
 from gossamer.pipeline.inputs import input_files
-from gossamer.pipeline.sample import write_sample
-from gossamer.pipeline.session import spark_path, spark_session
-
-# One Java for all of these: the tests of a group run in one process.
-pytestmark = pytest.mark.xdist_group("spark")
+from gossamer.pipeline.lines import EDGES, judge_lines, read_lines
+from gossamer.pipeline.sample import along_edges, write_sample
+from gossamer.pipeline.session import spark_path
 
 LINES = """# SNAP says so
 % and KONECT so
@@ -31,12 +30,6 @@ a b c d e
 6 7 heavy
 8 9 1 1e999
 """
-
-
-@pytest.fixture(scope="module")
-def spark():
-    with spark_session(driver_memory="1g") as session:
-        yield session
 
 
 def rows(spark, path, *order):
@@ -72,6 +65,17 @@ def test_a_list_is_split_at_whitespace_and_bad_lines_go_to_quarantine(spark, tmp
         (3, 4, 0.5, 7.0),
     ]
     assert not (tmp_path / "out" / "lines.aside").exists()
+
+
+def test_fields_between_blanks_are_bad_if_one_is_empty_or_has_a_comma_at_an_end(spark, tmp_path):
+    (tmp_path / "e.txt").write_text("a b\na, b\na ,b\na,b c\na\t\tb\na \t \tb\na\tb\n,a b\na b,\na , b\na,,b c\n")
+    format = Format(name=WHITESPACE, places=(("source", 0), ("target", 1)))
+    lines = judge_lines(read_lines(spark, [tmp_path / "e.txt"]), EDGES, format)
+    reasons = {row["value"]: row["reason"] for row in lines.toLocalIterator()}
+    commas, tabs = "both blanks and commas are delimiters", "the field between two tabs is empty"
+    assert {value for value, reason in reasons.items() if reason == commas} == {"a, b", "a ,b", ",a b", "a b,", "a , b"}
+    assert {value for value, reason in reasons.items() if reason == tabs} == {"a\t\tb", "a \t \tb"}
+    assert {value for value, reason in reasons.items() if reason == ""} == {"a b", "a,b c", "a\tb", "a,,b c"}
 
 
 def test_directed_edges_keep_their_direction_and_folders_of_gzip_are_read(spark, tmp_path):
@@ -275,16 +279,26 @@ def test_the_manifest_can_be_read_by_others(spark, tmp_path):
     assert json.loads(json.dumps(table.to_pylist())) == [{"source": 0, "target": 1}]
 
 
-def test_a_sample_of_many_small_components_is_complete(spark, tmp_path):
-    (tmp_path / "e.txt").write_text("".join(f"{2 * pair} {2 * pair + 1}\n" for pair in range(1_000)) + "5000 5000\n")
+def test_a_sample_of_many_small_components_is_complete_after_few_hops(spark, tmp_path, monkeypatch):
+    hops = []
+
+    def counted(edges):
+        reach = along_edges(edges)
+        return lambda frontier: hops.append(1) or reach(frontier)
+
+    monkeypatch.setattr("gossamer.pipeline.sample.along_edges", counted)
+    (tmp_path / "e.txt").write_text("".join(f"{2 * pair} {2 * pair + 1}\n" for pair in range(100)) + "500 500\n")
     (tmp_path / "graph").mkdir()
     ingest_edges(spark, [tmp_path / "e.txt"], tmp_path / "graph", directed=False)
     (tmp_path / "w").mkdir()
-    found = write_sample(spark, tmp_path / "graph", tmp_path / "w", 1_000, 3, 1, "friends")
-    assert found["nodes"] == 1_000
+    found = write_sample(spark, tmp_path / "graph", tmp_path / "w", 100, 3, 1, "friends")
+    assert found["nodes"] == 100
     # A pair is cut at most where the sample ends.
-    assert found["interests"] >= 998
-    assert found["interests"] == 1_000 - found.get("nodes_without_interests", 0)
+    assert found["interests"] >= 98
+    assert found["interests"] == 100 - found.get("nodes_without_interests", 0)
+    # Two hops for 3, 2, 4, 8, 16 and 17 starts: one to the other nodes of the pairs, and one that finds no node. Pairs
+    # with a start at both ends need further starts. One start at a time would need more than 90 hops.
+    assert len(hops) <= 20
     (tmp_path / "all").mkdir()
-    with pytest.raises(InputError, match="only 2000 of the 2001 nodes asked for"):
-        write_sample(spark, tmp_path / "graph", tmp_path / "all", 2_001, 3, 1, "friends")
+    with pytest.raises(InputError, match="only 200 of the 201 nodes asked for"):
+        write_sample(spark, tmp_path / "graph", tmp_path / "all", 201, 100, 1, "friends")

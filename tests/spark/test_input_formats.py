@@ -13,16 +13,7 @@ from gossamer.pipeline.formats import Reading
 from gossamer.pipeline.ingest import ingest_edges, ingest_memberships
 from gossamer.pipeline.inputs import input_files
 from gossamer.pipeline.sample import write_sample
-from gossamer.pipeline.session import pattern_path, read_parquet, spark_path, spark_session, write_parquet
-
-# One Java for all of these: the tests of a group run in one process.
-pytestmark = pytest.mark.xdist_group("spark")
-
-
-@pytest.fixture(scope="module")
-def spark():
-    with spark_session(driver_memory="1g") as session:
-        yield session
+from gossamer.pipeline.session import pattern_path, read_parquet, spark_path, write_parquet
 
 
 def rows(spark, path, *order):

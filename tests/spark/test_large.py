@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("pyspark", reason="the pipeline is part of gossamer[spark]")
 
-pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.slow, pytest.mark.timeout(3_600)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(3_600)]
 
 NODES, EDGES = 1_000_000, 20_000_000
 # Any string is a name: these make a line 130 bytes long.

@@ -12,19 +12,10 @@ from gossamer.model.tables.schemas import write_table
 from gossamer.model.tables.workload import read_workload, write_interests
 from gossamer.model.values.errors import InputError
 from gossamer.pipeline.profile import profile_folder
-from gossamer.pipeline.session import spark_session
 from gossamer.simulator.measure import interest_correlation, top_intersection
 from gossamer.workloads.interests import make_interests
 
-pytestmark = pytest.mark.xdist_group("spark")
-
 EDGES = [(0, 1), (0, 2), (0, 3), (1, 2), (4, 0)]
-
-
-@pytest.fixture(scope="module")
-def spark():
-    with spark_session(driver_memory="1g") as session:
-        yield session
 
 
 def spread_of(profile, name):

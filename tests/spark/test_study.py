@@ -13,11 +13,8 @@ from gossamer.analysis.report import write_report
 from gossamer.model.tables.measures import unregister
 from gossamer.model.values.progress import silent
 from gossamer.model.values.run import Run, WorkloadLaw
-from gossamer.pipeline.session import spark_session
 from gossamer.pipeline.study import Candidate, Study, run_study
 from gossamer.pipeline.sweep import sweep
-
-pytestmark = pytest.mark.xdist_group("spark")
 
 SMALL = Study(
     users=3_000,
@@ -31,12 +28,6 @@ SMALL = Study(
     churn_events=5,
     disseminations=("tree",),
 )
-
-
-@pytest.fixture(scope="module")
-def spark():
-    with spark_session(driver_memory="1g") as session:
-        yield session
 
 
 def results(folder):
