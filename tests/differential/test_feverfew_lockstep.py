@@ -79,7 +79,7 @@ def machine_state(driver: Lockstep, period_us: int):
             list(part.cover),
             {topic: cover.missing for topic, cover in part.topics.items()},
             [(each.topic, each.node, each.ttl, each.since_us // period_us) for each in part.bubbles.agents.searches],
-            part.failed,
+            list(part.failed),
             list(part.bubbles._found),
         )
     return found

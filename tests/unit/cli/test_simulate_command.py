@@ -164,6 +164,23 @@ def test_messages_reach_all_subscribers_and_the_record_replays(gossamer, workloa
     assert json.loads(out)["equal_steps"] == metrics["handled_events"]
 
 
+@pytest.mark.parametrize("dissemination", ["flood", "tree"])
+@pytest.mark.parametrize("settings", [(), ("membership=cyclon", "keep_cover=true", "mend_cycles=2", "exchange_size=8")])
+def test_a_record_of_feverfew_under_churn_replays(gossamer, workload, tmp_path, dissemination, settings):
+    gossamer(
+        "churn", "make", "c", "--workload", "w", "--on", "exp:60s", "--off", "exp:20s", "--until", "30s", "--seed", 4
+    )
+    flags = ("--dissemination", dissemination, "--recovery", "--churn", "c", "--rate", 2, "--until", "30s")
+    flags += ("--loss", 0.02, "--set", "bubble_cycles=3", *(word for each in settings for word in ("--set", each)))
+    code, out, err = gossamer("simulate", "feverfew", "w", "s", "--seed", 3, *flags, "--record", "--json")
+    assert code == 0, err
+    metrics = json.loads(out)
+    assert metrics["delivered"] > 0.8 * metrics["expected_deliveries"] > 50
+    code, out, _ = gossamer("replay", tmp_path / "s" / "record.bin", "--json")
+    assert code == 0
+    assert json.loads(out)["equal_steps"] == metrics["handled_events"]
+
+
 @pytest.mark.parametrize("dissemination", ["tree", "gossip", "push-pull"])
 def test_with_recovery_messages_that_were_lost_arrive_and_the_record_replays(
     gossamer, workload, tmp_path, dissemination

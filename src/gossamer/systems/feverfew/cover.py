@@ -168,8 +168,9 @@ class CoveredView:
             out.append(self._links.to(nodes, RootClaims(claims)))
         key = draw_base(self._seed, self._node, Purpose.COVER_BRIDGE, now_us)
         exclude = {self._node, *self._links.neighbours, *self.nodes}
+        # A node that once did not answer may be asked: after a partition, each side ignores nodes of the other.
         peer = self._roots.next_bridge(self._view, exclude, key)
-        if peer is not None and self._may_be_chosen(peer.node):
+        if peer is not None:
             self.nodes[peer.node] = peer.address
             self._bridges[peer.node] = None
             self._ask(peer.node, now_us, out)

@@ -122,8 +122,8 @@ class Feverfew:
         # The version of the interest that was last sent to neighbours.
         self._version = 0
         self.topics: dict[TopicId, TopicCover] = {}
-        # Nodes that did not answer, the latest last.
-        self.failed: list[NodeId] = []
+        # Nodes that did not answer, and when that was noticed; the latest last.
+        self.failed: dict[NodeId, int] = {}
         sizes: Sizes = estimates or view
         # See `TopicSizes`.
         self.topic_size = sizes.topic_size
@@ -163,7 +163,7 @@ class Feverfew:
             case TimerFired():
                 self._on_timer(event.timer, now_us, out)
             case PeerDown():
-                self._on_peer_down(event, out)
+                self._on_peer_down(event, now_us, out)
             case Subscribe() | Unsubscribe():
                 self._on_interest(event, now_us, out)
             case Started():
@@ -235,11 +235,11 @@ class Feverfew:
 
     def _on_exchange_due(self, now_us: int, out: list[Action]) -> None:
         for node in self._cover.overdue(now_us):
-            self._fail(node, out)
+            self._fail(node, now_us, out)
         for node in self.gossip.overdue(now_us):
             # Pulses show whether a neighbour is alive.
             if node not in self._links.neighbours:
-                self._fail(node, out)
+                self._fail(node, now_us, out)
         if self._estimates is not None:
             self._estimates.tick()
         self.gossip.start(now_us, out)
@@ -263,10 +263,10 @@ class Feverfew:
             self.bubbles.forward_near(random_view, now_us, out)
             self.bubbles.start(cycle, now_us, out)
 
-    def _on_no_link(self, sender: NodeId, out: list[Action]) -> None:
+    def _on_no_link(self, sender: NodeId, now_us: int, out: list[Action]) -> None:
         if sender in self._cover.unanswered:
             # It has no room. It is not asked again until it sends something.
-            self._fail(sender, out)
+            self._fail(sender, now_us, out)
         elif sender in self._links.neighbours:
             # The ends disagreed about the link. If this node still wants it, the next cover asks again.
             self._cover.forget(sender, out)
@@ -286,22 +286,24 @@ class Feverfew:
             neighbour.heard_us = now_us
         match message:
             case Exchange():
-                self._hear(sender)
+                self.failed.pop(sender, None)
                 self.gossip.answer(sender, message, now_us, out)
             case ExchangeReply():
-                self._hear(sender)
+                self.failed.pop(sender, None)
                 self.gossip.take(sender, message, now_us)
             case HoldRequest():
-                self._hear(sender)
+                self.failed.pop(sender, None)
                 self._cover.on_hold(sender, message, now_us, out)
             case HoldOk():
+                if sender in self._cover.unanswered:
+                    self.failed.pop(sender, None)
                 self._cover.on_hold_ok(sender, message, now_us, out)
             case ReleaseNotice():
                 self._links.released(sender, out)
             case NoLink():
-                self._on_no_link(sender, out)
+                self._on_no_link(sender, now_us, out)
             case FarewellNotice():
-                self._fail(sender, out)
+                self._fail(sender, now_us, out)
             case Bubbles():
                 self.bubbles.take(message, now_us, out)
             case Match():
@@ -315,10 +317,6 @@ class Feverfew:
             case InterestNotice() | Pulse() if sender not in self._cover.unanswered:
                 out.append(self._links.to((sender,), NoLink()))
 
-    def _hear(self, node: NodeId) -> None:
-        if node in self.failed:
-            self.failed.remove(node)
-
     # Failures.
 
     def _on_pulse_due(self, now_us: int, out: list[Action]) -> None:
@@ -326,22 +324,25 @@ class Feverfew:
         for node, neighbour in list(self._links.neighbours.items()):
             neighbour.heard_us = max(neighbour.heard_us, self.heard.get(node, 0))
             if neighbour.heard_us < silent_us:
-                self._fail(node, out)
+                self._fail(node, now_us, out)
+        # A failed node that sends something to another part of this node, such as Cyclon, is alive too.
+        self.failed = {node: at_us for node, at_us in self.failed.items() if self.heard.get(node, 0) <= at_us}
         self.heard.clear()
         if self._links.neighbours:
             out.append(self._links.to(tuple(self._links.neighbours), Pulse(self._version)))
 
-    def _on_peer_down(self, event: PeerDown, out: list[Action]) -> None:
+    def _on_peer_down(self, event: PeerDown, now_us: int, out: list[Action]) -> None:
         node = event.node
         if event.hung_up:
             # The other end dropped the link on purpose. If this node still wants it, the next cover asks again.
             self._cover.forget(node, out)
         elif node in self._links.neighbours or node in self.cover or self.gossip.knows(node):
-            self._fail(node, out)
+            self._fail(node, now_us, out)
 
-    def _fail(self, node: NodeId, out: list[Action]) -> None:
+    def _fail(self, node: NodeId, now_us: int, out: list[Action]) -> None:
         """A node does not answer or has left: forget it, and ignore it until it sends something."""
         self.gossip.forget(node)
         self._cover.forget(node, out)
-        if node not in self.failed:
-            self.failed = [*self.failed[1 - FAILED_MAX :], node]
+        if node not in self.failed and len(self.failed) == FAILED_MAX:
+            del self.failed[next(iter(self.failed))]
+        self.failed.setdefault(node, now_us)
