@@ -53,14 +53,16 @@ def _contact_count(parameters: FeverfewParameters) -> int:
 
 _HERE = "gossamer.systems.feverfew"
 # Chosen: live nodes keep similar nodes until they are old, search after five seconds, exchange sixteen entries, and check
-# for disconnected topics every two seconds. A busy node has three seconds to answer. At most 4,096 agents take part in a
+# for disconnected topics every two seconds. A busy node has eight seconds to answer, and is not suspected for ten: of a
+# process that died, the transport tells at once. At most 4,096 agents take part in a
 # search, whatever sizes other nodes claim.
 _LIVE = {
     "clear_cycles": 0,
     "bubble_cycles": 5,
     "exchange_size": 16,
     "keep_cover": True,
-    "answer_cycles": 3,
+    "answer_cycles": 8,
+    "suspect_after": 10,
     "links_max": 500,
     "matches_max": 400,
     "mend_cycles": 2,

@@ -65,7 +65,8 @@ class CoveredView:
         self.utility = Utility(self._topics_of, parameters.utility == "jaccard")
         self.address = b""
         self.nodes: dict[NodeId, bytes] = {}
-        # Nodes of the view that have not answered, and since when; nodes of the view that are bridges.
+        # Nodes of the view that have not answered, and for how many turns (not for how long: this node may have been busy
+        # itself); nodes of the view that are bridges.
         self.unanswered: dict[NodeId, int] = {}
         self._bridges: dict[NodeId, None] = {}
 
@@ -97,7 +98,7 @@ class CoveredView:
                 self._links.release(node, out)
         for node in self.nodes:
             if node not in before:
-                self._ask(node, now_us, out)
+                self._ask(node, out)
 
     def _needs(self) -> tuple[dict[TopicId, int], dict[TopicId, int]]:
         """For each topic the neighbours to choose greedily, and those to choose at random."""
@@ -117,17 +118,18 @@ class CoveredView:
             return neighbour.interest | self._view.topics_of(node)
         return neighbour.interest
 
-    def _ask(self, node: NodeId, now_us: int, out: list[Action]) -> None:
+    def _ask(self, node: NodeId, out: list[Action]) -> None:
         """Ask a node of the view for a link."""
-        self.unanswered[node] = now_us
+        self.unanswered[node] = 0
         self._links.ask(node, self.nodes[node])
         request = HoldRequest(self._exchange.version, len(self._topics), self._exchange.first(), self.address)
         out.append(send(Peer(node, self.nodes[node]), request))
 
-    def overdue(self, now_us: int) -> list[NodeId]:
-        """The nodes of the view that have not answered for too long."""
-        since_us = now_us - self._parameters.answer_cycles * self._parameters.period_us
-        return [node for node in self.nodes if self.unanswered.get(node, now_us) <= since_us]
+    def overdue(self) -> list[NodeId]:
+        """Begin a turn; the nodes of the view that have not answered for too many turns."""
+        for node in self.unanswered:
+            self.unanswered[node] += 1
+        return [node for node in self.nodes if self.unanswered.get(node, 0) >= self._parameters.answer_cycles]
 
     def on_hold(self, sender: NodeId, message: HoldRequest, now_us: int, out: list[Action]) -> None:
         """Another node has this node in its view, and asks for a link."""
@@ -173,4 +175,4 @@ class CoveredView:
         if peer is not None:
             self.nodes[peer.node] = peer.address
             self._bridges[peer.node] = None
-            self._ask(peer.node, now_us, out)
+            self._ask(peer.node, out)

@@ -63,15 +63,15 @@ class GossipSample:
         self._may_be_chosen = may_be_chosen
         self.address = b""
         self.similar: list[ViewCandidate] = []
-        # Nodes that owe an ExchangeReply, and since when.
+        # Nodes that owe an ExchangeReply, and for how many turns.
         self.asked: dict[NodeId, int] = {}
         # How many exchanges of each node were answered since this node's last turn.
         self._answered: Counter[NodeId] = Counter()
 
-    def overdue(self, now_us: int) -> list[NodeId]:
-        """Take out the nodes that have owed a reply for too long."""
-        since_us = now_us - self._parameters.answer_cycles * self._parameters.period_us
-        late = [node for node, at_us in self.asked.items() if at_us <= since_us]
+    def overdue(self) -> list[NodeId]:
+        """Begin a turn, and take out the nodes that have owed a reply for too many turns."""
+        self.asked = {node: turns + 1 for node, turns in self.asked.items()}
+        late = [node for node, turns in self.asked.items() if turns >= self._parameters.answer_cycles]
         for node in late:
             del self.asked[node]
         return late
@@ -87,7 +87,7 @@ class GossipSample:
         partner = self._partner(now_us)
         if partner is None:
             return
-        self.asked[partner.node] = now_us
+        self.asked[partner.node] = 0
         exchange = Exchange(self._entries(partner.node))
         if self._sizes is not None:
             exchange = Exchange(exchange.entries, *self._sizes.offer(self._lookup.topics_of(partner.node)))

@@ -26,9 +26,9 @@ NO_VERSION = -1
 class FeverfewNeighbour:
     """A neighbour: which ends want the link, and the interest of the other end."""
 
-    __slots__ = ("_own", "has_claims", "heard_us", "held_by", "holds", "interest", "roots", "version")
+    __slots__ = ("_own", "has_claims", "held_by", "holds", "interest", "roots", "silent_turns", "version")
 
-    def __init__(self, own: Collection[TopicId], now_us: int) -> None:
+    def __init__(self, own: Collection[TopicId]) -> None:
         # The topics of this node.
         self._own = own
         # Whether this node has it in its view, and whether it has this node in its view.
@@ -36,7 +36,8 @@ class FeverfewNeighbour:
         self.held_by = False
         self.interest: set[TopicId] = set()
         self.version = NO_VERSION
-        self.heard_us = now_us
+        # Pulse turns of this node since it was last heard.
+        self.silent_turns = 0
         # Its claims (`protocols/roots.py`), and whether it has this node's claims.
         self.roots: dict[TopicId, RootClaim] = {}
         self.has_claims = False
@@ -92,14 +93,14 @@ class CoverLinks:
 
     def hold(self, node: NodeId, message: HoldOk, now_us: int, out: list[Action]) -> None:
         """A node of this node's view has answered."""
-        self._up(node, now_us, out).holds = True
+        self._up(node, out).holds = True
         self._take_interest(node, message, now_us, out)
 
     def held(self, node: NodeId, message: HoldRequest, now_us: int, out: list[Action]) -> None:
         """This node has entered the view of another node."""
         if message.address:
             self.addresses[node] = message.address
-        self._up(node, now_us, out).held_by = True
+        self._up(node, out).held_by = True
         self._take_interest(node, message, now_us, out)
 
     def release(self, node: NodeId, out: list[Action]) -> None:
@@ -160,14 +161,14 @@ class CoverLinks:
         facts, self._facts = self._facts, []
         return facts
 
-    def _up(self, node: NodeId, now_us: int, out: list[Action]) -> FeverfewNeighbour:
+    def _up(self, node: NodeId, out: list[Action]) -> FeverfewNeighbour:
         each = self.neighbours.get(node)
         if each is None:
-            each = self.neighbours[node] = FeverfewNeighbour(self._exchange.topics, now_us)
+            each = self.neighbours[node] = FeverfewNeighbour(self._exchange.topics)
             self._roots.neighbours_changed()
             out.append(Connect(self.peer(node)))
             self._state(NeighbourUp(node), out)
-        each.heard_us = now_us
+        each.silent_turns = 0
         return each
 
     def _unwant(self, node: NodeId, end: str, out: list[Action]) -> None:

@@ -234,9 +234,9 @@ class Feverfew:
     # GossipSample (`gossip.py`).
 
     def _on_exchange_due(self, now_us: int, out: list[Action]) -> None:
-        for node in self._cover.overdue(now_us):
+        for node in self._cover.overdue():
             self._fail(node, now_us, out)
-        for node in self.gossip.overdue(now_us):
+        for node in self.gossip.overdue():
             # Pulses show whether a neighbour is alive.
             if node not in self._links.neighbours:
                 self._fail(node, now_us, out)
@@ -283,7 +283,7 @@ class Feverfew:
             return
         neighbour = self._links.neighbours.get(sender)
         if neighbour is not None:
-            neighbour.heard_us = now_us
+            neighbour.silent_turns = 0
         match message:
             case Exchange():
                 self.failed.pop(sender, None)
@@ -320,10 +320,10 @@ class Feverfew:
     # Failures.
 
     def _on_pulse_due(self, now_us: int, out: list[Action]) -> None:
-        silent_us = now_us - self._parameters.suspect_after * self._parameters.period_us
         for node, neighbour in list(self._links.neighbours.items()):
-            neighbour.heard_us = max(neighbour.heard_us, self.heard.get(node, 0))
-            if neighbour.heard_us < silent_us:
+            # Turns are counted, not time: a node that was busy itself has not listened meanwhile.
+            neighbour.silent_turns = 0 if node in self.heard else neighbour.silent_turns + 1
+            if neighbour.silent_turns > self._parameters.suspect_after:
                 self._fail(node, now_us, out)
         # A failed node that sends something to another part of this node, such as Cyclon, is alive too.
         self.failed = {node: at_us for node, at_us in self.failed.items() if self.heard.get(node, 0) <= at_us}

@@ -228,7 +228,7 @@ def test_whatever_peers_send_a_node_raises_nothing_keeps_bounded_state_and_sends
         assert len(node.links.addresses) <= len(node.neighbours) + len(part._cover.unanswered)
         assert set(part._cover.unanswered) <= set(part.cover)
         assert set(part._cover._bridges) <= set(part.cover)
-        assert len(part.gossip.asked) <= 4
+        assert len(part.gossip.asked) <= 8
         assert ME not in node.neighbours
         for neighbour in node.links.neighbours.values():
             assert neighbour.holds or neighbour.held_by

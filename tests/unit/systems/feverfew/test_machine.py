@@ -97,10 +97,10 @@ def test_a_failed_node_that_sends_to_another_part_is_taken_for_alive_again():
     assert list(node.part.failed) == []
 
 
-def test_a_live_node_gives_a_busy_one_three_periods_for_its_reply():
+def test_a_live_node_gives_a_busy_one_eight_turns_for_its_reply():
     node = OneNode(contacts=[1])
     node.exchange_turn()
-    for _ in range(2):
+    for _ in range(7):
         node.exchange_turn()
         assert list(node.part.failed) == []
     node.exchange_turn()
@@ -347,10 +347,21 @@ def test_a_neighbour_that_does_not_hold_what_others_said_of_it_is_replaced():
 def test_a_silent_neighbour_is_given_up_after_the_stated_number_of_periods():
     node = OneNode(suspect_after=5)
     node.hold_from(1, 7)
-    for _ in range(5):
+    # It was heard before the first turn.
+    for _ in range(6):
         assert of_kind(node.pulse_turn(), Pulse) == [1]
     assert node.pulse_turn() == []
     assert (node.neighbours, list(node.part.failed)) == ([], [1])
+
+
+def test_a_node_that_was_busy_itself_blames_nobody():
+    node = OneNode()
+    node.hold_from(1, 7)
+    node.hear(9, Match(7, 2, b"", Digest(1, 1, (7,))))
+    node.cover_turn()
+    node.pulse_turn(600)
+    node.exchange_turn(600)
+    assert (node.neighbours, list(node.part.cover), list(node.part.failed)) == ([1], [2], [])
 
 
 def test_any_message_of_a_neighbour_shows_that_it_is_alive():
