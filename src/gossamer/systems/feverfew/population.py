@@ -102,13 +102,16 @@ class FeverfewPopulation:
     # Churn and changes of interest.
 
     def _apply(self, changes: CycleChanges, now_us: int) -> None:
-        crashes = set(changes.crashes)
-        for node in sorted((*changes.leavers, *changes.crashes)):
-            linked = self._linked(node)
+        crashes, gone = set(changes.crashes), set()
+        leavers = sorted((*changes.leavers, *changes.crashes))
+        linked_to = self._linked_to(leavers)
+        for node in leavers:
+            linked = [other for other in linked_to[node].tolist() if other not in gone]
+            gone.add(node)
             if node not in crashes:
                 self._counts[state.FAREWELLS] += len(linked)
             for other in linked:
-                selection.fail(self.views, int(other), node, self._counts)
+                selection.fail(self.views, other, node, self._counts)
             self._clear(node)
             cyclon.leave(self.cyclon, node)
         present = np.flatnonzero(self.present)
@@ -121,7 +124,7 @@ class FeverfewPopulation:
             if self.present[node]:
                 before = set(self._interests[node])
                 changed = len(before.symmetric_difference(interest))
-                self._counts[state.INTERESTS] += changed * len(self._linked(node))
+                self._counts[state.INTERESTS] += changed * len(self._linked_to([node])[node])
                 self._interests[node] = self._known[node] = tuple(interest)
         for node in sorted(changes.joiners):
             contact = introducer(self._seed, node, now_us, present)
@@ -138,10 +141,15 @@ class FeverfewPopulation:
         self.subs = _kept(self.subs, _subscriptions(self._known, self._topic_count, self._cycle_count), renewed)
         self._fit()
 
-    def _linked(self, node: int) -> NDArray[np.int64]:
-        """The nodes that share a link with this one, in either direction."""
+    def _linked_to(self, wanted: Sequence[int]) -> dict[int, NDArray[np.int64]]:
+        """For each of these nodes, the nodes that share a link with it, in either direction."""
+        if not wanted:
+            return {}
         owners, nodes = self.cover()
-        return np.union1d(nodes[owners == node], owners[nodes == node]).astype(np.int64)
+        count = np.int64(len(self._interests))
+        keys = np.unique(np.concatenate((owners * count + nodes, nodes * count + owners)))
+        ends = np.searchsorted(keys, np.array([(node * count, (node + 1) * count) for node in wanted]))
+        return {node: keys[low:high] % count for node, (low, high) in zip(wanted, ends, strict=True)}
 
     def _clear(self, node: int) -> None:
         for sizes in (
