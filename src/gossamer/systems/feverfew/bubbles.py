@@ -95,16 +95,32 @@ class BubbleSample:
         linger_us = self._parameters.linger_cycles * self._parameters.period_us
         kept = []
         for search in self.agents.searches:
-            matching = [
-                each
-                for each in random_view
-                if each.node != search.node and search.topic in self._lookup.topics_of(each.node)
-            ]
+            matching = self._matching(search, random_view)
             for each in matching:
                 self._notify(search, each, out)
             if not matching and (search.ttl or now_us - search.since_us < linger_us):
                 kept.append(search)
         self.agents.searches = kept
+
+    def compare(self, told: Sequence[ViewCandidate], out: list[Action]) -> None:
+        """Differs (`agents_meet`): compare searches also with the nodes that an exchange of similar views names."""
+        if not self._parameters.agents_meet:
+            return
+        kept = []
+        for search in self.agents.searches:
+            matching = self._matching(search, told)
+            for each in matching:
+                self._notify(search, each, out)
+            if not matching:
+                kept.append(search)
+        self.agents.searches = kept
+
+    def _matching(self, search: AgentSearch, nodes: Sequence[ViewCandidate]) -> list[ViewCandidate]:
+        return [
+            each
+            for each in nodes
+            if each.node not in (search.node, self._node) and search.topic in self._lookup.topics_of(each.node)
+        ]
 
     def _notify(self, search: AgentSearch, other: ViewCandidate, out: list[Action]) -> None:
         """Tell both the searcher and the node that was found."""

@@ -16,7 +16,7 @@ and needs twice the links (`utility`).
 Differs: an entry of a similar view has an age and is dropped when it is old; the paper does not say how a dead node leaves.
 Differs: a node that enters a view is told and must answer, and both ends use the link. A node that does not answer within
 a cycle leaves the view and is ignored until it sends something.
-Differs: agents compare searches with each other (`agents.py`).
+Differs: agents compare searches with exchanged nodes and with each other (`agents.py`).
 """
 
 from collections.abc import Iterable, Sequence
@@ -223,19 +223,20 @@ class Feverfew:
         """Algorithm 2."""
         address = next((each.address for each in message.entries if each.node == sender), b"")
         out.append(send(Peer(sender, address), ExchangeReply(self._entries(sender))))
-        self._merge(message.entries, now_us)
+        self._merge(message.entries, now_us, out)
 
-    def _on_exchange_reply(self, sender: NodeId, message: ExchangeReply, now_us: int) -> None:
+    def _on_exchange_reply(self, sender: NodeId, message: ExchangeReply, now_us: int, out: list[Action]) -> None:
         """Algorithm 1, lines 5 to 8."""
         if sender == self._asked:
             self._asked = None
-            self._merge(message.entries, now_us)
+            self._merge(message.entries, now_us, out)
 
-    def _merge(self, entries: Sequence[SimilarEntry], now_us: int) -> None:
+    def _merge(self, entries: Sequence[SimilarEntry], now_us: int, out: list[Action]) -> None:
         for each in entries:
             if each.digest is not None and each.node != self._node:
                 self._lookup.note(Heard(each.node, each.address, each.digest))
         told = [ViewCandidate(each.node, each.age, each.address) for each in entries]
+        self.bubbles.compare(told, out)
         candidates = merged(self._buffer(), told)
         rest = {topic for topic, cover in self.topics.items() if cover.missing > 0}
         key = draw_base(self._seed, self._node, Purpose.SIMILAR_TIE, now_us)
@@ -287,8 +288,7 @@ class Feverfew:
         if self._parameters.random_coverage:
             # The order of nodes never changes, so that a node keeps its random neighbours.
             key = draw_base(self._seed, self._node, Purpose.COVER_RANDOM, 0)
-            others = set(candidates).difference(chosen)
-            chosen += random_cover(others, missing, self._lookup, key)
+            chosen += random_cover(set(candidates).difference(chosen), missing, self._lookup, key)
         for topic, lacking in missing.items():
             self.topics[topic].missing = lacking
         before, self.cover = self.cover, {node: addresses[node] for node in chosen}
@@ -343,7 +343,7 @@ class Feverfew:
                 self._on_exchange(sender, message, now_us, out)
             case ExchangeReply():
                 self._hear(sender)
-                self._on_exchange_reply(sender, message, now_us)
+                self._on_exchange_reply(sender, message, now_us, out)
             case HoldRequest():
                 self._hear(sender)
                 self._on_hold(sender, message, now_us, out)

@@ -65,7 +65,8 @@ class FeverfewParameters(Struct, frozen=True, kw_only=True):
     agents_meet: Annotated[
         bool,
         Meta(
-            description="Chosen: true. Agents also compare searches with each other, and each keeps the nearest topics"
+            description="Chosen: true. Agents compare searches also with exchanged nodes and with each other, and keep the "
+            "nearest topics"
         ),
     ] = True
     linger_cycles: Annotated[

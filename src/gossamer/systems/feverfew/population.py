@@ -63,7 +63,15 @@ class FeverfewPopulation:
             self._rules, now, now_us, self.subs, self.views, self.agents, self.cyclon, self._cyclon_counts, self._counts
         )
         kernel.exchange_turns(
-            self._rules, now_us, self.subs, self.views, self.cyclon, self._asked, self._scratch, self._counts
+            self._rules,
+            now_us,
+            self.subs,
+            self.views,
+            self.agents,
+            self.cyclon,
+            self._asked,
+            self._scratch,
+            self._counts,
         )
         kernel.cover_turns(
             self._rules, now, now_us, self.subs, self.views, self.agents, self.cyclon, self._scratch, self._counts
@@ -87,6 +95,10 @@ class FeverfewPopulation:
     def rare_events(self) -> dict[str, int]:
         """Counts of rare events, which a test requires to have happened."""
         return {"evictions": int(self._counts[state.EVICTIONS]), "failures": int(self._counts[state.FAILURES])}
+
+    def search_copies(self) -> int:
+        """The copies of searches that nodes have forwarded so far; many ride on one `Bubbles` message."""
+        return int(self._counts[state.COPIES])
 
     def covered(self) -> NDArray[np.bool_]:
         """For each subscription whether it is ln-covered."""
@@ -208,6 +220,7 @@ class FeverfewPopulation:
             shared_starts=np.zeros(candidates, np.int64),
             shared_ends=np.zeros(candidates, np.int64),
             shared=np.zeros(shared, np.int32),
+            notices=np.zeros((2 * buffers * self._parameters.agent_size, 3), np.int32),
         )
 
 

@@ -7,13 +7,15 @@ from gossamer.kernels.cyclon import CyclonState
 from gossamer.kernels.draw import ITEM_FACTOR, U64, draw_base, finish
 from gossamer.kernels.jit import kernel
 from gossamer.model.values.draw import Purpose
-from gossamer.systems.feverfew.kernel.selection import find, holds, is_in
+from gossamer.systems.feverfew.kernel.selection import bit_of, find, holds, is_in
 from gossamer.systems.feverfew.kernel.state import (
     BUBBLES,
+    COPIES,
     EVICTIONS,
     MATCHES,
     Agents,
     Rules,
+    Scratch,
     SubscriptionState,
     Views,
 )
@@ -69,6 +71,7 @@ def forward(
         if agents.ttls[me, i] == 0 or agents.since[me, i] == cycle:
             continue
         agents.ttls[me, i] -= np.uint8(1)
+        counts[COPIES] += 1
         sent = True
         if present[peer]:
             topic, node, ttl = agents.topics[me, i], agents.nodes[me, i], agents.ttls[me, i]
@@ -163,12 +166,85 @@ def match_searches(
         over = agents.ttls[me, i] == 0 and cycle - agents.since[me, i] >= rules.linger_cycles
         if matched or over:
             continue
-        agents.topics[me, kept] = topic
-        agents.nodes[me, kept] = node
-        agents.ttls[me, kept] = agents.ttls[me, i]
-        agents.since[me, kept] = agents.since[me, i]
+        _keep(agents, me, i, kept)
         kept += 1
     agents.sizes[me] = kept
+
+
+@kernel
+def compare_both(
+    subs: SubscriptionState,
+    views: Views,
+    agents: Agents,
+    present: NDArray[np.bool_],
+    scratch: Scratch,
+    peer: int,
+    told_peer: NDArray[np.int32],
+    me: int,
+    told_me: NDArray[np.int32],
+    counts: NDArray[np.int64],
+) -> None:
+    """The two ends of an exchange compare their searches with the nodes that the other end named.
+
+    Notices to other nodes are delivered after both ends have handled the exchange.
+    """
+    waiting = _compare(subs, views, agents, present, scratch, peer, told_peer, 0, counts)
+    first = waiting
+    waiting = _compare(subs, views, agents, present, scratch, me, told_me, waiting, counts)
+    for i in range(waiting):
+        topic, node, other = scratch.notices[i]
+        notify(subs, views, present, peer if i < first else me, topic, node, other, counts)
+
+
+@kernel
+def _compare(
+    subs: SubscriptionState,
+    views: Views,
+    agents: Agents,
+    present: NDArray[np.bool_],
+    scratch: Scratch,
+    agent: int,
+    told: NDArray[np.int32],
+    waiting: int,
+    counts: NDArray[np.int64],
+) -> int:
+    """Compare an agent's searches with these nodes; a search that matches ends. Returns the number of waiting notices."""
+    kept = 0
+    for i in range(agents.sizes[agent]):
+        topic, node = np.int64(agents.topics[agent, i]), np.int64(agents.nodes[agent, i])
+        bit = bit_of(topic)
+        word, shift = bit >> 6, U64(bit & 63)
+        matched = False
+        for j in range(told.shape[0]):
+            other = np.int64(told[j])
+            if other == node or not (subs.bits[other, word] >> shift) & U64(1):
+                continue
+            if other == agent or find(subs, other, topic) < 0:
+                continue
+            matched = True
+            for side in range(2):
+                tell, about = (node, other) if side == 0 else (other, node)
+                if tell == agent:
+                    notify(subs, views, present, agent, topic, tell, about, counts)
+                    continue
+                scratch.notices[waiting, 0] = topic
+                scratch.notices[waiting, 1] = tell
+                scratch.notices[waiting, 2] = about
+                waiting += 1
+        if not matched:
+            _keep(agents, agent, i, kept)
+            kept += 1
+    agents.sizes[agent] = kept
+    return waiting
+
+
+@kernel
+def _keep(agents: Agents, agent: int, source: int, target: int) -> None:
+    """Move a search to another place of the view."""
+    agents.topics[agent, target] = agents.topics[agent, source]
+    agents.nodes[agent, target] = agents.nodes[agent, source]
+    agents.ttls[agent, target] = agents.ttls[agent, source]
+    agents.since[agent, target] = agents.since[agent, source]
 
 
 @kernel

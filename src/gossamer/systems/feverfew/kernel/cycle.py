@@ -7,7 +7,7 @@ from gossamer.kernels.cyclon import CyclonState, cyclon_turn
 from gossamer.kernels.draw import U64, below, draw
 from gossamer.kernels.jit import kernel
 from gossamer.model.values.draw import Purpose
-from gossamer.systems.feverfew.kernel.bubble import forward, match_searches, start_searches
+from gossamer.systems.feverfew.kernel.bubble import compare_both, forward, match_searches, start_searches
 from gossamer.systems.feverfew.kernel.cover import select_cover
 from gossamer.systems.feverfew.kernel.selection import (
     add_candidate,
@@ -49,6 +49,7 @@ def exchange_turns(
     now_us: U64,
     subs: SubscriptionState,
     views: Views,
+    agents: Agents,
     cyclon: CyclonState,
     asked: NDArray[np.int32],
     scratch: Scratch,
@@ -81,6 +82,10 @@ def exchange_turns(
         back = _own_buffer(views, cyclon, scratch, peer, back_nodes, back_ages)
         _merge(rules, now_us, subs, views, scratch, peer, back_nodes, back_ages, back, sent_nodes, sent_ages, sent)
         _merge(rules, now_us, subs, views, scratch, me, sent_nodes, sent_ages, sent, back_nodes, back_ages, back)
+        if rules.agents_meet:
+            compare_both(
+                subs, views, agents, cyclon.present, scratch, peer, sent_nodes[:sent], me, back_nodes[:back], counts
+            )
 
 
 @kernel

@@ -23,9 +23,10 @@ KINDS = (
     "Bubbles",
     "Match",
 )
-# Rare events, counted for tests: entries that a full agent view gave up, and nodes that did not answer.
-EVICTIONS, FAILURES = 9, 10
-COUNTERS = 11
+# Rare events, counted for tests: entries that a full agent view gave up, and nodes that did not answer. Copies of searches
+# that `Bubbles` carried.
+EVICTIONS, FAILURES, COPIES = 9, 10, 11
+COUNTERS = 12
 
 
 class Rules(NamedTuple):
@@ -116,3 +117,5 @@ class Scratch(NamedTuple):
     shared_starts: NDArray[np.int64]
     shared_ends: NDArray[np.int64]
     shared: NDArray[np.int32]
+    # Notices of agents that wait for delivery: topic, node to tell, node that it is told about.
+    notices: NDArray[np.int32]
