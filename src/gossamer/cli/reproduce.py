@@ -86,8 +86,10 @@ def _located(point: "Point", data: Path | None) -> "Point":
 
     from msgspec.structs import replace as changed
 
-    from gossamer.model.values.run import FRIENDS
+    from gossamer.model.values.run import FRIENDS, Run
 
+    if not isinstance(point.run, Run):
+        return point
     workload = point.run.workload
     if data is None or not isinstance(workload, str) or not workload.startswith(FRIENDS):
         return point
@@ -96,9 +98,10 @@ def _located(point: "Point", data: Path | None) -> "Point":
 
 def _missing(points: "Sequence[Point]") -> set[str]:
     """Data files that do not exist."""
-    from gossamer.model.values.run import FRIENDS
+    from gossamer.model.values.run import FRIENDS, Run
 
-    files = {str(point.run.workload) for point in points if isinstance(point.run.workload, str)}
+    runs = [point.run for point in points if isinstance(point.run, Run)]
+    files = {run.workload for run in runs if isinstance(run.workload, str)}
     names = {file.removeprefix(FRIENDS) for file in files}
     return {name for name in names if not Path(name).is_file()}
 

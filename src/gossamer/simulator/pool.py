@@ -19,13 +19,17 @@ import numpy as np
 
 import gossamer
 from gossamer.model.tables.measures import load_measures, measure_modules
+from gossamer.model.values.errors import InputError
 from gossamer.model.values.progress import Progress
-from gossamer.model.values.run import Run
+from gossamer.model.values.run import Experiment, Run
+from gossamer.protocols.contract.system import load
 from gossamer.simulator.execute import execute
 from gossamer.systems import find_system, module_of
 
 
-def execute_all(runs: Sequence[Run], kept: Path, jobs: int, progress: Progress) -> dict[bytes, dict[str, Any]]:
+def execute_all(
+    runs: Sequence[Run | Experiment], kept: Path, jobs: int, progress: Progress
+) -> dict[bytes, dict[str, Any]]:
     """The metrics of every run, by `run_key`. Equal runs are computed once."""
     wanted = {run_key(run): resolved(run) for run in runs}
     done = {key: found for key, run in wanted.items() if (found := kept_result(kept, run)) is not None}
@@ -56,20 +60,23 @@ def execute_all(runs: Sequence[Run], kept: Path, jobs: int, progress: Progress) 
     return done
 
 
-def run_key(run: Run) -> bytes:
+def run_key(run: Run | Experiment) -> bytes:
     """The key of a run; equal runs have equal keys."""
     return msgspec.json.encode(resolved(run))
 
 
-def resolved(run: Run) -> Run:
+def resolved(run: Run | Experiment) -> Run | Experiment:
     """The run with the module of its system, if the system is another package's: workers import it by name."""
     find_system(run.system, run.module)
-    module = module_of(run.system) or module_of(run.dissemination or "")
+    dissemination = run.dissemination if isinstance(run, Run) else None
+    module = module_of(run.system) or module_of(dissemination or "")
     return msgspec.structs.replace(run, module=module) if module else run
 
 
-def run_metrics(run: Run) -> dict[str, Any]:
+def run_metrics(run: Run | Experiment) -> dict[str, Any]:
     """The part of a run's result that is stored: its metrics and degrees."""
+    if isinstance(run, Experiment):
+        return experiment_metrics(run)
     result = execute(run)
     kept = {
         table: {name: np.asarray(column).tolist() for name, column in result.tables[table].items()}
@@ -79,7 +86,19 @@ def run_metrics(run: Run) -> dict[str, Any]:
     return {**result.metrics, **kept}
 
 
-def _size(run: Run) -> int:
+def experiment_metrics(experiment: Experiment) -> dict[str, Any]:
+    """Call the function that an experiment names."""
+    system = find_system(experiment.system, experiment.module)
+    function = getattr(load(system.experiments), experiment.name, None) if system.experiments else None
+    if function is None:
+        raise InputError(f"{system.name} has no experiment {experiment.name!r}")
+    metrics: dict[str, Any] = function(seed=experiment.seed, **experiment.arguments)
+    return metrics
+
+
+def _size(run: Run | Experiment) -> int:
+    if isinstance(run, Experiment):
+        return int(run.arguments.get("nodes", 0))
     law = run.workload
     return 0 if isinstance(law, str) else law.nodes * (20 if run.engine == "event" else 1)
 
@@ -103,13 +122,13 @@ def _source(module: str) -> Path:
     return path.parent if "." in module or path.name == "__init__.py" else path
 
 
-def _name(run: Run) -> str:
+def _name(run: Run | Experiment) -> str:
     module = resolved(run).module
     code = code_hash(modules=((module,) if module else ()) + measure_modules())
     return hashlib.sha256(run_key(run) + code.encode()).hexdigest()[:32] + ".json"
 
 
-def kept_result(kept: Path, run: Run) -> dict[str, Any] | None:
+def kept_result(kept: Path, run: Run | Experiment) -> dict[str, Any] | None:
     """The stored result of a run, if this code has computed it before."""
     try:
         content = msgspec.json.decode((kept / _name(run)).read_bytes(), type=dict[str, Any])
@@ -118,7 +137,7 @@ def kept_result(kept: Path, run: Run) -> dict[str, Any] | None:
     return content
 
 
-def keep_result(kept: Path, run: Run, metrics: dict[str, Any]) -> None:
+def keep_result(kept: Path, run: Run | Experiment, metrics: dict[str, Any]) -> None:
     """Store the result of a run."""
     making = kept / f".{_name(run)}.{os.getpid()}"
     making.write_bytes(msgspec.json.encode(metrics))

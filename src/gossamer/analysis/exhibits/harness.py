@@ -22,7 +22,7 @@ from math import isfinite, sqrt
 from statistics import mean, stdev
 from typing import Any
 
-from gossamer.model.values.run import Run
+from gossamer.model.values.run import Experiment, Run
 
 PUBLISHED = "published.toml"
 MET, MISSED, NOT_COMPARED = "met", "missed", "not compared"
@@ -38,11 +38,11 @@ Metrics = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Point:
-    """One run of one series at one place on the x axis."""
+    """One run or experiment of one series at one place on the x axis."""
 
     series: str
     x: float
-    run: Run
+    run: Run | Experiment
     # The measure of this point, if it is not that of the exhibit.
     measure: Callable[[Metrics], float] | None = None
     # The value of the theory.

@@ -80,3 +80,18 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     view_history: bool = False
     # Also measure the exact diameter of the whole overlay; the cost grows with the square of the number of nodes.
     overlay_diameter: bool = False
+
+
+class Experiment(msgspec.Struct, frozen=True, kw_only=True):
+    """A measurement of a system that is no run of its nodes on a workload, such as one search or a closed form.
+
+    `name` is a function of the module that `System.experiments` names. It is called with the seed and the arguments, and
+    returns metrics.
+    """
+
+    system: str
+    # As in `Run`.
+    module: str = ""
+    name: str
+    arguments: dict[str, Any] = {}
+    seed: int

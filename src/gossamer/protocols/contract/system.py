@@ -110,6 +110,9 @@ class System:
     warm_up: str | None = None
     # A tuple of `analysis.exhibits.harness.Exhibit`.
     exhibits: str | None = None
+    # A module of functions (seed, arguments) -> metrics, for exhibits that measure something else than runs
+    # (`model.values.run.Experiment`).
+    experiments: str | None = None
     # A module of simulations to compare with the theory, with one or both of `check_ln_cover(nodes, size, random,
     # similar, seed, progress)` and `check_bubble(nodes, size, shuffle, seed, progress)`. Each returns measured figures;
     # those with the names of fields of `theory.coverage.LnCover` and `Bubble` are shown beside the theory.

@@ -84,6 +84,8 @@ SYSTEMS: tuple[System, ...] = (
         contact_count=_contact_count,
         population=f"{_HERE}.population:feverfew_population",
         warm_up=f"{_HERE}.warm:warm_up",
+        exhibits=f"{_HERE}.exhibits:EXHIBITS",
+        experiments=f"{_HERE}.experiments",
         theory_checks=f"{_HERE}.check",
         live=(LiveStart("feverfew", "feverfew", {"membership": "cyclon", **_LIVE}),),
     ),

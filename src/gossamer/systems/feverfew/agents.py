@@ -1,12 +1,12 @@
 """BubbleSample's agent view: the searches that a node takes part in for others and for itself.
 
 Differs (`agents_meet`): the paper's agent compares searches with its random view only. If all nodes search at once, an
-agent view of 40 places loses most searches before they match. Here an agent also compares searches with each other, so
-that two searchers of one topic find each other where their searches meet. Nodes have a distance from a topic, a random
-number that is the same for all searches of the topic. A copy goes to the nearest node of the random view instead of the
-peer of the next shuffle, and a full agent view keeps the nearest topics: searches of one topic therefore gather at the
-same agents, and need only as many hops as it takes to meet (`sizes.meeting_hops`). A search that is repeated has one hop
-more than the one before, up to those of Theorem 2. An agent keeps a search for `linger_cycles` after its last hop.
+agent view of 40 places loses most searches before they match. Here an agent also compares searches with all nodes that
+exchanges of similar views name: these are told with their interests anyway, and are several times as many as the new nodes
+of the random view. It compares searches with each other too, so that two searchers of one topic find each other where
+their searches meet, and a full view keeps the topics that are nearest to the agent, a random order that is the same for
+all searches of a topic. Searches of one topic therefore remain at the same agents. An agent keeps a search for
+`linger_cycles` after its last hop.
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,6 @@
 """BubbleSample: searches for the holders of rare topics, through agents (Algorithms 4 and 5)."""
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 
 from gossamer.model.values.ids import NodeId, TopicId
 from gossamer.protocols.contract.actions import Action
@@ -11,25 +10,20 @@ from gossamer.protocols.contract.parts import InterestLookup
 from gossamer.systems.feverfew.agents import AgentSearch, AgentView
 from gossamer.systems.feverfew.messages import BUBBLES_MAX, Bubbles, Match, Search, send
 from gossamer.systems.feverfew.parameters import FeverfewParameters
-from gossamer.systems.feverfew.sizes import Sizes, hops, meeting_hops
+from gossamer.systems.feverfew.sizes import Sizes, hops
 from gossamer.systems.feverfew.views import FOUND_MAX, ViewCandidate
-
-# Searches are counted up to this number; no search has more hops.
-ATTEMPTS_MAX = 30
 
 
 class TopicCover:
     """A subscription: the neighbours that it lacks, when it began, and when it may search next."""
 
-    __slots__ = ("attempts", "missing", "search_us", "since_us")
+    __slots__ = ("missing", "search_us", "since_us")
 
     def __init__(self, now_us: int) -> None:
         # Unknown until the first cover.
         self.missing = 1
         self.since_us = now_us
         self.search_us = 0
-        # The searches since it was last covered.
-        self.attempts = 0
 
 
 class BubbleSample:
@@ -76,37 +70,14 @@ class BubbleSample:
                 continue
             network, size = self._sizes.network_size(), self._sizes.topic_size(topic)
             ttl = min(hops(network, size, self._parameters.shuffle_length), self._parameters.ttl_max)
-            if self._parameters.agents_meet:
-                ttl = min(ttl, meeting_hops(network, self._parameters.view_size) + cover.attempts)
-            cover.attempts = min(cover.attempts + 1, ATTEMPTS_MAX)
             cover.search_us = now_us + max(ttl + 1, self._parameters.retry_cycles) * period_us
             self._add(AgentSearch(topic, self._node, ttl, self.address, now_us), out)
             started += 1
 
     def forward(self, peer: Peer, now_us: int, out: list[Action]) -> None:
         """Algorithm 4: copies travel with a shuffle. A copy is not forwarded in the cycle in which it arrived."""
-        if not self._parameters.agents_meet:
-            self._send(peer, list(self.agents.to_forward(now_us, self._least_us)), out)
-
-    def forward_near(self, random_view: Sequence[ViewCandidate], now_us: int, out: list[Action]) -> None:
-        """The same with `agents_meet`: a copy goes to the node of the random view that is nearest to its topic."""
-        if not self._parameters.agents_meet or not random_view:
-            return
-        copies: dict[NodeId, list[AgentSearch]] = {each.node: [] for each in random_view}
-        for search in self.agents.to_forward(now_us, self._least_us):
-            nearest = min(random_view, key=partial(self._distance, search.topic))
-            copies[nearest.node].append(search)
-        for each in random_view:
-            self._send(Peer(each.node, each.address), copies[each.node], out)
-
-    def _distance(self, topic: TopicId, each: ViewCandidate) -> int:
-        return self.agents.distance(each.node, topic)
-
-    @property
-    def _least_us(self) -> int:
-        return self._parameters.period_us // 2 + 1
-
-    def _send(self, peer: Peer, searches: Sequence[AgentSearch], out: list[Action]) -> None:
+        least_us = self._parameters.period_us // 2 + 1
+        searches = self.agents.to_forward(now_us, least_us)
         copies = tuple(Search(each.topic, each.node, each.ttl, each.address) for each in searches)
         for first in range(0, len(copies), BUBBLES_MAX):
             out.append(send(peer, Bubbles(copies[first : first + BUBBLES_MAX])))
@@ -130,16 +101,32 @@ class BubbleSample:
         linger_us = self._parameters.linger_cycles * self._parameters.period_us
         kept = []
         for search in self.agents.searches:
-            matching = [
-                each
-                for each in random_view
-                if each.node != search.node and search.topic in self._lookup.topics_of(each.node)
-            ]
+            matching = self._matching(search, random_view)
             for each in matching:
                 self._notify(search, each, out)
             if not matching and (search.ttl or now_us - search.since_us < linger_us):
                 kept.append(search)
         self.agents.searches = kept
+
+    def compare(self, told: Sequence[ViewCandidate], out: list[Action]) -> None:
+        """Differs (`agents_meet`): compare searches also with the nodes that an exchange of similar views names."""
+        if not self._parameters.agents_meet:
+            return
+        kept = []
+        for search in self.agents.searches:
+            matching = self._matching(search, told)
+            for each in matching:
+                self._notify(search, each, out)
+            if not matching:
+                kept.append(search)
+        self.agents.searches = kept
+
+    def _matching(self, search: AgentSearch, nodes: Sequence[ViewCandidate]) -> list[ViewCandidate]:
+        return [
+            each
+            for each in nodes
+            if each.node not in (search.node, self._node) and search.topic in self._lookup.topics_of(each.node)
+        ]
 
     def _notify(self, search: AgentSearch, other: ViewCandidate, out: list[Action]) -> None:
         """Tell both the searcher and the node that was found."""

@@ -87,9 +87,7 @@ class CoveredView:
             key = draw_base(self._seed, self._node, Purpose.COVER_RANDOM, 0)
             chosen += random_cover(set(candidates).difference(chosen), missing, self._topics_of, key)
         for topic, lacking in missing.items():
-            cover = self._topics[topic]
-            cover.missing = lacking
-            cover.attempts = cover.attempts if lacking > 0 else 0
+            self._topics[topic].missing = lacking
         before, self.nodes = self.nodes, {node: addresses[node] for node in chosen}
         for node in before:
             if node not in self.nodes:

@@ -10,7 +10,7 @@ from gossamer.protocols.contract.facts import Heard
 from gossamer.protocols.contract.messages import Peer
 from gossamer.protocols.contract.parts import InterestLookup
 from gossamer.protocols.membership.cyclon import Cyclon
-from gossamer.systems.feverfew.bubbles import TopicCover
+from gossamer.systems.feverfew.bubbles import BubbleSample, TopicCover
 from gossamer.systems.feverfew.estimates import SizeEstimates
 from gossamer.systems.feverfew.messages import AGE_MAX, Exchange, ExchangeReply, SimilarEntry, send
 from gossamer.systems.feverfew.parameters import FeverfewParameters
@@ -26,6 +26,7 @@ class GossipSample:
 
     __slots__ = (
         "_answered",
+        "_bubbles",
         "_lookup",
         "_may_be_chosen",
         "_membership",
@@ -50,6 +51,7 @@ class GossipSample:
         sizes: SizeEstimates | None,
         topics: Mapping[TopicId, TopicCover],
         utility: Utility,
+        bubbles: BubbleSample,
         may_be_chosen: Callable[[NodeId], bool],
     ) -> None:
         self._parameters = parameters
@@ -60,6 +62,7 @@ class GossipSample:
         self._sizes = sizes
         self._topics = topics
         self._utility = utility
+        self._bubbles = bubbles
         self._may_be_chosen = may_be_chosen
         self.address = b""
         self.similar: list[ViewCandidate] = []
@@ -110,14 +113,14 @@ class GossipSample:
         if self._sizes is not None:
             reply = ExchangeReply(reply.entries, *self._sizes.answer(message.count, message.shares))
         out.append(send(Peer(sender, address), reply))
-        self._merge(message.entries, now_us)
+        self._merge(message.entries, now_us, out)
 
-    def take(self, sender: NodeId, message: ExchangeReply, now_us: int) -> None:
+    def take(self, sender: NodeId, message: ExchangeReply, now_us: int, out: list[Action]) -> None:
         """Algorithm 1, lines 5 to 8."""
         if self.asked.pop(sender, None) is not None:
             if self._sizes is not None:
                 self._sizes.take(message.count, message.shares)
-            self._merge(message.entries, now_us)
+            self._merge(message.entries, now_us, out)
 
     def forget(self, node: NodeId) -> None:
         """A node does not answer or has left."""
@@ -132,11 +135,12 @@ class GossipSample:
         """Cyclon's view."""
         return [ViewCandidate(each.node, each.age, each.address) for each in self._membership.view()]
 
-    def _merge(self, entries: Sequence[SimilarEntry], now_us: int) -> None:
+    def _merge(self, entries: Sequence[SimilarEntry], now_us: int, out: list[Action]) -> None:
         for each in entries:
             if each.digest is not None and each.node != self._node:
                 self._lookup.note(Heard(each.node, each.address, each.digest))
         told = [ViewCandidate(each.node, each.age, each.address) for each in entries]
+        self._bubbles.compare(told, out)
         candidates = merged(self._buffer(), told)
         rest = {topic for topic, cover in self._topics.items() if cover.missing > 0}
         key = draw_base(self._seed, self._node, Purpose.SIMILAR_TIE, now_us)

@@ -16,7 +16,7 @@ and needs twice the links (`utility`).
 Differs: an entry of a similar view has an age and is dropped when it is old; the paper does not say how a dead node leaves.
 Differs: a node that enters a view is told and must answer, and both ends use the link. A node that does not answer within
 a cycle leaves the view and is ignored until it sends something.
-Differs: agents compare searches with each other (`agents.py`).
+Differs: agents compare searches with exchanged nodes and with each other (`agents.py`).
 Differs: live nodes keep a cover until a clearly smaller one is found (`keep_cover`), wait longer for answers
 (`answer_cycles`), bound the links that others may open (`links_max`), and bridge the components of a topic (`mend_cycles`).
 What a node says of its own interest counts more than what others say of it.
@@ -139,11 +139,19 @@ class Feverfew:
             self.roots,
             self._may_be_chosen,
         )
-        utility = self._cover.utility
-        self.gossip = GossipSample(
-            parameters, seed, node, membership, view, estimates, self.topics, utility, self._may_be_chosen
-        )
         self.bubbles = BubbleSample(parameters, node, self.topics, view, sizes)
+        self.gossip = GossipSample(
+            parameters,
+            seed,
+            node,
+            membership,
+            view,
+            estimates,
+            self.topics,
+            self._cover.utility,
+            self.bubbles,
+            self._may_be_chosen,
+        )
 
     @property
     def similar(self) -> list[ViewCandidate]:
@@ -258,9 +266,7 @@ class Feverfew:
         if self._parameters.clear_cycles and cycle % self._parameters.clear_cycles == 0:
             self.gossip.similar = []
         if self._parameters.bubble_cycles >= 0:
-            random_view = self.gossip.random_view()
-            self.bubbles.match(random_view, now_us, out)
-            self.bubbles.forward_near(random_view, now_us, out)
+            self.bubbles.match(self.gossip.random_view(), now_us, out)
             self.bubbles.start(cycle, now_us, out)
 
     def _on_no_link(self, sender: NodeId, now_us: int, out: list[Action]) -> None:
@@ -290,7 +296,7 @@ class Feverfew:
                 self.gossip.answer(sender, message, now_us, out)
             case ExchangeReply():
                 self.failed.pop(sender, None)
-                self.gossip.take(sender, message, now_us)
+                self.gossip.take(sender, message, now_us, out)
             case HoldRequest():
                 self.failed.pop(sender, None)
                 self._cover.on_hold(sender, message, now_us, out)

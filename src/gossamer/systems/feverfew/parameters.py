@@ -65,23 +65,19 @@ class FeverfewParameters(Struct, frozen=True, kw_only=True):
     agents_meet: Annotated[
         bool,
         Meta(
-            description="Chosen: true. Agents also compare searches with each other, and each keeps the nearest topics"
+            description="Chosen: true. Agents compare searches also with exchanged nodes and with each other, and keep the "
+            "nearest topics"
         ),
     ] = True
     linger_cycles: Annotated[
         int, Meta(ge=0, le=CYCLES_MAX, description="Chosen: 10. Cycles that an agent keeps a search without hops left")
     ] = 10
     retry_cycles: Annotated[
-        int,
-        Meta(
-            ge=0,
-            le=CYCLES_MAX,
-            description="Chosen: 0, until its hops are over. Least cycles between two searches of a subscription",
-        ),
-    ] = 0
+        int, Meta(ge=0, le=CYCLES_MAX, description="Chosen: 8. Least cycles between two searches of a subscription")
+    ] = 8
     searches: Annotated[
-        int, Meta(ge=0, le=CYCLES_MAX, description="Chosen: 1,000 (no bound). Searches that a node starts in a cycle")
-    ] = 1_000
+        int, Meta(ge=0, le=CYCLES_MAX, description="Chosen: 10. Searches that a node starts in a cycle")
+    ] = 10
     ttl_max: Annotated[
         int, Meta(ge=0, le=30, description="Chosen: 30 (no bound). Most hops of a search; else those of Theorem 2")
     ] = 30

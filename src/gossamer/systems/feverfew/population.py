@@ -16,7 +16,7 @@ from gossamer.simulator.population import CycleChanges, introducer
 from gossamer.systems.feverfew.kernel import cycle as kernel
 from gossamer.systems.feverfew.kernel import selection, state
 from gossamer.systems.feverfew.parameters import FeverfewParameters
-from gossamer.systems.feverfew.sizes import hops, meeting_hops, wanted_coverage
+from gossamer.systems.feverfew.sizes import hops, wanted_coverage
 from gossamer.systems.feverfew.views import FAILED_MAX, FOUND_MAX
 
 
@@ -63,7 +63,15 @@ class FeverfewPopulation:
             self._rules, now, now_us, self.subs, self.views, self.agents, self.cyclon, self._cyclon_counts, self._counts
         )
         kernel.exchange_turns(
-            self._rules, now_us, self.subs, self.views, self.cyclon, self._asked, self._scratch, self._counts
+            self._rules,
+            now_us,
+            self.subs,
+            self.views,
+            self.agents,
+            self.cyclon,
+            self._asked,
+            self._scratch,
+            self._counts,
         )
         kernel.cover_turns(
             self._rules, now, now_us, self.subs, self.views, self.agents, self.cyclon, self._scratch, self._counts
@@ -88,6 +96,10 @@ class FeverfewPopulation:
         """Counts of rare events, which a test requires to have happened."""
         return {"evictions": int(self._counts[state.EVICTIONS]), "failures": int(self._counts[state.FAILURES])}
 
+    def search_copies(self) -> int:
+        """The copies of searches that nodes have forwarded so far; many ride on one `Bubbles` message."""
+        return int(self._counts[state.COPIES])
+
     def covered(self) -> NDArray[np.bool_]:
         """For each subscription whether it is ln-covered."""
         return self.subs.missing <= 0
@@ -102,13 +114,16 @@ class FeverfewPopulation:
     # Churn and changes of interest.
 
     def _apply(self, changes: CycleChanges, now_us: int) -> None:
-        crashes = set(changes.crashes)
-        for node in sorted((*changes.leavers, *changes.crashes)):
-            linked = self._linked(node)
+        crashes, gone = set(changes.crashes), set()
+        leavers = sorted((*changes.leavers, *changes.crashes))
+        linked_to = self._linked_to(leavers)
+        for node in leavers:
+            linked = [other for other in linked_to[node].tolist() if other not in gone]
+            gone.add(node)
             if node not in crashes:
                 self._counts[state.FAREWELLS] += len(linked)
             for other in linked:
-                selection.fail(self.views, int(other), node, self._counts)
+                selection.fail(self.views, other, node, self._counts)
             self._clear(node)
             cyclon.leave(self.cyclon, node)
         present = np.flatnonzero(self.present)
@@ -121,7 +136,7 @@ class FeverfewPopulation:
             if self.present[node]:
                 before = set(self._interests[node])
                 changed = len(before.symmetric_difference(interest))
-                self._counts[state.INTERESTS] += changed * len(self._linked(node))
+                self._counts[state.INTERESTS] += changed * len(self._linked_to([node])[node])
                 self._interests[node] = self._known[node] = tuple(interest)
         for node in sorted(changes.joiners):
             contact = introducer(self._seed, node, now_us, present)
@@ -138,10 +153,15 @@ class FeverfewPopulation:
         self.subs = _kept(self.subs, _subscriptions(self._known, self._topic_count, self._cycle_count), renewed)
         self._fit()
 
-    def _linked(self, node: int) -> NDArray[np.int64]:
-        """The nodes that share a link with this one, in either direction."""
+    def _linked_to(self, wanted: Sequence[int]) -> dict[int, NDArray[np.int64]]:
+        """For each of these nodes, the nodes that share a link with it, in either direction."""
+        if not wanted:
+            return {}
         owners, nodes = self.cover()
-        return np.union1d(nodes[owners == node], owners[nodes == node]).astype(np.int64)
+        count = np.int64(len(self._interests))
+        keys = np.unique(np.concatenate((owners * count + nodes, nodes * count + owners)))
+        ends = np.searchsorted(keys, np.array([(node * count, (node + 1) * count) for node in wanted]))
+        return {node: keys[low:high] % count for node, (low, high) in zip(wanted, ends, strict=True)}
 
     def _clear(self, node: int) -> None:
         for sizes in (
@@ -164,8 +184,7 @@ class FeverfewPopulation:
         coverage = self._parameters.coverage, self._parameters.random_coverage
         needs, spares = np.array([wanted_coverage(size, *coverage) for size in range(most)], np.int16).T.copy()
         ttls = np.array([hops(network, size, self._parameters.shuffle_length) for size in range(most)], np.uint8)
-        meeting = np.array([meeting_hops(network, self._parameters.view_size)], np.int64)
-        self.subs = subs._replace(popularity=popularity, needs=needs, spares=spares, ttls=ttls, meeting=meeting)
+        self.subs = subs._replace(popularity=popularity, needs=needs, spares=spares, ttls=ttls)
         wanted = np.bincount(owners, weights=needs[popularity[subs.topics]], minlength=node_count).astype(np.int64)
         rooms = np.maximum(np.minimum(wanted, node_count), self.views.cover_sizes)
         # A node shares at most all its topics with each candidate of its cover.
@@ -201,6 +220,7 @@ class FeverfewPopulation:
             shared_starts=np.zeros(candidates, np.int64),
             shared_ends=np.zeros(candidates, np.int64),
             shared=np.zeros(shared, np.int32),
+            notices=np.zeros((2 * buffers * self._parameters.agent_size, 3), np.int32),
         )
 
 
@@ -224,12 +244,10 @@ def _subscriptions(interests: Sequence[Sequence[int]], topic_count: int, cycle: 
         missing=np.ones(len(topics), np.int16),
         since=np.full(len(topics), cycle, np.int32),
         search_at=np.zeros(len(topics), np.int32),
-        attempts=np.zeros(len(topics), np.uint8),
         popularity=np.zeros(topic_count, np.int32),
         needs=np.zeros(1, np.int16),
         spares=np.zeros(1, np.int16),
         ttls=np.zeros(1, np.uint8),
-        meeting=np.zeros(1, np.int64),
         bits=np.zeros((len(sizes), selection.BITS // 64), np.uint64),
     )
     selection.fill_bits(subs)
@@ -249,7 +267,7 @@ def _kept(
         (places < len(old)) & (old[np.minimum(places, len(old) - 1)] == new) if len(old) else np.zeros(len(new), bool)
     )
     same &= ~np.isin(new_owners, list(renewed))
-    for column in ("missing", "since", "search_at", "attempts"):
+    for column in ("missing", "since", "search_at"):
         getattr(after, column)[same] = getattr(before, column)[places[same]]
     return after
 

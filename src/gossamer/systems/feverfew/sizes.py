@@ -47,12 +47,3 @@ def hops(network: int, size: int, samples: int) -> int:
     if log(network) < reached:
         agents = min(agents, -network / samples * log(1 - log(network) / reached))
     return max(0, ceil(log2(-network * log(1 - agents / network))))
-
-
-def meeting_hops(network: int, view_size: int) -> int:
-    """TTL of a search that is to meet another search for its topic, rounded up.
-
-    Copies go to the nearest of `view_size` random nodes, so that they stay among about 2 N / view_size nodes. Two
-    searches with as many copies as the square root of that probably have an agent in common.
-    """
-    return max(1, ceil(log2(max(2 * network / view_size, 2)) / 2))

@@ -7,20 +7,20 @@ from gossamer.kernels.cyclon import CyclonState
 from gossamer.kernels.draw import ITEM_FACTOR, U64, draw_base, finish
 from gossamer.kernels.jit import kernel
 from gossamer.model.values.draw import Purpose
-from gossamer.systems.feverfew.kernel.selection import find, holds, is_in
+from gossamer.systems.feverfew.kernel.selection import bit_of, find, holds, is_in
 from gossamer.systems.feverfew.kernel.state import (
     BUBBLES,
+    COPIES,
     EVICTIONS,
     MATCHES,
     Agents,
     Rules,
+    Scratch,
     SubscriptionState,
     Views,
 )
 
 AGENT = U64(Purpose.AGENT_PLACE)
-MASK = U64(2**64 - 1)
-ATTEMPTS_MAX = 30
 
 
 @kernel
@@ -71,49 +71,13 @@ def forward(
         if agents.ttls[me, i] == 0 or agents.since[me, i] == cycle:
             continue
         agents.ttls[me, i] -= np.uint8(1)
+        counts[COPIES] += 1
         sent = True
         if present[peer]:
             topic, node, ttl = agents.topics[me, i], agents.nodes[me, i], agents.ttls[me, i]
             take_search(rules, cycle, subs, views, agents, present, peer, topic, node, ttl, counts)
     if sent:
         counts[BUBBLES] += 1
-
-
-@kernel
-def forward_near(
-    rules: Rules,
-    cycle: int,
-    subs: SubscriptionState,
-    views: Views,
-    agents: Agents,
-    cyclon: CyclonState,
-    me: int,
-    counts: NDArray[np.int64],
-) -> None:
-    """Copies go to the nodes of the random view that are nearest to their topics, one message for each such node."""
-    size = np.int64(agents.sizes[me])
-    target = np.full(size, -1, np.int64)
-    for i in range(size):
-        if agents.ttls[me, i] == 0 or agents.since[me, i] == cycle:
-            continue
-        nearest = MASK
-        for j in range(cyclon.sizes[me]):
-            here = distance(np.int64(cyclon.nodes[me, j]), np.int64(agents.topics[me, i]))
-            if target[i] < 0 or here < nearest:
-                target[i], nearest = j, here
-        if target[i] >= 0:
-            agents.ttls[me, i] -= np.uint8(1)
-    for j in range(cyclon.sizes[me]):
-        peer = np.int64(cyclon.nodes[me, j])
-        sent = False
-        for i in range(size):
-            if target[i] != j:
-                continue
-            sent = True
-            if cyclon.present[peer]:
-                topic, node, ttl = agents.topics[me, i], agents.nodes[me, i], agents.ttls[me, i]
-                take_search(rules, cycle, subs, views, agents, cyclon.present, peer, topic, node, ttl, counts)
-        counts[BUBBLES] += sent
 
 
 @kernel
@@ -200,12 +164,85 @@ def match_searches(
         over = agents.ttls[me, i] == 0 and cycle - agents.since[me, i] >= rules.linger_cycles
         if matched or over:
             continue
-        agents.topics[me, kept] = topic
-        agents.nodes[me, kept] = node
-        agents.ttls[me, kept] = agents.ttls[me, i]
-        agents.since[me, kept] = agents.since[me, i]
+        _keep(agents, me, i, kept)
         kept += 1
     agents.sizes[me] = kept
+
+
+@kernel
+def compare_both(
+    subs: SubscriptionState,
+    views: Views,
+    agents: Agents,
+    present: NDArray[np.bool_],
+    scratch: Scratch,
+    peer: int,
+    told_peer: NDArray[np.int32],
+    me: int,
+    told_me: NDArray[np.int32],
+    counts: NDArray[np.int64],
+) -> None:
+    """The two ends of an exchange compare their searches with the nodes that the other end named.
+
+    Notices to other nodes are delivered after both ends have handled the exchange.
+    """
+    waiting = _compare(subs, views, agents, present, scratch, peer, told_peer, 0, counts)
+    first = waiting
+    waiting = _compare(subs, views, agents, present, scratch, me, told_me, waiting, counts)
+    for i in range(waiting):
+        topic, node, other = scratch.notices[i]
+        notify(subs, views, present, peer if i < first else me, topic, node, other, counts)
+
+
+@kernel
+def _compare(
+    subs: SubscriptionState,
+    views: Views,
+    agents: Agents,
+    present: NDArray[np.bool_],
+    scratch: Scratch,
+    agent: int,
+    told: NDArray[np.int32],
+    waiting: int,
+    counts: NDArray[np.int64],
+) -> int:
+    """Compare an agent's searches with these nodes; a search that matches ends. Returns the number of waiting notices."""
+    kept = 0
+    for i in range(agents.sizes[agent]):
+        topic, node = np.int64(agents.topics[agent, i]), np.int64(agents.nodes[agent, i])
+        bit = bit_of(topic)
+        word, shift = bit >> 6, U64(bit & 63)
+        matched = False
+        for j in range(told.shape[0]):
+            other = np.int64(told[j])
+            if other == node or not (subs.bits[other, word] >> shift) & U64(1):
+                continue
+            if other == agent or find(subs, other, topic) < 0:
+                continue
+            matched = True
+            for side in range(2):
+                tell, about = (node, other) if side == 0 else (other, node)
+                if tell == agent:
+                    notify(subs, views, present, agent, topic, tell, about, counts)
+                    continue
+                scratch.notices[waiting, 0] = topic
+                scratch.notices[waiting, 1] = tell
+                scratch.notices[waiting, 2] = about
+                waiting += 1
+        if not matched:
+            _keep(agents, agent, i, kept)
+            kept += 1
+    agents.sizes[agent] = kept
+    return waiting
+
+
+@kernel
+def _keep(agents: Agents, agent: int, source: int, target: int) -> None:
+    """Move a search to another place of the view."""
+    agents.topics[agent, target] = agents.topics[agent, source]
+    agents.nodes[agent, target] = agents.nodes[agent, source]
+    agents.ttls[agent, target] = agents.ttls[agent, source]
+    agents.since[agent, target] = agents.since[agent, source]
 
 
 @kernel
@@ -231,9 +268,6 @@ def start_searches(
             continue
         topic = np.int64(subs.topics[s])
         ttl = min(np.int64(subs.ttls[subs.popularity[topic]]), rules.ttl_max)
-        if rules.agents_meet:
-            ttl = min(ttl, subs.meeting[0] + np.int64(subs.attempts[s]))
-        subs.attempts[s] += np.uint8(subs.attempts[s] < ATTEMPTS_MAX)
         subs.search_at[s] = cycle + max(ttl + 1, rules.retry_cycles)
         take_search(rules, cycle, subs, views, agents, present, me, topic, me, np.uint8(ttl), counts)
         started += 1

@@ -51,8 +51,6 @@ def select_cover(
     views.cover_sizes[me] = chosen
     for s in range(subs.starts[me], subs.starts[me + 1]):
         scratch.position[subs.topics[s]] = -1
-        if subs.missing[s] <= 0:
-            subs.attempts[s] = 0
     _tell(views, present, scratch, me, old_size, counts)
 
 

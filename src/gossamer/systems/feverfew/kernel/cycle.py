@@ -7,7 +7,12 @@ from gossamer.kernels.cyclon import CyclonState, cyclon_turn
 from gossamer.kernels.draw import U64, below, draw
 from gossamer.kernels.jit import kernel
 from gossamer.model.values.draw import Purpose
-from gossamer.systems.feverfew.kernel.bubble import forward, forward_near, match_searches, start_searches
+from gossamer.systems.feverfew.kernel.bubble import (
+    compare_both,
+    forward,
+    match_searches,
+    start_searches,
+)
 from gossamer.systems.feverfew.kernel.cover import select_cover
 from gossamer.systems.feverfew.kernel.selection import (
     add_candidate,
@@ -39,7 +44,7 @@ def shuffle_turns(
         if not cyclon.present[me]:
             continue
         peer = cyclon_turn(rules.seed, now_us, rules.shuffle_length, rules.walk_length, cyclon, me, cyclon_counts)
-        if peer >= 0 and not rules.agents_meet:
+        if peer >= 0:
             forward(rules, cycle, subs, views, agents, cyclon.present, me, peer, counts)
 
 
@@ -49,6 +54,7 @@ def exchange_turns(
     now_us: U64,
     subs: SubscriptionState,
     views: Views,
+    agents: Agents,
     cyclon: CyclonState,
     asked: NDArray[np.int32],
     scratch: Scratch,
@@ -81,6 +87,10 @@ def exchange_turns(
         back = _own_buffer(views, cyclon, scratch, peer, back_nodes, back_ages)
         _merge(rules, now_us, subs, views, scratch, peer, back_nodes, back_ages, back, sent_nodes, sent_ages, sent)
         _merge(rules, now_us, subs, views, scratch, me, sent_nodes, sent_ages, sent, back_nodes, back_ages, back)
+        if rules.agents_meet:
+            compare_both(
+                subs, views, agents, cyclon.present, scratch, peer, sent_nodes[:sent], me, back_nodes[:back], counts
+            )
 
 
 @kernel
@@ -167,6 +177,4 @@ def cover_turns(
             views.similar_sizes[me] = 0
         if rules.bubble_cycles >= 0:
             match_searches(rules, cycle, subs, views, agents, cyclon, me, counts)
-            if rules.agents_meet:
-                forward_near(rules, cycle, subs, views, agents, cyclon, me, counts)
             start_searches(rules, cycle, subs, views, agents, cyclon.present, me, counts)

@@ -23,9 +23,10 @@ KINDS = (
     "Bubbles",
     "Match",
 )
-# Rare events, counted for tests: entries that a full agent view gave up, and nodes that did not answer.
-EVICTIONS, FAILURES = 9, 10
-COUNTERS = 11
+# Rare events, counted for tests: entries that a full agent view gave up, and nodes that did not answer. Copies of searches
+# that `Bubbles` carried.
+EVICTIONS, FAILURES, COPIES = 9, 10, 11
+COUNTERS = 12
 
 
 class Rules(NamedTuple):
@@ -56,16 +57,12 @@ class SubscriptionState(NamedTuple):
     missing: NDArray[np.int16]
     since: NDArray[np.int32]
     search_at: NDArray[np.int32]
-    # The searches since it was last covered.
-    attempts: NDArray[np.uint8]
     # For each topic the nodes that hold it and are present; for each such number the neighbours to have and the TTL.
     popularity: NDArray[np.int32]
     needs: NDArray[np.int16]
     # Of these neighbours, how many are chosen at random.
     spares: NDArray[np.int16]
     ttls: NDArray[np.uint8]
-    # The hops of a first search that is to meet others; one value.
-    meeting: NDArray[np.int64]
     # For each node a bit for each of its topics (`selection.bit_of`); topics may share a bit.
     bits: NDArray[np.uint64]
 
@@ -120,3 +117,5 @@ class Scratch(NamedTuple):
     shared_starts: NDArray[np.int64]
     shared_ends: NDArray[np.int64]
     shared: NDArray[np.int32]
+    # Notices of agents that wait for delivery: topic, node to tell, node that it is told about.
+    notices: NDArray[np.int32]
