@@ -10,9 +10,11 @@ shuffles with the interests that they carry.
 
 import argparse
 from statistics import mean
+from typing import Any
 
 import msgspec
 
+from gossamer.model.arrays.interest import Interest
 from gossamer.protocols.contract.messages import DIGEST_TOPICS, Digest
 from gossamer.systems.feverfew.messages import Match, Search
 from gossamer.systems.feverfew.parameters import FeverfewParameters
@@ -31,7 +33,7 @@ def main() -> None:
     options.add_argument("--places", type=int, nargs="+", default=[40, 100])
     options.add_argument("--seed", type=int, default=1)
     given = options.parse_args()
-    few = {} if given.nodes == 10_000 else _scaled(given.nodes)
+    few: dict[str, Any] = {} if given.nodes == 10_000 else _scaled(given.nodes)
     interest = make_workload(kind="douban", seed=given.seed, **few).interest
     digest_bytes = mean(
         len(_encoded(Digest(1, int(size), (LARGE_ID,) * min(int(size), DIGEST_TOPICS)))) for size in interest.sizes
@@ -58,7 +60,7 @@ def _scaled(nodes: int) -> dict[str, int]:
     }
 
 
-def _measure(interest: object, seed: int, meet: bool, places: int, digest_bytes: float) -> str:
+def _measure(interest: Interest, seed: int, meet: bool, places: int, digest_bytes: float) -> str:
     population = FeverfewPopulation(FeverfewParameters(agents_meet=meet, agent_size=places), seed, interest)
     sizes = population.subs.popularity[population.subs.topics]
     shares = []

@@ -105,7 +105,7 @@ def cover_globally(
     }
 
 
-def _interest(kind: str, figures: Mapping[str, int], seed: int) -> Interest:
+def _interest(kind: str, figures: Mapping[str, Any], seed: int) -> Interest:
     return make_workload(kind=kind, seed=seed, **figures).interest
 
 

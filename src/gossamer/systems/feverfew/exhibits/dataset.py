@@ -13,7 +13,7 @@ NAMES = {DOUBAN: "independent", COMMUNITIES: "with communities"}
 
 def _share(name: str, most: int, metrics: Metrics) -> float:
     sizes = metrics[name]
-    return 100.0 * sum(size <= most for size in sizes) / len(sizes)
+    return 100.0 * float(sum(size <= most for size in sizes)) / len(sizes)
 
 
 def _points(table: str, sizes: Sequence[int], quick: bool) -> list[Point]:
