@@ -72,13 +72,14 @@ class CoveredView:
 
     def choose(self, others: Mapping[NodeId, bytes], now_us: int, out: list[Action]) -> None:
         """Algorithm 3, with the present view and these other nodes as candidates."""
-        addresses = {**others, **self.nodes}
+        linked = dict.fromkeys(self._links.held_by()) if self._parameters.keep_cover else {}
+        addresses = {**{node: self._links.addresses.get(node, b"") for node in linked}, **others, **self.nodes}
         candidates = [node for node in addresses if self._may_be_chosen(node)]
         needs, at_random = self._needs()
         key = draw_base(self._seed, self._node, Purpose.COVER_TIE, now_us)
         fixed = tuple(self._bridges)
         if self._parameters.keep_cover:
-            chosen, missing = settled_cover(tuple(self.nodes), fixed, candidates, needs, self.utility, key)
+            chosen, missing = settled_cover(tuple(self.nodes), fixed, candidates, needs, self.utility, key, linked)
         else:
             chosen, missing = ln_cover(candidates, needs, self.utility, key, fixed)
         missing = {topic: max(0, lacking + at_random[topic]) for topic, lacking in missing.items()}

@@ -91,6 +91,10 @@ class CoverLinks:
         """Whether another node may open a link to this one."""
         return node in self.neighbours or not self._most or len(self.neighbours) < self._most
 
+    def held_by(self) -> list[NodeId]:
+        """The neighbours that have this node in their views."""
+        return [node for node, each in self.neighbours.items() if each.held_by]
+
     def hold(self, node: NodeId, message: HoldOk, now_us: int, out: list[Action]) -> None:
         """A node of this node's view has answered."""
         self._up(node, out).holds = True

@@ -74,12 +74,17 @@ def most_similar(
 
 
 def ln_cover(
-    candidates: Iterable[NodeId], needs: Mapping[TopicId, int], utility: Utility, key: int, first: Sequence[NodeId] = ()
+    candidates: Iterable[NodeId],
+    needs: Mapping[TopicId, int],
+    utility: Utility,
+    key: int,
+    first: Sequence[NodeId] = (),
+    liked: Collection[NodeId] = (),
 ) -> tuple[list[NodeId], dict[TopicId, int]]:
     """Algorithm 3: the nodes that a greedy cover chooses, in order, and the neighbours that each topic then lacks.
 
-    The nodes in `first` are chosen before all others, whatever they cover. A topic that is covered more often
-    than it needs lacks less than nothing.
+    The nodes in `first` are chosen before all others, whatever they cover. Among nodes of equal utility, those in `liked`
+    come first. A topic that is covered more often than it needs lacks less than nothing.
 
     Reading: with nothing left to cover, the algorithm as printed clears the view and returns. Here the cover starts from
     the needs of all subscriptions.
@@ -97,7 +102,11 @@ def ln_cover(
 
     for node in first:
         choose(node)
-    heap = [(-utility.of(node, rest), tie(key, node), node) for node in candidates if node not in chosen]
+    heap = [
+        (-utility.of(node, rest), tie(key, node) + (0 if node in liked else MASK + 1), node)
+        for node in candidates
+        if node not in chosen
+    ]
     heapify(heap)
     while rest and heap:
         if utility.is_jaccard:
@@ -122,12 +131,17 @@ def settled_cover(
     needs: Mapping[TopicId, int],
     utility: Utility,
     key: int,
+    linked: Collection[NodeId] = (),
 ) -> tuple[list[NodeId], dict[TopicId, int]]:
-    """As `ln_cover`, but the present cover stays as far as it is of use. `fixed` are nodes that stay in any case."""
+    """As `ln_cover`, but the present cover stays as far as it is of use. `fixed` are nodes that stay in any case.
+
+    `linked` are nodes that have a link to this one on their own account: covering a topic by them costs nothing.
+    """
     kept = _useful(cover, fixed, needs, utility.topics_of)
-    grown, missing = ln_cover(candidates, needs, utility, key, kept)
-    new, lacking = ln_cover(candidates, needs, utility, key, fixed)
-    if len(new) < FEWER * len(grown) and _lacking(lacking) <= _lacking(missing):
+    grown, missing = ln_cover(candidates, needs, utility, key, kept, linked)
+    new, lacking = ln_cover(candidates, needs, utility, key, fixed, linked)
+    cost, present_cost = (sum(node not in linked for node in nodes) for nodes in (new, grown))
+    if cost < FEWER * present_cost and _lacking(lacking) <= _lacking(missing):
         return new, lacking
     return grown, missing
 

@@ -1,7 +1,5 @@
 """`feverfew-global`: the compiled covers equal a greedy cover in plain Python."""
 
-from types import SimpleNamespace
-
 import numpy as np
 
 from gossamer.model.values.draw import Purpose, draw_base
@@ -16,11 +14,10 @@ from gossamer.workloads.interests import make_interests
 
 def plain_cover(interest, seed, node):
     topics = {other: set(interest.topics_of(other).tolist()) for other in range(interest.node_count)}
-    lookup = SimpleNamespace(topics_of=lambda other: topics[other])
     needs = {topic: needed(int(interest.popularity[topic])) for topic in topics[node]}
     others = [other for other in topics if other != node]
     key = draw_base(seed, node, Purpose.COVER_TIE, 0)
-    return ln_cover(others, needs, Utility(lookup, jaccard=False), lookup, key)
+    return ln_cover(others, needs, Utility(topics.__getitem__, jaccard=False), key)
 
 
 def test_the_compiled_covers_equal_a_greedy_cover_in_plain_python_with_the_same_ties():

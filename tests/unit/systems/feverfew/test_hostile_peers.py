@@ -42,13 +42,13 @@ LINKS = 20
 
 
 def test_a_node_accepts_no_more_links_than_its_bound_but_its_own_requests_count():
-    node = OneNode(links_max=LINKS)
+    node = OneNode(topics=(7, 8), links_max=LINKS)
     for peer in range(100, 200):
         sent = node.hold_from(peer, 7)
         assert of_kind(sent, HoldOk if peer < 100 + LINKS else NoLink) == [peer]
     assert len(node.neighbours) == LINKS
     assert of_kind(node.hold_from(100, 7), HoldOk) == [100], "a neighbour may ask again"
-    node.link_to(1, 7)
+    node.link_to(1, 8)
     assert len(node.neighbours) == LINKS + 1
 
 

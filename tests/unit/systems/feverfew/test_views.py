@@ -91,3 +91,19 @@ def test_a_settled_cover_keeps_bridges_and_drops_nodes_that_share_nothing():
     chosen, _ = settled_cover((6, 1), (6,), [6, 1], {7: 1}, utility(), 0)
     assert chosen == [6, 1]
     assert settled_cover((6, 1), (), [6, 1], {7: 1}, utility(), 0)[0] == [1]
+
+
+def test_a_settled_cover_prefers_nodes_that_keep_a_link_on_their_own_account():
+    topics = {1: {7}, 2: {7}, 3: {7}}
+    for key in range(20):
+        assert settled_cover((), (), [1, 2, 3], {7: 1}, utility(topics=topics), key, {3: None})[0] == [3]
+
+
+def test_a_settled_cover_gives_way_to_one_that_needs_clearly_fewer_links_of_its_own():
+    topics = {1: {7}, 2: {8}, 3: {7}, 4: {8}}
+    needs = {7: 1, 8: 1}
+    assert settled_cover((1, 2), (), [1, 2, 3, 4], needs, utility(topics=topics), 0, {3: None, 4: None})[0] in (
+        [3, 4],
+        [4, 3],
+    )
+    assert settled_cover((1, 2), (), [1, 2, 3, 4], needs, utility(topics=topics), 0)[0] == [1, 2]
