@@ -226,15 +226,15 @@ def test_sizes_that_are_wrong_by_a_factor_of_ten_still_lead_to_connected_topics(
 
 
 def test_a_network_larger_than_the_tables_counts_itself_and_its_topics(monkeypatch):
-    monkeypatch.setattr("gossamer.systems.feverfew.InterestTable", partial(InterestTable, most=30))
-    interest = make_interests(150, 10, "3", "uniform", 7)
+    monkeypatch.setattr("gossamer.systems.feverfew.InterestTable", partial(InterestTable, most=20))
+    interest = make_interests(80, 8, "3", "uniform", 7)
     net = Net(7, interest, **LIVE)
-    net.wait(100)
-    networks = [net.overlay_part(node)._estimates.network_size() for node in range(150)]
-    assert 100 <= np.median(networks) <= 225
+    net.wait(65)
+    networks = [net.overlay_part(node)._estimates.network_size() for node in range(80)]
+    assert 54 <= np.median(networks) <= 120
     ratios = [
         net.overlay_part(node).topic_size(int(topic)) / len(interest.nodes_of(int(topic)))
-        for node in range(150)
+        for node in range(80)
         for topic in interest.topics_of(node)
     ]
     assert 0.5 <= np.median(ratios) <= 2
