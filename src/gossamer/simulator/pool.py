@@ -12,7 +12,7 @@ from functools import cache
 from importlib import import_module
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
@@ -25,6 +25,8 @@ from gossamer.model.values.run import Experiment, Run
 from gossamer.protocols.contract.system import load
 from gossamer.simulator.execute import execute
 from gossamer.systems import find_system, module_of
+
+AnyRun = TypeVar("AnyRun", bound=Run | Experiment)
 
 
 def execute_all(
@@ -65,7 +67,7 @@ def run_key(run: Run | Experiment) -> bytes:
     return msgspec.json.encode(resolved(run))
 
 
-def resolved(run: Run | Experiment) -> Run | Experiment:
+def resolved(run: AnyRun) -> AnyRun:
     """The run with the module of its system, if the system is another package's: workers import it by name."""
     find_system(run.system, run.module)
     dissemination = run.dissemination if isinstance(run, Run) else None

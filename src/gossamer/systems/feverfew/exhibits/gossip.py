@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 from gossamer.analysis.exhibits.harness import Claim, Exhibit, Metrics, Point, SeriesValue
 from gossamer.systems.feverfew.exhibits.settings import COMMUNITIES, DOUBAN, FULL, GOSSIP_CYCLES, QUICK, cover
@@ -12,7 +13,7 @@ CYCLES = (10, 20, 30)
 SMALL, LARGE = 20, 40
 # What the paper leaves open: how often the similar view is cleared, and the utility; and the workload.
 CLEARED = "cleared every 5 cycles"
-READINGS = {
+READINGS: dict[str, tuple[str, dict[str, Any]]] = {
     CLEARED: (DOUBAN, {}),
     "never cleared": (DOUBAN, {"clear_cycles": 0}),
     "cleared every cycle": (DOUBAN, {"clear_cycles": 1}),
@@ -29,7 +30,8 @@ def _share_of(cycle: int, chosen: Callable[[int], bool], metrics: Metrics) -> fl
     """The percentage over several intervals, weighted by their subscriptions."""
     totals, shares = metrics["subscriptions_by_size"], metrics["covered_by_size"][cycle - 1]
     counted = [(total, share) for size, total, share in zip(SIZES, totals, shares, strict=True) if chosen(size)]
-    return 100.0 * sum(total * share for total, share in counted) / max(sum(total for total, _ in counted), 1)
+    covered = float(sum(total * share for total, share in counted))
+    return 100.0 * covered / float(max(sum(total for total, _ in counted), 1))
 
 
 def _points(quick: bool) -> list[Point]:
