@@ -17,7 +17,7 @@ NETWORKS = (300, 1_000, 3_000)
 AFTER = (5, 10, 20)
 # Repetitions with other random numbers; errors are medians over all of them.
 SEEDS = (1, 2, 3)
-# Random peers that a node sees in a cycle: the shuffle length of Feverfew.
+# Random peers that a node sees in a cycle: the shuffle length of Ma, Wang, Sun (2014).
 SEEN = 10
 TOPIC = 2**60 + 12_345
 ENCODER = msgspec.msgpack.Encoder()

@@ -3,6 +3,7 @@
 from collections import Counter
 
 import numpy as np
+import pytest
 
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.values.draw import below, draw
@@ -10,10 +11,13 @@ from gossamer.simulator.lockstep import Lockstep
 from gossamer.simulator.population import CycleChanges
 from gossamer.systems import find_system
 from gossamer.systems.feverfew import population
+from gossamer.systems.feverfew.kernel import bubble, cover, selection
+from gossamer.systems.feverfew.kernel import cycle as turns
 from gossamer.systems.feverfew.kernel.state import KINDS
 from gossamer.systems.feverfew.machine import Feverfew
 from gossamer.systems.feverfew.parameters import FeverfewParameters
 from gossamer.workloads.interests import make_interests
+from tests.interpreted import interpreted, seed_that_differs
 
 SEEDS = 64
 PURPOSE = 1_000_000  # the tests' own draws, outside the range of Purpose
@@ -144,3 +148,41 @@ def test_the_kernel_equals_the_machine_entry_by_entry_under_churn_and_changes_of
         assert difference is None, f"{difference}; repeat with first_difference({seed})"
     for kind in (*KINDS, "leavers", "crashes", "joiners", "evictions", "failures"):
         assert seen[kind] > 0, f"no {kind} happened in {SEEDS} seeds: the test does not test it"
+
+
+KERNELS = [selection, cover, bubble, turns]
+MUTANTS = {
+    "covers at random what is covered already": (
+        "            if subs.missing[s] > 0:\n                subs.missing[s] -= 1\n                helps = True",
+        "            subs.missing[s] -= 1\n            helps = True",
+    ),
+    "leaves nothing to the random choice": ("return subs.spares[", "return 0 * subs.spares["),
+    "keeps the farthest topics": (">= distance(", "<= distance("),
+    "keeps a search that has matched": (
+        "        if not matched:\n            _keep",
+        "        if True:\n            _keep",
+    ),
+    "tells the searcher only": ("for side in range(2):", "for side in range(1):"),
+    "forwards a search in the cycle of its arrival": (" or agents.since[me, i] == cycle:", ":"),
+    "chooses the worst neighbour first": (
+        "return score > other_score or (score == other_score and tie < other_tie)",
+        "return score < other_score or (score == other_score and tie < other_tie)",
+    ),
+    "never clears the similar view": ("if rules.clear_cycles and cycle % rules.clear_cycles == 0:", "if False:"),
+    "keeps old entries": ("if views.ages[me, i] < rules.age_max:", "if views.ages[me, i] <= rules.age_max:"),
+    "ignores nodes for ever": ("if views.failed[me, i] != node:", "if True:"),
+}
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_a_wrong_kernel_is_caught(name, monkeypatch):
+    monkeypatch.setattr(population, "kernel", interpreted(KERNELS, *MUTANTS[name]))
+    assert seed_that_differs(first_difference, SEEDS) is not None, f"the mutant {name!r} was not detected"
+
+
+def test_the_kernel_run_as_plain_python_equals_the_machine(monkeypatch):
+    """So a mutant is caught because of its wrong line, and not because it is interpreted."""
+    monkeypatch.setattr(population, "kernel", interpreted(KERNELS))
+    with np.errstate(over="ignore"):
+        for seed in range(12):
+            assert first_difference(seed) is None

@@ -47,6 +47,14 @@ def test_no_file_outside_its_folder_knows_a_system_by_name():
     assert not found
 
 
+def test_no_file_outside_its_folder_tests_and_docs_names_feverfew():
+    """Other files cite the paper by its authors, so that the folder can be removed without a trace."""
+    own = SOURCE / "systems" / "feverfew"
+    folders = (SOURCE, ROOT / "bench", ROOT / "studies", ROOT / "examples")
+    paths = [path for folder in folders for path in folder.rglob("*.*") if path.suffix in {".py", ".toml"}]
+    assert not [path.name for path in paths if own not in path.parents and "feverfew" in path.read_text().lower()]
+
+
 def test_nothing_in_readme_docs_or_examples_imports_below_the_public_modules():
     public = {"gossamer", "gossamer.testing", "gossamer.plugin"}
     texts = [ROOT / "README.md", *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.py")]

@@ -269,7 +269,7 @@ class EpochCount(_Epochs):
     """The number of nodes that take part: those of the network, or the subscribers of a topic among themselves.
 
     `scope` separates counts that run side by side, such as the topic's id. An isolated node counts 1. In a topic that
-    is disconnected, each component counts itself (Feverfew, section 3.2).
+    is disconnected, each component counts itself (Ma, Wang, Sun 2014, section 3.2).
     """
 
     __slots__ = ("_guess", "_last", "_node", "_scope", "_seed")

@@ -1,4 +1,4 @@
-"""Sizes of topics from random views: the cheaper estimate that Feverfew proposes (section 5, page 12).
+"""Sizes of topics from random views: the cheaper estimate that Ma, Wang, Sun (2014) propose (section 5, page 12).
 
 Paper: "each node is responsible for estimating the percentages of a set of random topics using the random view of Cyclon
 ... Through aggregating and averaging these percentages for the same topic, we can obtain an accurate percentage."

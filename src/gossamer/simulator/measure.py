@@ -157,7 +157,7 @@ def overlay_diameter(overlay: Overlay) -> int:
 
 
 def links_per_subscription(overlay: Overlay, interest: Interest) -> float:
-    """Degree divided by subscriptions, mean over the nodes that have subscriptions (Feverfew, 4.2)."""
+    """Degree divided by subscriptions, mean over the nodes that have subscriptions (Ma, Wang, Sun 2014, section 4.2)."""
     holding = interest.sizes > 0
     if not holding.any():
         return 0.0

@@ -26,7 +26,7 @@ from gossamer.protocols.contract.system import load
 from gossamer.simulator.execute import execute
 from gossamer.systems import find_system, module_of
 
-Measured = TypeVar("Measured", bound=Run | Experiment)
+AnyRun = TypeVar("AnyRun", bound=Run | Experiment)
 
 
 def execute_all(
@@ -67,7 +67,7 @@ def run_key(run: Run | Experiment) -> bytes:
     return msgspec.json.encode(resolved(run))
 
 
-def resolved(run: Measured) -> Measured:
+def resolved(run: AnyRun) -> AnyRun:
     """The run with the module of its system, if the system is another package's: workers import it by name."""
     find_system(run.system, run.module)
     dissemination = run.dissemination if isinstance(run, Run) else None

@@ -1,4 +1,4 @@
-"""Closed forms of Feverfew: cycles until a topic is ln-covered (Theorem 1), agents and TTL of a search (Theorem 2).
+"""Closed forms of coverage and search: cycles until a topic is ln-covered (Theorem 1), the TTL of a search (Theorem 2).
 
 X. K. Ma, Y. J. Wang, W. D. Sun, Science China Information Sciences 57, 052103 (2014), pages 6 to 8. Both theorems count
 random samples as balls that are thrown into N boxes: m balls leave N e^(-m/N) boxes empty.

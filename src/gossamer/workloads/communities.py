@@ -3,7 +3,7 @@
 The idea: users and topics stand on a circle. A user takes most of its topics from a window of the circle around its own
 place, and the rest anywhere, by popularity. Topic sizes and the activity of users are those of the Douban-like generator
 (`make_douban_interests`), so that two workloads with the same figures differ only in the correlation of interests. The
-crawl of Feverfew (section 4) had correlated interests, but the paper publishes no measure of them: the window and the
+crawl of Ma, Wang, Sun (2014) had correlated interests, but their paper publishes no measure of them: the window and the
 share of local subscriptions are chosen.
 
 Every user and every topic has its number of ends, and the ends are joined. A topic draws its local subscribers from the

@@ -71,7 +71,7 @@ class Figures:
     largest_topic: int
 
 
-# Paper: the crawled data of Feverfew, section 4 (topic sizes 2..1304).
+# Paper: the crawled data of Ma, Wang, Sun 2014, section 4 (topic sizes 2..1304).
 DOUBAN = Figures(users=10_000, topics=31_289, subscriptions=486_842, largest_topic=1_304)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from msgspec.msgpack import encode
 from numpy.typing import NDArray
 
 from gossamer.kernels import measures
@@ -13,11 +14,13 @@ from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay
 from gossamer.model.values.draw import Purpose
 from gossamer.model.values.errors import InputError
+from gossamer.protocols.contract.messages import DIGEST_TOPICS, Digest
 from gossamer.protocols.contract.system import load
 from gossamer.simulator.population import CycleChanges
 from gossamer.systems import find_dissemination
 from gossamer.systems.feverfew.check import search_figures
 from gossamer.systems.feverfew.chord import lookup_hops
+from gossamer.systems.feverfew.messages import Match, Search
 from gossamer.systems.feverfew.parameters import FeverfewParameters
 from gossamer.systems.feverfew.planner import global_covers
 from gossamer.systems.feverfew.population import FeverfewPopulation
@@ -85,6 +88,7 @@ def cover(
         "subscriptions_by_size": totals.tolist(),
         "links_per_subscription": links,
         "messages": population.messages(),
+        **_bytes(interest, population, cycles),
         **_degrees(interest, population.views.cover_sizes),
         **_shapes(interest, population.overlay(), topics),
     }
@@ -102,6 +106,25 @@ def cover_globally(
         "links_per_subscription": [len(owners) / interest.subscription_count],
         **_degrees(interest, np.bincount(owners, minlength=nodes)),
         **_shapes(interest, overlay, topics),
+    }
+
+
+def _bytes(interest: Interest, population: FeverfewPopulation, cycles: int) -> dict[str, float]:
+    """Bytes of searches and of shuffles for a node and a cycle, in the wire format with 64-bit ids.
+
+    Searches are copies and notices, over the cycles of BubbleSample. Shuffles carry ten entries with interests, both ways.
+    """
+    large, address = 2**63 + 1, b"x" * 16
+    digests = [Digest(1, int(size), (large,) * min(int(size), DIGEST_TOPICS)) for size in interest.sizes]
+    digest_bytes = sum(len(encode(digest)) for digest in digests) / max(len(digests), 1)
+    search_bytes = len(encode(Search(large, large, 12, address)))
+    match_bytes = len(encode(Match(large, large, address))) + digest_bytes
+    sent = population.search_copies() * search_bytes + population.messages()["Match"] * match_bytes
+    searching = max(cycles - population.parameters.bubble_cycles, 1)
+    entry_bytes = len(encode((large, 1, address))) + digest_bytes
+    return {
+        "search_bytes": sent / interest.node_count / searching,
+        "shuffle_bytes": 2 * population.parameters.shuffle_length * entry_bytes,
     }
 
 

@@ -27,7 +27,7 @@ class FeverfewPopulation:
         self, parameters: FeverfewParameters, seed: int, interest: Interest, absent: Sequence[int] = ()
     ) -> None:
         node_count = interest.node_count
-        self._parameters = parameters
+        self.parameters = parameters
         self._seed = seed
         self._topic_count = interest.topic_count
         self._interests = [tuple(interest.topics_of(node).tolist()) for node in range(node_count)]
@@ -56,7 +56,7 @@ class FeverfewPopulation:
         """See `Population`."""
         self._cycle_count += 1
         now = self._cycle_count
-        now_us = U64(now * self._parameters.period_us)
+        now_us = U64(now * self.parameters.period_us)
         if changes is not None:
             self._apply(changes, int(now_us))
         kernel.shuffle_turns(
@@ -181,14 +181,14 @@ class FeverfewPopulation:
         popularity = np.bincount(subs.topics[self.present[owners]], minlength=self._topic_count).astype(np.int32)
         network = int(self.present.sum())
         most = int(popularity.max(initial=0)) + 1
-        coverage = self._parameters.coverage, self._parameters.random_coverage
+        coverage = self.parameters.coverage, self.parameters.random_coverage
         needs, spares = np.array([wanted_coverage(size, *coverage) for size in range(most)], np.int16).T.copy()
-        ttls = np.array([hops(network, size, self._parameters.shuffle_length) for size in range(most)], np.uint8)
+        ttls = np.array([hops(network, size, self.parameters.shuffle_length) for size in range(most)], np.uint8)
         self.subs = subs._replace(popularity=popularity, needs=needs, spares=spares, ttls=ttls)
         wanted = np.bincount(owners, weights=needs[popularity[subs.topics]], minlength=node_count).astype(np.int64)
         rooms = np.maximum(np.minimum(wanted, node_count), self.views.cover_sizes)
         # A node shares at most all its topics with each candidate of its cover.
-        shared = ((self._parameters.similar_size + rooms + FOUND_MAX) * np.diff(subs.starts)).max(initial=1)
+        shared = ((self.parameters.similar_size + rooms + FOUND_MAX) * np.diff(subs.starts)).max(initial=1)
         if not hasattr(self, "_rooms") or (rooms > self._rooms).any() or shared > len(self._scratch.shared):
             self._widen(rooms, int(shared))
 
@@ -201,8 +201,8 @@ class FeverfewPopulation:
         self._rooms = rooms
         self.views = self.views._replace(cover_starts=starts, cover=cover)
         most = int(rooms.max(initial=0))
-        buffers = 2 * (self._parameters.view_size + self._parameters.similar_size + 1)
-        candidates = max(buffers, self._parameters.similar_size + most + FOUND_MAX)
+        buffers = 2 * (self.parameters.view_size + self.parameters.similar_size + 1)
+        candidates = max(buffers, self.parameters.similar_size + most + FOUND_MAX)
         self._scratch = state.Scratch(
             wanted=np.zeros(self._topic_count, np.bool_),
             wanted_list=np.zeros(self._topic_count, np.int32),
@@ -220,7 +220,7 @@ class FeverfewPopulation:
             shared_starts=np.zeros(candidates, np.int64),
             shared_ends=np.zeros(candidates, np.int64),
             shared=np.zeros(shared, np.int32),
-            notices=np.zeros((2 * buffers * self._parameters.agent_size, 3), np.int32),
+            notices=np.zeros((2 * buffers * self.parameters.agent_size, 3), np.int32),
         )
 
 

@@ -1,6 +1,6 @@
 """Push and pull: in each round a node calls one random neighbour on a topic, and messages cross the call both ways.
 
-Papers: Karp, Schindelhauer, Shenker, Vöcking: Randomized rumor spreading (FOCS 2000); Feverfew's paper (2014) disseminates
+Papers: Karp, Schindelhauer, Shenker, Vöcking: Randomized rumor spreading (FOCS 2000); Ma, Wang, Sun (2014) disseminate
 with it (section 4.4).
 
 Idea: pushes inform most nodes, and pulls inform the rest soon. Nodes pass a message on while its age is at most

@@ -3,7 +3,7 @@
 In each round every node of a topic calls one random neighbour on the topic. The caller *pushes* its young messages, and
 *pulls*: the neighbour answers with its own young messages. Pushes inform most nodes, and the nodes that pushes miss pull the
 message soon, because nearly every neighbour has it. A message is young up to the age log3 n + O(ln ln n) in rounds; then
-nodes stop passing it on, so each message is sent O(ln ln n) times per node. Feverfew (section 4.4) disseminates in this way:
+nodes stop passing it on, so each message is sent O(ln ln n) times per node. Ma, Wang, Sun (2014, section 4.4) disseminate in this way:
 "each informed subscriber pushes and pulls unless the age of the message is higher than log3 n + O(ln ln n)".
 
 Differs: the paper's nodes form a complete graph; here a node calls one of its neighbours on the topic.

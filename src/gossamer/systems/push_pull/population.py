@@ -160,5 +160,5 @@ class SpreadByRounds:
         self.heard[nodes] = self.hops[nodes] = -1
 
     def completion(self, holds: NDArray[np.bool_]) -> float:
-        """The share of these nodes that have the message (Feverfew's completion rate); 1 if there are none."""
+        """The share of these nodes that have the message (the completion rate); 1 if there are none."""
         return float((self.heard[holds] >= 0).mean()) if holds.any() else 1.0

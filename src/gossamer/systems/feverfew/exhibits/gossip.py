@@ -30,8 +30,8 @@ def _share_of(cycle: int, chosen: Callable[[int], bool], metrics: Metrics) -> fl
     """The percentage over several intervals, weighted by their subscriptions."""
     totals, shares = metrics["subscriptions_by_size"], metrics["covered_by_size"][cycle - 1]
     counted = [(total, share) for size, total, share in zip(SIZES, totals, shares, strict=True) if chosen(size)]
-    covered = sum(total * share for total, share in counted)
-    return 100.0 * float(covered) / max(float(sum(total for total, _ in counted)), 1.0)
+    covered = float(sum(total * share for total, share in counted))
+    return 100.0 * covered / float(max(sum(total for total, _ in counted), 1))
 
 
 def _points(quick: bool) -> list[Point]:
