@@ -200,11 +200,13 @@ class Feverfew:
         # Chosen: a random phase, so that nodes started together do not act in step.
         phase_us = draw(self._seed, self._node, Purpose.SIMILAR_PHASE, now_us) % period_us
         out.append(SetTimer(now_us + phase_us, ExchangeDue()))
-        # A cover follows half a period after an exchange, so that its reply has arrived.
-        out.append(SetTimer(now_us + phase_us + period_us // 2, CoverDue()))
+        # A cover follows half a period after an exchange, so that its reply has arrived. Nodes that a cover or a bridge asks
+        # for a link have half a period until the next exchange counts a turn.
+        cover_us = now_us + phase_us + period_us // 2
+        out.append(SetTimer(cover_us, CoverDue()))
         out.append(SetTimer(now_us + period_us, PulseDue()))
         if self._parameters.mend_cycles:
-            out.append(SetTimer(now_us + phase_us + self._parameters.mend_cycles * period_us, BridgeDue()))
+            out.append(SetTimer(cover_us + self._parameters.mend_cycles * period_us, BridgeDue()))
 
     def _on_timer(self, timer: Timer, now_us: int, out: list[Action]) -> None:
         cycles = self._parameters.mend_cycles if isinstance(timer, BridgeDue) else 1

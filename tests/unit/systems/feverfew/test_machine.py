@@ -39,7 +39,7 @@ def test_a_node_starts_its_turns_within_a_period_and_a_cover_half_a_period_after
     assert node.now_us <= due[ExchangeDue] < node.now_us + PERIOD_US
     assert due[CoverDue] == due[ExchangeDue] + PERIOD_US // 2
     assert due[PulseDue] == node.now_us + PERIOD_US
-    assert due[BridgeDue] == due[ExchangeDue] + 2 * PERIOD_US
+    assert due[BridgeDue] == due[CoverDue] + 2 * PERIOD_US
 
 
 # GossipSample: Algorithms 1 and 2.
