@@ -8,6 +8,7 @@ from gossamer.systems.feverfew.exhibits.settings import COMMUNITIES, DOUBAN, FUL
 
 TOPIC_SIZES = (2, 4, 8, 16, 32, 64, 128, 256, 512, 1_304)
 INTEREST_SIZES = (1, 2, 5, 10, 20, 50, 100, 200, 500)
+SMALL = "at most 16 users, counted up to 70%"
 NAMES = {DOUBAN: "independent", COMMUNITIES: "with communities"}
 
 
@@ -27,6 +28,16 @@ def _points(table: str, sizes: Sequence[int], quick: bool) -> list[Point]:
     return found[: -len(sizes)] if quick else found
 
 
+def _small_topics(metrics: Metrics) -> float:
+    """The paper says "more than 70%": a larger share counts as 70%, a smaller one is missed."""
+    return min(70.0, _share("topic_sizes", 16, metrics))
+
+
+def _topic_points(quick: bool) -> list[Point]:
+    found = _points("topic_sizes", TOPIC_SIZES, quick)
+    return found if quick else [*found, Point(SMALL, 16.0, found[0].run, _small_topics)]
+
+
 def _has_long_tail(values: Sequence[SeriesValue]) -> bool:
     """Whether most users have less than the mean of 49 subscriptions, and some more than 200."""
     for name in {value.series for value in values}:
@@ -43,10 +54,9 @@ EXHIBITS = (
         x_label="topic size",
         y_label="topics of at most this size (%)",
         measure=lambda metrics: 0.0,
-        points=partial(_points, "topic_sizes", TOPIC_SIZES),
+        points=_topic_points,
         left_out="10,000 users (1,000 instead), communities",
-        # The paper says "more than 70%", so that any share from 70% to 100% is met.
-        tolerance=0.43,
+        tolerance=0.001,
         log_x=True,
     ),
     Exhibit(

@@ -96,8 +96,8 @@ EXHIBITS = (
             *(claim for reading in READINGS if reading != CLEARED for claim in _claims(reading, is_rival=True)),
         ),
         remark=(
-            "The share after 30 cycles depends on how often the similar view is cleared, which the paper does not say. No "
-            "reading gives at most 10% after 10 cycles and more than 70% after 30."
+            "The paper does not say how often the similar view is cleared. Cleared every 5 cycles, 47%, 60% and 68% of the "
+            "subscriptions to topics below 20 are covered after 10, 20 and 30 cycles (seed 1)."
         ),
         log_x=True,
     ),

@@ -40,9 +40,13 @@ def _completed(size: int, metrics: Metrics) -> float:
 
 
 def _curves(name: str, size: int, run: Experiment) -> list[Point]:
-    """The curve of one size, and at x = 0 the cycle in which it reaches everybody."""
+    """The curve of one size, and at x = 0 the cycle in which it reaches everybody.
+
+    Each seed has such a cycle as a series of its own, so that a mean cannot hide a seed that never reaches everybody.
+    """
     found = [Point(f"{name}, size {size:,}", float(cycle), run, partial(_completion, size, cycle)) for cycle in SHOWN]
-    found.append(Point(f"{name}, size {size:,}, complete in cycle", 0.0, run, partial(_completed, size)))
+    series = f"{name}, size {size:,}, seed {run.seed} complete in cycle"
+    found.append(Point(series, 0.0, run, partial(_completed, size)))
     return found
 
 
@@ -70,9 +74,7 @@ def _failure(quick: bool) -> list[Point]:
 
 
 def _complete_by(values: Sequence[SeriesValue], words: str, cycle: int) -> bool:
-    """Whether every seed has reached everybody by this cycle: the high end of the interval is no bound, so the mean of
-    whole numbers must not exceed it either.
-    """
+    """Whether every seed and size has reached everybody by this cycle."""
     found = [value for value in values if value.series.endswith("complete in cycle") and words in value.series]
     return bool(found) and all(value.measured <= cycle for value in found)
 
