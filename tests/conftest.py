@@ -1,5 +1,6 @@
 """Fixtures that several rooms share, and the Hypothesis profiles: fixed examples in `make test`, fresh ones in `make test-slow`."""
 
+import logging
 import os
 import sys
 from pathlib import Path
@@ -25,6 +26,16 @@ def real_data() -> Path:
     if not REAL_DATA.is_dir():
         pytest.skip("the real data sets are not on this machine")
     return REAL_DATA
+
+
+@pytest.fixture(autouse=True)
+def unchanged_log():
+    """Undo the set-up of the log by a command that a test runs, so that later tests still see log lines."""
+    log = logging.getLogger("gossamer.live")
+    handlers, level, propagates = log.handlers[:], log.level, log.propagate
+    yield
+    log.handlers[:], log.propagate = handlers, propagates
+    log.setLevel(level)
 
 
 @pytest.fixture

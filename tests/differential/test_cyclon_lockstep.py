@@ -140,8 +140,8 @@ MUTANTS = {
         "if size < view.shape[0] and given == 0:\n            view[size]",
     ),
     "keeps the peer it asked": (
-        "        size -= 1\n        view[oldest] = view[size]",
-        "        view[oldest] = view[size - 1]",
+        "    size -= 1\n    view[oldest] = view[size]",
+        "    view[oldest] = view[size - 1]",
     ),
     "walks one hop too far": (
         "for hops_left in range(walk_length, -1, -1):",
