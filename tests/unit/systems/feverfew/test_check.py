@@ -18,7 +18,6 @@ NOTICES = {
 def test_isolated_searches_cost_what_table_2_prints_within_a_quarter(size):
     figures = search_figures(10_000, size, 10, seed=1)
     assert figures["notices_per_search"] == pytest.approx(NOTICES[size], rel=0.25)
-    assert figures["first_match_cycles_p95"] <= figures["hops"] + 1
 
 
 def test_one_search_in_ten_finds_nobody_at_most_and_a_topic_of_ten_is_the_worst():
