@@ -29,13 +29,14 @@ def real_data() -> Path:
 
 
 @pytest.fixture(autouse=True)
-def unchanged_log():
-    """Undo the set-up of the log by a command that a test runs, so that later tests still see log lines."""
-    log = logging.getLogger("gossamer.live")
-    handlers, level, propagates = log.handlers[:], log.level, log.propagate
-    yield
-    log.handlers[:], log.propagate = handlers, propagates
-    log.setLevel(level)
+def plain_log():
+    """Every test starts with a log that was not set up: a command that ran before in this process may have done so."""
+    logging.disable(logging.NOTSET)
+    for name, log in list(logging.root.manager.loggerDict.items()):
+        if name.partition(".")[0] == "gossamer" and isinstance(log, logging.Logger):
+            log.handlers.clear()
+            log.setLevel(logging.NOTSET)
+            log.propagate, log.disabled = True, False
 
 
 @pytest.fixture
