@@ -16,10 +16,10 @@ def run() -> None:
     with tempfile.TemporaryDirectory() as cache:
         began = time.perf_counter()
         environment = {**os.environ, "NUMBA_CACHE_DIR": cache}
-        subprocess.run([sys.executable, "-m", "gossamer.kernels"], check=True, env=environment, capture_output=True)
+        subprocess.run([sys.executable, "-m", "gossamer.systems"], check=True, env=environment, capture_output=True)
         cold = time.perf_counter() - began
         began = time.perf_counter()
-        subprocess.run([sys.executable, "-m", "gossamer.kernels"], check=True, env=environment, capture_output=True)
+        subprocess.run([sys.executable, "-m", "gossamer.systems"], check=True, env=environment, capture_output=True)
         warm = time.perf_counter() - began
     show(
         "Compiling all kernels",

@@ -4,6 +4,7 @@ Every argument must be np.uint64, because numba computes the sum of a signed and
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gossamer.kernels.jit import kernel
 from gossamer.model.values import draw as values
@@ -32,6 +33,13 @@ def finish(total: U64) -> U64:
     total = (total ^ (total >> U64(30))) * FIRST_MULTIPLIER
     total = (total ^ (total >> U64(27))) * SECOND_MULTIPLIER
     return total ^ (total >> U64(31))
+
+
+def finish_all(totals: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """`finish` for each number of an array, outside compiled code."""
+    totals = (totals ^ (totals >> U64(30))) * FIRST_MULTIPLIER
+    totals = (totals ^ (totals >> U64(27))) * SECOND_MULTIPLIER
+    return totals ^ (totals >> U64(31))
 
 
 @kernel

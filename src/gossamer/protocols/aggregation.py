@@ -28,6 +28,7 @@ factor of 1.3, 5% that always claim 0 by a factor of 2.1, 1% that always claim t
 small hashes displaces the true ones: against that, only sizes from shares (`shares.py`) are of use.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from math import isfinite
 from statistics import median
@@ -71,7 +72,7 @@ class Report(Value, frozen=True, array_like=True, gc=False):
     values: Annotated[tuple[tuple[NodeId, float], ...], Meta(max_length=INSTANCES_MAX)]
 
 
-class _Epochs:
+class _Epochs(ABC):
     """What averages and counts have in common: epochs, and exchanges that keep the sum."""
 
     __slots__ = (
@@ -201,23 +202,27 @@ class _Epochs:
     def _report(self, values: Mapping[NodeId, float]) -> Report:
         return Report(self._epoch, self._cycle, tuple(values.items()))
 
+    @abstractmethod
     def _first_values(self) -> dict[NodeId, float]:
-        raise NotImplementedError
+        """The values of this node at the start of an epoch."""
 
+    @abstractmethod
     def _end(self) -> None:
-        raise NotImplementedError
+        """An epoch ends: keep its result."""
 
+    @abstractmethod
     def _common(self, theirs: Mapping[NodeId, float]) -> list[NodeId]:
         """The instances that an exchange with a node with these values averages."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _is_plausible(self, own: float, claimed: float, cycle: int) -> bool:
         """Whether a node with the value `own`, in this cycle of the epoch, may average it with the claimed value."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _clamp(self, value: float) -> float:
-        raise NotImplementedError
+        """The value, moved into the range that is possible."""
 
+    @abstractmethod
     def _bound(self) -> None:
         """Keep the state within its bound."""
 
@@ -263,6 +268,9 @@ class EpochAverage(_Epochs):
 
     def _clamp(self, value: float) -> float:
         return min(max(value, self._low), self._high) if isfinite(value) else self._low
+
+    def _bound(self) -> None:
+        """An average is a single value."""
 
 
 class EpochCount(_Epochs):

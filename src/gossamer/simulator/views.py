@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gossamer.kernels.draw import finish_all
 from gossamer.model.values.draw import (
-    FIRST_MULTIPLIER,
     ITEM_FACTOR,
     MASK,
-    SECOND_MULTIPLIER,
     Purpose,
     draw,
     finish,
@@ -216,10 +215,7 @@ def node_ids(bits: int) -> NDArray[np.uint64]:
 def _smallest_draw(bits: int, key: int) -> int:
     """The candidate with the smallest draw. Ids ascend, so the lowest id wins a tie."""
     nodes = node_ids(bits)
-    total = np.uint64(key & MASK) + nodes * np.uint64(ITEM_FACTOR)
-    total = (total ^ (total >> np.uint64(30))) * np.uint64(FIRST_MULTIPLIER)
-    total = (total ^ (total >> np.uint64(27))) * np.uint64(SECOND_MULTIPLIER)
-    return int(nodes[np.argmin(total ^ (total >> np.uint64(31)))])
+    return int(nodes[np.argmin(finish_all(np.uint64(key & MASK) + nodes * np.uint64(ITEM_FACTOR)))])
 
 
 def _scanned(candidates: int, key: int) -> int:

@@ -109,6 +109,18 @@ def test_fitted_values_are_counted_apart_and_never_make_an_exhibit_met():
     assert "9 of 9 predictions met" in summary([outcome])
 
 
+def test_a_fitted_claim_never_makes_an_exhibit_met_and_can_make_it_missed():
+    point = Point("a", 1.0, RUN)
+    for holds, verdict, words in (
+        (True, "not compared", "1 of 1 claims hold; 1 of them fitted"),
+        (False, "missed", "0 of 1"),
+    ):
+        claim = Claim("so it is", lambda _, holds=holds: holds, is_fitted=True)
+        outcome = judge(replace(FIG12, name="spidercast/fig7a", claims=(claim,)), False, [(point, 1.0)])
+        assert outcome.verdict == verdict
+        assert words in outcome.line()
+
+
 def test_a_rival_reading_is_compared_with_the_published_values_and_never_changes_the_verdict():
     exhibit = all_exhibits()["stan/table1"]
     ((rival, published),) = rival_readings(exhibit).items()
@@ -253,6 +265,7 @@ def test_every_exhibit_has_valid_runs_and_a_source(name):
         points = exhibit.points(quick)
         assert points
         for point in points:
+            assert point.measure or exhibit.measure, f"{point.series} has no measure"
             system = find_system(point.run.system)
             if isinstance(point.run, Run):
                 read_parameters(system, point.run.parameters)

@@ -26,7 +26,7 @@ from gossamer.model.values.run import Experiment, Run
 
 PUBLISHED = "published.toml"
 MET, MISSED, NOT_COMPARED = "met", "missed", "not compared"
-HOLDS, FAILS = "holds", "does not hold"
+HOLDS, HOLDS_BY_FIT, FAILS = "holds", "holds by fit", "does not hold"
 PREDICTION, FITTED, RIVAL = "prediction", "fitted", "rival reading"
 
 # Student's t, two-sided 95%, by degrees of freedom. Above ten seeds the value of the normal distribution is close
@@ -79,6 +79,8 @@ class Claim:
     holds: Callable[[Sequence[SeriesValue]], bool | None]
     # A rival reading of another claim: it gets rival readings too, and never changes the verdict of the exhibit.
     is_rival: bool = False
+    # The experiment was fitted to the claim: if it holds, that does not make the exhibit met.
+    is_fitted: bool = False
 
 
 @dataclass(frozen=True)
@@ -89,11 +91,11 @@ class Exhibit:
     title: str
     x_label: str
     y_label: str
-    # From the metrics of a run to the measured value.
-    measure: Callable[[Metrics], float]
     # From `quick` to the points. The quick version leaves out the points that `left_out` describes.
     points: Callable[[bool], list[Point]]
     left_out: str
+    # From the metrics of a run to the measured value, for points without a measure of their own.
+    measure: Callable[[Metrics], float] | None = None
     # A published value is met if the relative deviation is at most this.
     tolerance: float = 0.02
     claims: tuple[Claim, ...] = ()
@@ -121,10 +123,10 @@ class JudgedExhibit:
 
         A fitted value that is missed makes the exhibit missed. A fitted value that is met does not make it met.
         """
-        claims = [verdict for _, verdict in self.claims if verdict != NOT_COMPARED]
+        claims = [verdict for _, verdict in self.claims]
         if FAILS in claims or any(value.verdict == MISSED for value in self.values if value.ground != RIVAL):
             return MISSED
-        return MET if claims or self.compared(PREDICTION) else NOT_COMPARED
+        return MET if HOLDS in claims or self.compared(PREDICTION) else NOT_COMPARED
 
     def compared(self, ground: str) -> list[SeriesValue]:
         """The values that are compared with published values on this ground."""
@@ -137,9 +139,12 @@ class JudgedExhibit:
             if compared := self.compared(ground):
                 parts.append(self._count(compared, name))
         if self.claims:
-            true = sum(1 for _, verdict in self.claims if verdict == HOLDS)
-            parts.append(f"{true} of {len(self.claims)} claims hold")
-            if skipped := sum(1 for _, verdict in self.claims if verdict == NOT_COMPARED):
+            verdicts = [verdict for _, verdict in self.claims]
+            fitted, skipped = verdicts.count(HOLDS_BY_FIT), verdicts.count(NOT_COMPARED)
+            parts.append(f"{verdicts.count(HOLDS) + fitted} of {len(verdicts)} claims hold")
+            if fitted:
+                parts.append(f"{fitted} of them fitted")
+            if skipped:
                 parts.append(f"{skipped} of them not compared")
         return "; ".join(parts)
 
@@ -224,7 +229,10 @@ def show_deviation(deviation: float | None) -> str:
 
 def measured_at(exhibit: Exhibit, point: Point, metrics: Metrics) -> float:
     """The measured value of a point, from the metrics of its run."""
-    return (point.measure or exhibit.measure)(metrics)
+    measure = point.measure or exhibit.measure
+    if measure is None:
+        raise ValueError(f"{exhibit.name}: {point.series} at {point.x:g} has no measure")
+    return measure(metrics)
 
 
 def judge(exhibit: Exhibit, quick: bool, measured: Sequence[tuple[Point, float]]) -> JudgedExhibit:
@@ -270,7 +278,9 @@ def _claim_verdict(claim: Claim, values: Sequence[SeriesValue]) -> str:
         holds = False
     if holds is None:
         return NOT_COMPARED
-    return HOLDS if holds else FAILS
+    if not holds:
+        return FAILS
+    return HOLDS_BY_FIT if claim.is_fitted else HOLDS
 
 
 def _half_width(samples: Sequence[float]) -> float:

@@ -12,7 +12,7 @@ Departures from the paper are marked `Differs:` where they are made; docs/papers
 
 from gossamer.model.values.ids import NodeId
 from gossamer.protocols.contract.parts import InterestView, Part
-from gossamer.protocols.contract.system import Knows, LiveStart, LockstepTimer, System
+from gossamer.protocols.contract.system import Knows, LiveStart, LockstepTimer, NoParameters, System
 from gossamer.protocols.membership import REJOIN_US
 from gossamer.protocols.membership.cyclon import Cyclon, CyclonParameters, ShuffleDue
 from gossamer.protocols.membership.interest_exchange import InterestExchange
@@ -20,7 +20,7 @@ from gossamer.protocols.membership.interest_table import InterestTable
 from gossamer.systems.feverfew.estimates import SizeEstimates
 from gossamer.systems.feverfew.machine import Feverfew
 from gossamer.systems.feverfew.messages import CoverDue, ExchangeDue
-from gossamer.systems.feverfew.parameters import FeverfewParameters, GlobalParameters
+from gossamer.systems.feverfew.parameters import FeverfewParameters
 
 
 def _parts(parameters: FeverfewParameters, seed: int, node: NodeId, view: InterestView | None) -> tuple[Part, ...]:
@@ -53,9 +53,9 @@ def _contact_count(parameters: FeverfewParameters) -> int:
 
 _HERE = "gossamer.systems.feverfew"
 # Chosen: live nodes keep similar nodes until they are old, search after five seconds, exchange sixteen entries, and check
-# for disconnected topics every two seconds. A busy node has eight seconds to answer, and is not suspected for ten: of a
-# process that died, the transport tells at once. At most 4,096 agents take part in a
-# search, whatever sizes other nodes claim.
+# for disconnected topics every two seconds. A busy node has eight seconds to answer and is suspected after ten; these can
+# be long because the transport tells at once when a process has died. At most 4,096 agents take part in a search, whatever
+# sizes other nodes claim.
 _LIVE = {
     "clear_cycles": 0,
     "bubble_cycles": 5,
@@ -93,7 +93,7 @@ SYSTEMS: tuple[System, ...] = (
         name="feverfew-global",
         summary="As feverfew, but every node knows all interests; planned centrally.",
         paper="Ma, Wang, Sun: Feverfew (Sci. China Inf. Sci. 57, 2014), 4.2",
-        parameters=GlobalParameters,
+        parameters=NoParameters,
         planner=f"{_HERE}.planner:plan_global",
     ),
 )

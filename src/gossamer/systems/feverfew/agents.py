@@ -30,11 +30,10 @@ class AgentSearch:
 class AgentView:
     """A bounded list of searches."""
 
-    __slots__ = ("_meet", "_node", "_size", "evictions", "searches")
+    __slots__ = ("_meet", "_node", "_size", "searches")
 
     def __init__(self, node: NodeId, size: int, meet: bool) -> None:
         self.searches: list[AgentSearch] = []
-        self.evictions = 0
         self._node = node
         self._size = size
         self._meet = meet
@@ -51,11 +50,8 @@ class AgentView:
         if len(self.searches) < self._size:
             self.searches.append(search)
             return met
-        self.evictions += 1
         at = self._victim()
-        if not self._meet or self.distance(self._node, search.topic) < self.distance(
-            self._node, self.searches[at].topic
-        ):
+        if not self._meet or self._distance(search.topic) < self._distance(self.searches[at].topic):
             self.searches[at] = search
         return met
 
@@ -70,9 +66,9 @@ class AgentView:
         """The place of the search that a full view gives up: the farthest, or the oldest as in the paper's view."""
         places = range(len(self.searches))
         if self._meet:
-            return max(places, key=lambda place: (self.distance(self._node, self.searches[place].topic), -place))
+            return max(places, key=lambda place: (self._distance(self.searches[place].topic), -place))
         return min(places, key=lambda place: (self.searches[place].since_us, place))
 
-    def distance(self, agent: NodeId, topic: TopicId) -> int:
-        """How far a node is from a topic. All nodes compute the same distance, whatever their seeds."""
-        return draw(0, agent, Purpose.AGENT_PLACE, 0, item=topic)
+    def _distance(self, topic: TopicId) -> int:
+        """How far this node is from a topic. All nodes compute the same distance, whatever their seeds."""
+        return draw(0, self._node, Purpose.AGENT_PLACE, 0, item=topic)

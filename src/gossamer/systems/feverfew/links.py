@@ -8,13 +8,12 @@ end therefore sends pulses to its neighbours, and a node that is not a neighbour
 the link at the other end too.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable
 
 from gossamer.model.values.ids import NodeId, TopicId
-from gossamer.protocols.contract.actions import Action, Connect, Disconnect, Observe, Send
-from gossamer.protocols.contract.facts import Fact, NeighbourDown, NeighbourUp, PeerMisbehaved
-from gossamer.protocols.contract.messages import Peer, WireMessage
-from gossamer.protocols.contract.parts import NOTHING
+from gossamer.protocols.contract.actions import Action, Connect, Disconnect, Observe
+from gossamer.protocols.contract.facts import NeighbourDown, NeighbourUp, PeerMisbehaved
+from gossamer.protocols.links import TopicLinks
 from gossamer.protocols.membership.interest_exchange import TOPICS_MAX, InterestExchange, InterestFetched
 from gossamer.protocols.roots import RootClaim, Roots
 from gossamer.systems.feverfew.messages import HoldOk, HoldRequest, InterestNotice
@@ -48,39 +47,21 @@ class FeverfewNeighbour:
         return [topic for topic in self._own if topic in self.interest]
 
 
-class CoverLinks:
+class CoverLinks(TopicLinks):
     """All neighbours with their interests and addresses, and the neighbours on each topic."""
 
-    __slots__ = ("_exchange", "_facts", "_fresh", "_last", "_most", "_roots", "addresses", "neighbours")
+    __slots__ = ("_exchange", "_most", "_roots", "neighbours")
 
     def __init__(self, exchange: InterestExchange, roots: Roots, most: int) -> None:
+        super().__init__(exchange.topics)
         self.neighbours: dict[NodeId, FeverfewNeighbour] = {}
-        # Of neighbours, and of nodes that were asked for a link and have not answered.
-        self.addresses: dict[NodeId, bytes] = {}
         self._exchange = exchange
         self._roots = roots
         # Other nodes may not open more links than this; 0: any number.
         self._most = most
-        # Answers of `neighbours_on`: the last ones, and those that are still up to date.
-        self._last: dict[TopicId, tuple[NodeId, ...]] = {}
-        self._fresh: dict[TopicId, tuple[NodeId, ...]] = {}
-        self._facts: list[Fact] = []
 
-    def neighbours_on(self, topic: TopicId) -> tuple[NodeId, ...]:
-        """See `TopicNeighbours`."""
-        found = self._fresh.get(topic)
-        if found is None:
-            found = tuple(sorted(node for node, each in self.neighbours.items() if topic in each.interest))
-            if topic in self._exchange.topics:
-                if self._last.setdefault(topic, found) != found:
-                    self._last[topic] = found
-                found = self._fresh[topic] = self._last[topic]
-        return found
-
-    def forget_topic(self, topic: TopicId) -> None:
-        """The node no longer holds a topic."""
-        self._last.pop(topic, None)
-        self._fresh.pop(topic, None)
+    def _holders(self, topic: TopicId) -> Iterable[NodeId]:
+        return (node for node, each in self.neighbours.items() if topic in each.interest)
 
     def ask(self, node: NodeId, address: bytes) -> None:
         """A node is asked for a link: keep its address until it answers."""
@@ -119,10 +100,10 @@ class CoverLinks:
         """A neighbour is gone, or a node that was asked for a link did not answer."""
         self.addresses.pop(node, None)
         if self.neighbours.pop(node, None) is not None:
-            self._fresh.clear()
+            self.changed()
             self._roots.neighbours_changed()
             out.append(Disconnect(node))
-            self._state(NeighbourDown(node), out)
+            self._report(NeighbourDown(node), out)
 
     def change(self, node: NodeId, message: InterestNotice, now_us: int, out: list[Action]) -> None:
         """A neighbour has changed its interest."""
@@ -149,29 +130,13 @@ class CoverLinks:
         if each is not None and fetched.version > each.version:
             self._set_interest(each, set(fetched.topics), fetched.version)
 
-    def peer(self, node: NodeId) -> Peer:
-        """A node with its last known address."""
-        return Peer(node, self.addresses.get(node, b""))
-
-    def to(self, nodes: Collection[NodeId], message: WireMessage) -> Send:
-        """Send a message to these nodes, with their addresses."""
-        addresses = tuple(self.addresses.get(node, b"") for node in nodes)
-        return Send(tuple(nodes), message, addresses if any(addresses) else ())
-
-    def take_facts(self) -> Sequence[Fact]:
-        """The links that came and went since the last call."""
-        if not self._facts:
-            return NOTHING
-        facts, self._facts = self._facts, []
-        return facts
-
     def _up(self, node: NodeId, out: list[Action]) -> FeverfewNeighbour:
         each = self.neighbours.get(node)
         if each is None:
             each = self.neighbours[node] = FeverfewNeighbour(self._exchange.topics)
             self._roots.neighbours_changed()
             out.append(Connect(self.peer(node)))
-            self._state(NeighbourUp(node), out)
+            self._report(NeighbourUp(node), out)
         each.silent_turns = 0
         return each
 
@@ -195,8 +160,4 @@ class CoverLinks:
         each.interest, each.version = interest, version
         each.roots = {topic: claim for topic, claim in each.roots.items() if topic in interest}
         self._roots.is_stale = True
-        self._fresh.clear()
-
-    def _state(self, fact: Fact, out: list[Action]) -> None:
-        self._facts.append(fact)
-        out.append(Observe(fact))
+        self.changed()

@@ -123,7 +123,3 @@ class FeverfewParameters(Struct, frozen=True, kw_only=True):
         if self.shuffle_length > self.view_size:
             return f"shuffle_length must be at most view_size ({self.view_size}), got {self.shuffle_length}"
         return None
-
-
-class GlobalParameters(Struct, frozen=True, kw_only=True):
-    """Nodes that know all interests have no parameters."""

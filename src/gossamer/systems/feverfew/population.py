@@ -6,10 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gossamer.kernels import cyclon
-from gossamer.kernels.draw import U64
+from gossamer.kernels.draw import U64, finish_all
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay
-from gossamer.model.values.draw import FIRST_MULTIPLIER, SECOND_MULTIPLIER
 from gossamer.model.values.errors import InputError
 from gossamer.protocols.membership.cyclon import CyclonParameters
 from gossamer.simulator.population import CycleChanges, introducer
@@ -41,6 +40,8 @@ class FeverfewPopulation:
         self._counts = np.zeros(state.COUNTERS, np.int64)
         self._asked = np.full(node_count, -1, np.int32)
         self.views = _views(parameters, node_count)
+        # The places for each node's cover; `_fit` makes as many as needed.
+        self._rooms = np.full(node_count, -1, np.int64)
         self.agents = _agents(parameters, node_count)
         # Nobody knows the interest of a node that has never been present.
         self._known = [interest if self.present[node] else () for node, interest in enumerate(self._interests)]
@@ -85,7 +86,7 @@ class FeverfewPopulation:
     def fingerprint(self) -> int:
         """See `Population`: a hash of all ln-covered views."""
         owners, nodes = self.cover()
-        return int(np.bitwise_xor.reduce(_mixed((owners.astype(np.uint64) << U64(32)) + nodes.astype(np.uint64))))
+        return int(np.bitwise_xor.reduce(finish_all((owners.astype(np.uint64) << U64(32)) + nodes.astype(np.uint64))))
 
     def messages(self) -> dict[str, int]:
         """See `Population`."""
@@ -140,12 +141,11 @@ class FeverfewPopulation:
                 self._interests[node] = self._known[node] = tuple(interest)
         for node in sorted(changes.joiners):
             contact = introducer(self._seed, node, now_us, present)
-            own = self.cyclon
             cyclon.arrive(
                 U64(self._seed),
                 U64(now_us),
                 self._rules.walk_length,
-                own,
+                self.cyclon,
                 node,
                 node if contact is None else contact,
                 self._cyclon_counts,
@@ -189,7 +189,7 @@ class FeverfewPopulation:
         rooms = np.maximum(np.minimum(wanted, node_count), self.views.cover_sizes)
         # A node shares at most all its topics with each candidate of its cover.
         shared = ((self.parameters.similar_size + rooms + FOUND_MAX) * np.diff(subs.starts)).max(initial=1)
-        if not hasattr(self, "_rooms") or (rooms > self._rooms).any() or shared > len(self._scratch.shared):
+        if (rooms > self._rooms).any() or shared > len(self._scratch.shared):
             self._widen(rooms, int(shared))
 
     def _widen(self, rooms: NDArray[np.int64], shared: int) -> None:
@@ -222,13 +222,6 @@ class FeverfewPopulation:
             shared=np.zeros(shared, np.int32),
             notices=np.zeros((2 * buffers * self.parameters.agent_size, 3), np.int32),
         )
-
-
-def _mixed(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The finalizer of `model.values.draw` for arrays."""
-    keys = (keys ^ (keys >> U64(30))) * U64(FIRST_MULTIPLIER)
-    keys = (keys ^ (keys >> U64(27))) * U64(SECOND_MULTIPLIER)
-    return keys ^ (keys >> U64(31))
 
 
 def _subscriptions(interests: Sequence[Sequence[int]], topic_count: int, cycle: int = 0) -> state.SubscriptionState:

@@ -22,6 +22,8 @@ paper's rule.
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+from msgspec.structs import replace
+
 from gossamer.model.values.draw import Purpose, below, draw
 from gossamer.model.values.ids import NodeId, TopicId
 from gossamer.protocols.contract.actions import Action, Observe, Send, SetTimer
@@ -214,7 +216,7 @@ class PushPull:
         for data in messages:
             self._spread(data, born_us, (self._node, *receivers), now_us, out)
         if receivers:
-            out.append(Send(receivers, _with_age(frame, now_us - born_us)))
+            out.append(Send(receivers, replace(frame, age_us=now_us - born_us)))
 
     def _on_data(self, sender: NodeId, data: PushPullData, now_us: int, out: list[Action]) -> Sequence[Fact]:
         if self._intake.refuses(sender, data, out):
@@ -352,21 +354,3 @@ class PushPull:
         if not neighbours:
             return None
         return neighbours[below(draw(self._seed, self._node, purpose, now_us, topic), len(neighbours))]
-
-
-def _with_age(frame: PushPullData | PushPullBurst, age_us: int) -> PushPullData | PushPullBurst:
-    if isinstance(frame, PushPullBurst):
-        return PushPullBurst(
-            frame.topic, frame.publisher, frame.sequence, frame.hops, frame.items, frame.previous, age_us
-        )
-    return PushPullData(
-        frame.topic,
-        frame.publisher,
-        frame.sequence,
-        frame.hops,
-        frame.published_us,
-        frame.payload,
-        frame.previous,
-        frame.also,
-        age_us,
-    )

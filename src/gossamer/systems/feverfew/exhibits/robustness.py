@@ -94,7 +94,6 @@ EXHIBITS = (
         title="Completion of a message while nodes are substituted in every cycle",
         x_label="cycle",
         y_label="subscribers that have the message (%); cycle at x = 0",
-        measure=lambda metrics: 0.0,
         points=_substitution,
         left_out="10,000 nodes (2,000 instead, smaller topics), 0.5%, seeds 2 to 5",
         claims=(
@@ -110,13 +109,13 @@ EXHIBITS = (
         title="Completion of a message after many nodes fail at once",
         x_label="cycle",
         y_label="live subscribers that have the message (%); cycle at x = 0",
-        measure=lambda metrics: 0.0,
         points=_failure,
         left_out="10,000 nodes (2,000 instead, smaller topics), 70%, seeds 2 to 5",
         claims=(
             Claim(
                 "all live subscribers are reached within 18 cycles after 80% fail", lambda v: _complete_by(v, "80%", 18)
             ),
+            Claim("and within 12 cycles (our aim, not the paper's)", lambda v: _complete_by(v, "80%", 12)),
         ),
     ),
 )

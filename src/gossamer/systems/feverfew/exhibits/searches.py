@@ -48,14 +48,8 @@ def _cost_points(quick: bool) -> list[Point]:
     return found
 
 
-def _in_time(values: Sequence[SeriesValue]) -> bool:
-    """Whether 95% of the searches that match do so at most one cycle after their TTL, at every size."""
-    return all(value.measured <= bubble(NODES, int(value.x), SAMPLES).hops + 1 for value in curve(values, LATEST))
-
-
 def _few_missed(values: Sequence[SeriesValue]) -> bool:
-    shares = [value.measured for value in curve(values, MISSED)]
-    return sum(shares) / len(shares) <= 10
+    return all(value.measured <= 10 for value in curve(values, MISSED))
 
 
 def _faster_than_a_lookup(values: Sequence[SeriesValue]) -> bool:
@@ -74,20 +68,18 @@ EXHIBITS = (
         title="Time of searches until the first match",
         x_label="topic size",
         y_label="cycles; percent",
-        measure=lambda metrics: 0.0,
         points=_time_points,
         left_out="eight of eleven sizes, seeds 3 to 5",
         tolerance=0.01,
         claims=(
-            Claim("95% of matching searches match at most one cycle after the TTL, when a search ends", _in_time),
-            Claim("at most 10% of all searches find nobody", _few_missed),
+            Claim("at most 10% of the searches find nobody, at every size", _few_missed),
             Claim("95% of matching searches match within log2 N cycles, the bound on a lookup", _faster_than_a_lookup),
         ),
         remark=(
             "Theory for 100,000 nodes and two subscribers is printed as 14.7. There the theorem asks for more agents than "
             "nodes; with N - 1 agents, as section 3.2 says, the TTL is 20.1. The practical row (11 8 5 4 2 2 2 1 1 1 1) is "
             "no mean and no percentile of our searches: the 95th percentile of those that match is 12 8 5 4 3 3 2 2 2 2 2. A "
-            "search ends one cycle after its TTL, so that no match is later. At size 10, 10.1% of searches find nobody by "
+            "search ends one cycle after its TTL: that no match is later cannot fail, and is no claim here. At size 10, 10.1% of searches find nobody by "
             "the closed form."
         ),
         log_x=True,
@@ -97,7 +89,6 @@ EXHIBITS = (
         title="Messages of a search: notices to the asker and to the nodes found",
         x_label="topic size",
         y_label="messages per search",
-        measure=lambda metrics: 0.0,
         points=_cost_points,
         left_out="eight of eleven sizes, seeds 3 to 5",
         tolerance=0.25,
