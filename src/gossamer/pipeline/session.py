@@ -54,13 +54,11 @@ def spark_session(
         except Exception as error:
             raise InputError(f"Spark did not start: {_reason(error, output)}") from None
     # Workers fetch the packages when they first need them, so the files stay until the session ends.
-    with tempfile.TemporaryDirectory() as shipped, _stopping(session):
+    with tempfile.TemporaryDirectory() as shipped, _quiet_py4j(), _stopping(session):
         if not remote:
             session.sparkContext.setLogLevel("ERROR")
             # PySpark's handler of Ctrl-C calls Java, which fails if the interrupted code was calling Java.
             signal.signal(signal.SIGINT, signal.default_int_handler)
-        # A broken connection to Java raises an exception where it matters; users need no log of py4j about it.
-        logging.getLogger().setLevel(logging.CRITICAL)
         if master or remote:
             _ship_packages(session, Path(shipped))
         yield session
@@ -74,6 +72,27 @@ def _stopping(session: "SparkSession") -> Iterator[None]:
         # After Ctrl-C Java may have ended already, and stopping it fails.
         with suppress(Exception):
             session.stop()
+
+
+@contextmanager
+def _quiet_py4j() -> Iterator[None]:
+    """Drop what py4j logs about a broken connection to Java, which raises an exception where it matters.
+
+    py4j logs a part of it on the root logger, whose level and other records belong to the program that called us.
+    """
+    root, own = logging.getLogger(), logging.getLogger("py4j")
+    before = own.level
+    root.addFilter(_is_not_of_py4j)
+    own.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        root.removeFilter(_is_not_of_py4j)
+        own.setLevel(before)
+
+
+def _is_not_of_py4j(record: logging.LogRecord) -> bool:
+    return Path(record.pathname).parent.name != "py4j"
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 n nodes, S entries in a similar view, A places in an agent view. Subscriptions are numbered: those of node v are
 `starts[v]` to `starts[v + 1]`, with topics in ascending order. Bytes for each node: 5 S for the similar view, 13 A for the
-agent view, 4 for each neighbour that its subscriptions need, 14 for each subscription, and 16 for the bits of its topics.
+agent view, 4 for each neighbour that its subscriptions need, 14 for each subscription, and 128 for the bits of its topics.
 """
 
 from typing import NamedTuple
