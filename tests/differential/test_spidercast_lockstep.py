@@ -260,7 +260,9 @@ def test_a_wrong_kernel_is_caught(name, monkeypatch):
     monkeypatch.setattr(population, "kernel", wrong)
     monkeypatch.setattr(population, "mend", wrong)
     compare = partial(first_difference, cycles=30 if "for ever" in name or "bridge" in name else 12)
-    assert seed_that_differs(compare, SEEDS) is not None, f"the mutant {name!r} was not detected"
+    # Few seeds have a dead root; 117 is the first of them.
+    first = 117 if "dead roots" in name else 0
+    assert seed_that_differs(compare, SEEDS, first) is not None, f"the mutant {name!r} was not detected"
 
 
 def test_the_kernel_run_as_plain_python_equals_the_machine(monkeypatch):

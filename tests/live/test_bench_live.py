@@ -49,7 +49,8 @@ def test_a_duplicate_does_not_replace_a_missing_message(capsys):
 
 
 @pytest.mark.parametrize("name", ["asyncio", "gossamer"])
-def test_a_small_measurement_loses_no_message(name):
+def test_a_small_measurement_loses_no_message(name, monkeypatch):
+    monkeypatch.setattr(live, "SETTLE_SECONDS", {"gossamer": 2.0})
     results = live.measure(name, 1, 100, 50, 0)
     assert results is not None
     (found,) = results["subscribers"]

@@ -89,6 +89,11 @@ def small(seed, nodes=60, topics=20, each="5"):
     return make_interests(nodes, topics, each, "rss", seed)
 
 
+def some_slow(count, quick):
+    """Seeds, of which all but the first few run only with `make test-slow`."""
+    return [seed if seed < quick else pytest.param(seed, marks=pytest.mark.slow) for seed in range(count)]
+
+
 @pytest.mark.parametrize("dissemination", ["flood", "tree"])
 @pytest.mark.parametrize("settings", [{"bubble_cycles": 5}, LIVE], ids=["oracle", "cyclon"])
 def test_every_subscriber_receives_the_messages_on_its_topics(settings, dissemination):
@@ -103,7 +108,7 @@ def test_every_subscriber_receives_the_messages_on_its_topics(settings, dissemin
         assert net.parted_topics() == 0
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", some_slow(4, quick=1))
 def test_live_nodes_connect_every_topic_within_fifteen_seconds_and_come_to_rest(seed):
     net = Net(seed, small(seed), Network(UniformLatency(1_000, 20_000)), **LIVE)
     net.wait(15)
@@ -142,7 +147,7 @@ def test_a_fifth_of_live_nodes_crashes_and_messages_reach_all_others():
     net.publish_on_every_topic()
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", some_slow(8, quick=2))
 def test_both_ends_agree_about_every_link_after_loss_delay_and_restarts(seed):
     """Delays reorder requests, answers and releases; lost messages and restarts leave links that one end knows."""
     net = Net(seed, small(seed, nodes=40, topics=10), Network(UniformLatency(5_000, 1_500_000), loss=0.1), **LIVE)
@@ -219,7 +224,7 @@ def test_sizes_that_are_wrong_by_a_factor_of_ten_still_lead_to_connected_topics(
         monkeypatch.setattr(
             SizeEstimates, name, lambda self, *topic, true=true: max(2, round(true(self, *topic) * factor))
         )
-    net = Net(6, small(6), dissemination="tree", **LIVE)
+    net = Net(6, small(6, nodes=40, topics=8), dissemination="tree", **LIVE)
     # Where sizes are too small, nodes are content in pairs, and bridges connect the pairs one after the other.
     net.wait(120)
     assert net.parted_topics() == 0

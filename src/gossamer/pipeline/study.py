@@ -19,7 +19,7 @@ from gossamer.model.tables.measures import FIGURES, figure_labels
 from gossamer.model.tables.schemas import SCHEMAS, write_table
 from gossamer.model.values.errors import InputError
 from gossamer.model.values.progress import Progress
-from gossamer.model.values.run import Run
+from gossamer.model.values.run import CYCLE_LIMIT, Run
 from gossamer.model.values.time import SECOND_US
 from gossamer.pipeline.stages import Stages
 from gossamer.pipeline.sweep import LIMIT_SECONDS, Failure, sweep
@@ -46,6 +46,8 @@ class Candidate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     system: str
     parameters: dict[str, Any] = {}
     label: str = ""
+    # The cycles after which a build ends even if its links still change.
+    cycle_limit: _Count = CYCLE_LIMIT
     # Under churn: the disseminations to run instead of the study's own, and their parameters.
     disseminations: tuple[str, ...] = ()
     dissemination_parameters: dict[str, Any] = {}
@@ -66,6 +68,7 @@ def _candidates(entries: Callable[[System], tuple[StudyEntry, ...]]) -> tuple[Ca
             system.name,
             dict(entry.parameters),
             entry.label,
+            entry.cycle_limit,
             entry.disseminations,
             dict(entry.dissemination_parameters),
         )
@@ -286,6 +289,7 @@ def study_runs(study: Study, folder: Path) -> list[tuple[str, str, Run]]:
                 parameters=candidate.parameters,
                 seed=seed,
                 workload=str(folder / "workload"),
+                cycle_limit=candidate.cycle_limit,
                 failed_share=study.failed_share,
             )
             found.append((candidate.name(), "build", run))

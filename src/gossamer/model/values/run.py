@@ -7,6 +7,8 @@ import msgspec
 # Chosen: the links of an overlay that is converging change in bursts; none that we measured changed again after ten
 # cycles without a change.
 QUIET_CYCLES = 10
+# A build ends after this many cycles even if its links still change.
+CYCLE_LIMIT = 100
 
 
 # The prefix of a workload that is a list of friendships; the path of the file follows.
@@ -56,7 +58,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     workload: str | WorkloadLaw | GridLaw
     engine: Literal["cycle", "event"] = "cycle"
     # For a build: the largest number of cycles.
-    cycle_limit: int = 100
+    cycle_limit: int = CYCLE_LIMIT
     # For a simulation: its length, and the fields below.
     until_us: int | None = None
     # The path of a churn table. In the cycle engine a law such as `exp:300s/exp:75s`; each join then has a new

@@ -18,6 +18,7 @@ import msgspec
 
 from gossamer.model.values.errors import InputError
 from gossamer.model.values.ids import NodeId
+from gossamer.model.values.run import CYCLE_LIMIT
 from gossamer.protocols.contract.messages import Timer
 from gossamer.protocols.contract.parts import InterestView, Part
 
@@ -62,6 +63,8 @@ class StudyEntry:
 
     parameters: Mapping[str, object] = field(default_factory=dict)
     label: str = ""
+    # The cycles after which a build ends; for systems whose links never stop changing.
+    cycle_limit: int = CYCLE_LIMIT
     # Under churn: the disseminations to run instead of the study's own, with their parameters.
     disseminations: tuple[str, ...] = ()
     dissemination_parameters: Mapping[str, object] = field(default_factory=dict)

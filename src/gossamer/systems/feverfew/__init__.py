@@ -12,7 +12,7 @@ Departures from the paper are marked `Differs:` where they are made; docs/papers
 
 from gossamer.model.values.ids import NodeId
 from gossamer.protocols.contract.parts import InterestView, Part
-from gossamer.protocols.contract.system import Knows, LiveStart, LockstepTimer, NoParameters, System
+from gossamer.protocols.contract.system import Knows, LiveStart, LockstepTimer, NoParameters, StudyEntry, System
 from gossamer.protocols.membership import REJOIN_US
 from gossamer.protocols.membership.cyclon import Cyclon, CyclonParameters, ShuffleDue
 from gossamer.protocols.membership.interest_exchange import InterestExchange
@@ -88,6 +88,10 @@ SYSTEMS: tuple[System, ...] = (
         experiments=f"{_HERE}.experiments",
         theory_checks=f"{_HERE}.check",
         live=(LiveStart("feverfew", "feverfew", {"membership": "cyclon", **_LIVE}),),
+        # Paper: 30 cycles of GossipSample. Chosen: 26 cycles of BubbleSample after it. Links never stop changing.
+        study=(StudyEntry(cycle_limit=56),),
+        # Paper: messages spread by push and pull.
+        churn_study=(StudyEntry(disseminations=("push-pull",)),),
     ),
     System(
         name="feverfew-global",
@@ -95,5 +99,6 @@ SYSTEMS: tuple[System, ...] = (
         paper="Ma, Wang, Sun: Feverfew (Sci. China Inf. Sci. 57, 2014), 4.2",
         parameters=NoParameters,
         planner=f"{_HERE}.planner:plan_global",
+        study=(StudyEntry(),),
     ),
 )

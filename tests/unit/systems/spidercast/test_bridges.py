@@ -171,4 +171,4 @@ def test_addresses_of_peers_that_redirected_the_node_are_not_kept():
     for _ in range(20):
         node.check(PATIENCE)
         node.hear(LOW, Redirect(Task.RANDOM, None))
-    assert len(node.part._links._addresses) <= 1
+    assert len(node.part._links.addresses) <= 1

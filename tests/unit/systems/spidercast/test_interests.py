@@ -234,7 +234,7 @@ def test_a_connect_to_an_unreachable_peer_is_closed_at_once(gone):
     sent, _ = node.give(TimerFired(MaintenanceDue()))
     others = [to for to, message in sent if isinstance(message, ConnectRequest)]
     assert others == ([ONE + TWO - first] if gone else [])
-    assert len(node.part._links._addresses) <= 1
+    assert len(node.part._links.addresses) <= 1
 
 
 @pytest.mark.parametrize("coverage", [3, 50])
