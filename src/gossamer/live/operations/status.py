@@ -1,6 +1,6 @@
 """The status of a node: a value for programs, and text for Prometheus."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
@@ -22,18 +22,19 @@ class Histogram(Struct):
     counts: list[int] = field(default_factory=lambda: [0] * (len(BUCKETS) + 1))
     total_us: int = 0
 
-    def add(self, actions: Sequence[Deliver], now_us: int) -> None:
-        """Count delivered messages, at least one. A latency may be negative, because the clocks of two machines differ: it counts as 0."""
-        latencies_us = [now_us - action.published_us for action in actions]
-        shortest, longest = min(latencies_us), max(latencies_us)
-        if shortest > 0 and shortest.bit_length() == longest.bit_length():
-            # The messages of a burst nearly always share a bucket; counting them at once takes half the time.
-            self.counts[min(longest.bit_length(), _LAST)] += len(latencies_us)
-            self.total_us += sum(latencies_us)
-        else:
-            for latency_us in latencies_us:
-                self.counts[min(max(latency_us, 0).bit_length(), _LAST)] += 1
-                self.total_us += max(latency_us, 0)
+    def add(self, actions: Iterable[Deliver], now_us: int) -> None:
+        """Count delivered messages. A latency may be negative, because the clocks of two machines differ: it counts as 0."""
+        counts, total_us = self.counts, self.total_us
+        # Comparisons, not `min` and `max`: two calls would cost four times as much as all the rest of this loop.
+        for action in actions:
+            latency_us = now_us - action.published_us
+            if latency_us > 0:
+                place = latency_us.bit_length()
+                counts[place if place < _LAST else _LAST] += 1
+                total_us += latency_us
+            else:
+                counts[0] += 1
+        self.total_us = total_us
 
 
 class LinkStatus(Struct, frozen=True):
