@@ -46,11 +46,11 @@ class Candidate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     system: str
     parameters: dict[str, Any] = {}
     label: str = ""
-    # The cycles after which a build ends even if its links still change.
-    cycle_limit: _Count = CYCLE_LIMIT
     # Under churn: the disseminations to run instead of the study's own, and their parameters.
     disseminations: tuple[str, ...] = ()
     dissemination_parameters: dict[str, Any] = {}
+    # The cycles after which a build ends even if its links still change.
+    cycle_limit: _Count = CYCLE_LIMIT
 
     def name(self) -> str:
         """The label in the report."""
@@ -68,9 +68,9 @@ def _candidates(entries: Callable[[System], tuple[StudyEntry, ...]]) -> tuple[Ca
             system.name,
             dict(entry.parameters),
             entry.label,
-            entry.cycle_limit,
             entry.disseminations,
             dict(entry.dissemination_parameters),
+            entry.cycle_limit,
         )
         for system in systems
         for entry in entries(system)

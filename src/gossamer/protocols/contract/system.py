@@ -63,11 +63,11 @@ class StudyEntry:
 
     parameters: Mapping[str, object] = field(default_factory=dict)
     label: str = ""
-    # The cycles after which a build ends; for systems whose links never stop changing.
-    cycle_limit: int = CYCLE_LIMIT
     # Under churn: the disseminations to run instead of the study's own, with their parameters.
     disseminations: tuple[str, ...] = ()
     dissemination_parameters: Mapping[str, object] = field(default_factory=dict)
+    # The cycles after which a build ends; for systems whose links never stop changing.
+    cycle_limit: int = CYCLE_LIMIT
 
 
 @dataclass(frozen=True)
