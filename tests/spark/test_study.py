@@ -26,6 +26,10 @@ SMALL = Study(
     churn_nodes=30,
     churn_minutes=1.0,
     churn_events=5,
+    churn_systems=(
+        Candidate("spidercast"),
+        Candidate("unstructured", {"degree": "poisson:10"}, "random links", ("gossip",), {"gamma": 0.3}),
+    ),
     disseminations=("tree",),
 )
 
