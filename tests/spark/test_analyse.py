@@ -197,8 +197,12 @@ def test_traffic_is_counted_by_topic_and_window(spark, tmp_path):
         },
     )
     arrivals = {0: [6, 8, 11], 1: [10, 12]}
-    rows = [(event, 7, node, at_us, 1, 0) for event, times in arrivals.items() for node, at_us in enumerate(times)]
-    names = ("event", "topic", "node", "at_us", "hops", "duplicates")
+    rows = [
+        (event, 7, node, at_us, 1, 0, True) for event, times in arrivals.items() for node, at_us in enumerate(times)
+    ]
+    # A node that joined later got a message too; that does not make up for the missing delivery.
+    rows.append((1, 7, 9, 40, 1, 0, False))
+    names = ("event", "topic", "node", "at_us", "hops", "duplicates", "due")
     columns = zip(*rows, strict=True)
     write_table("deliveries", run / "deliveries.parquet", dict(zip(names, map(list, columns), strict=True)))
     write_table(

@@ -18,6 +18,7 @@ from gossamer.protocols.contract.events import (
     MessageReceived,
     Publish,
     PublishBurst,
+    Started,
 )
 from gossamer.protocols.contract.facts import BufferFull, Lost
 from gossamer.protocols.contract.messages import Burst, Data
@@ -84,13 +85,21 @@ class ControlCounter:
 
 
 class DeliveryLog:
-    """Collects every delivery, and counts the further copies of the message that the node received."""
+    """Collects every delivery, and counts the further copies of the message that the node received.
+
+    A delivery is *due* if its node was present when the message was published. A node that joins later may still get the
+    message from a neighbour; this must not hide that another node missed it.
+    """
 
     def __init__(self) -> None:
         self._names: dict[tuple[int, int], int] = {}
         # The last sequence number that each node gave to a message of its own (`events.Publish`).
         self._sequences: dict[int, int] = {}
-        self._rows: dict[tuple[int, int], list[int]] = {}
+        # When each node started, and when each message was published.
+        self._started_us: dict[int, int] = {}
+        self._published_us: dict[int, int] = {}
+        # By message and node: topic, time, hops, and whether the delivery is due.
+        self._rows: dict[tuple[int, int], tuple[int, int, int, bool]] = {}
         self._copies: dict[tuple[int, int], int] = {}
         self._latencies_us: list[int] = []
         self._data_messages = 0
@@ -104,20 +113,20 @@ class DeliveryLog:
         elif type(event) is MessageReceived and isinstance(event.message, Burst):
             for data in event.message.messages:
                 self._count_copy(node, data)
+        elif type(event) is Started:
+            self._started_us[node] = at_us
         elif type(event) is Publish:
             # The message has its number now, even if it waits in a buffer or the node has no neighbour to send it to.
             self._sequences[node] = event.sequence or self._sequences.get(node, at_us) + 1
-            self._number(node, self._sequences[node])
+            self._published_us.setdefault(self._number(node, self._sequences[node]), at_us)
         elif type(event) is PublishBurst:
             first = event.sequence or self._sequences.get(node, at_us) + 1
             self._sequences[node] = first + len(event.items) - 1
             for sequence in range(first, first + len(event.items)):
-                self._number(node, sequence)
+                self._published_us.setdefault(self._number(node, sequence), at_us)
         for action in actions:
             if type(action) is Deliver:
-                number = self._number(action.publisher, action.sequence)
-                self._rows[number, node] = [action.topic, at_us, action.hops]
-                self._latencies_us.append(at_us - action.published_us)
+                self._deliver(at_us, node, action)
             elif type(action) is Send and isinstance(action.message, Data):
                 self._data_messages += len(action.to)
                 self._number(action.message.publisher, action.message.sequence)
@@ -144,14 +153,16 @@ class DeliveryLog:
             "at_us": [self._rows[key][1] for key in keys],
             "hops": [self._rows[key][2] for key in keys],
             "duplicates": [max(self._copies.get(key, 0) - 1, 0) for key in keys],
+            "due": [self._rows[key][3] for key in keys],
         }
 
     def facts(self, expected: int) -> dict[str, Any]:
-        """The metrics of deliveries."""
-        delivered = len(self._rows)
-        hops = [row[2] for row in self._rows.values()]
+        """The metrics of the deliveries that are due, of which there are `expected` if none is missing."""
+        hops = [row[2] for row in self._rows.values() if row[3]]
+        delivered = len(hops)
         return {
             "delivered": delivered,
+            "delivered_to_newcomers": len(self._rows) - delivered,
             "delivery_ratio": delivered / expected if expected else 1.0,
             "data_messages": self._data_messages,
             "data_messages_per_delivery": self._data_messages / delivered if delivered else 0.0,
@@ -166,6 +177,16 @@ class DeliveryLog:
 
     def _number(self, publisher: int, sequence: int) -> int:
         return self._names.setdefault((publisher, sequence), len(self._names))
+
+    def _deliver(self, at_us: int, node: int, action: Deliver) -> None:
+        number = self._number(action.publisher, action.sequence)
+        if (number, node) in self._rows:
+            # The node returned and got the message again; the first delivery counts.
+            return
+        due = self._started_us.get(node, 0) <= self._published_us.get(number, at_us)
+        self._rows[number, node] = (action.topic, at_us, action.hops, due)
+        if due:
+            self._latencies_us.append(at_us - action.published_us)
 
     def _count_copy(self, node: int, data: Data) -> None:
         key = (self._number(data.publisher, data.sequence), node)

@@ -111,7 +111,15 @@ SCHEMAS = {
         _schema("degrees", {"degree": _COUNT, "nodes": _COUNT}, ("degree", "nodes")),
         _schema(
             "deliveries",
-            {"event": _COUNT, "topic": _ID, "node": _ID, "at_us": _TIME, "hops": _COUNT, "duplicates": _COUNT},
+            {
+                "event": _COUNT,
+                "topic": _ID,
+                "node": _ID,
+                "at_us": _TIME,
+                "hops": _COUNT,
+                "duplicates": _COUNT,
+                "due": pa.bool_(),
+            },
             ("event", "topic", "node", "at_us"),
         ),
         _schema(

@@ -90,8 +90,11 @@ SYSTEMS: tuple[System, ...] = (
         live=(LiveStart("feverfew", "feverfew", {"membership": "cyclon", **_LIVE}),),
         # Paper: 30 cycles of GossipSample. Chosen: 26 cycles of BubbleSample after it. Links never stop changing.
         study=(StudyEntry(cycle_limit=56),),
-        # Paper: messages spread by push and pull.
-        churn_study=(StudyEntry(disseminations=("push-pull",)),),
+        # Paper: messages spread by push and pull. Chosen: cycles of ten seconds, which take a tenth of the time to
+        # simulate, and searches after three of them.
+        churn_study=(
+            StudyEntry({"period_us": 10_000_000, "bubble_cycles": 3}, "feverfew, 10 s cycles", ("push-pull",)),
+        ),
     ),
     System(
         name="feverfew-global",
