@@ -206,8 +206,6 @@ class FeverfewPopulation:
         self._scratch = state.Scratch(
             wanted=np.zeros(self._topic_count, np.bool_),
             wanted_list=np.zeros(self._topic_count, np.int32),
-            bit_list=np.zeros(self._topic_count, np.int64),
-            wanted_bits=np.zeros(selection.BITS // 64, np.uint64),
             position=np.full(self._topic_count, -1, np.int32),
             met=np.zeros(len(self._interests), np.int64),
             mark=np.ones(1, np.int64),
@@ -220,6 +218,7 @@ class FeverfewPopulation:
             shared_starts=np.zeros(candidates, np.int64),
             shared_ends=np.zeros(candidates, np.int64),
             shared=np.zeros(shared, np.int32),
+            pairs=np.zeros((shared, 2), np.int32),
             notices=np.zeros((2 * buffers * self.parameters.agent_size, 3), np.int32),
         )
 
@@ -242,6 +241,8 @@ def _subscriptions(interests: Sequence[Sequence[int]], topic_count: int, cycle: 
         spares=np.zeros(1, np.int16),
         ttls=np.zeros(1, np.uint8),
         bits=np.zeros((len(sizes), selection.BITS // 64), np.uint64),
+        holder_starts=np.concatenate(([0], np.cumsum(np.bincount(topics, minlength=topic_count)))),
+        holders=np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)[np.argsort(topics, kind="stable")],
     )
     selection.fill_bits(subs)
     return subs

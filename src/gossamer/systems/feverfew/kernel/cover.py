@@ -7,13 +7,11 @@ from gossamer.kernels.draw import ITEM_FACTOR, U64, draw_base, finish
 from gossamer.kernels.jit import kernel
 from gossamer.model.values.draw import Purpose
 from gossamer.systems.feverfew.kernel.selection import (
-    FEW,
     add_candidate,
     begin_merge,
-    bit_of,
-    find,
     hear,
     is_before,
+    is_faster_by_topic,
     is_in,
     unanswered,
 )
@@ -47,10 +45,10 @@ def select_cover(
     left = _list_candidates(rules, now_us, subs, views, scratch, me)
     chosen = _choose_greedily(rules, subs, views, scratch, me, left)
     if rules.random_coverage > 0:
+        for s in range(subs.starts[me], subs.starts[me + 1]):
+            subs.missing[s] += _spare(subs, s)
         chosen = _choose_at_random(rules, subs, views, scratch, me, left - chosen, chosen)
     views.cover_sizes[me] = chosen
-    for s in range(subs.starts[me], subs.starts[me + 1]):
-        scratch.position[subs.topics[s]] = -1
     _tell(views, present, scratch, me, old_size, counts)
 
 
@@ -60,54 +58,73 @@ def _list_candidates(
 ) -> int:
     """List the nodes that may be chosen, with ties and with the own subscriptions that each shares."""
     begin_merge(scratch)
-    size = 0
+    left = 0
     for i in range(views.similar_sizes[me]):
-        size = add_candidate(scratch, size, np.int64(views.similar[me, i]), np.uint8(0))
+        left = _add(views, scratch, left, me, np.int64(views.similar[me, i]))
     start = views.cover_starts[me]
     for i in range(views.cover_sizes[me]):
         scratch.old_cover[i] = views.cover[start + i]
-        size = add_candidate(scratch, size, np.int64(views.cover[start + i]), np.uint8(0))
+        left = _add(views, scratch, left, me, np.int64(views.cover[start + i]))
     for i in range(views.found_sizes[me]):
-        size = add_candidate(scratch, size, np.int64(views.found[me, i]), np.uint8(0))
+        left = _add(views, scratch, left, me, np.int64(views.found[me, i]))
     views.found_sizes[me] = 0
     for s in range(subs.starts[me], subs.starts[me + 1]):
-        topic = subs.topics[s]
-        subs.missing[s] = subs.needs[subs.popularity[topic]]
-        scratch.position[topic] = s
+        size = subs.popularity[subs.topics[s]]
+        subs.missing[s] = subs.needs[size] - subs.spares[size]
     base = draw_base(rules.seed, U64(me), COVER, now_us)
-    left = 0
-    used = 0
-    for i in range(size):
-        node = np.int64(scratch.nodes[i])
-        if node == me or is_in(views.failed[me], views.failed_sizes[me], node):
-            continue
-        scratch.nodes[left] = node
-        scratch.ties[left] = finish(base + U64(node) * ITEM_FACTOR)
-        scratch.shared_starts[left] = used
-        used = _list_shared(subs, scratch, me, node, used)
-        scratch.shared_ends[left] = used
-        left += 1
+    for i in range(left):
+        scratch.ties[i] = finish(base + U64(scratch.nodes[i]) * ITEM_FACTOR)
+    _list_shared(subs, scratch, me, left)
     return left
 
 
 @kernel
-def _list_shared(subs: SubscriptionState, scratch: Scratch, me: int, node: int, used: int) -> int:
-    """Append the own subscriptions that a node shares. They are counted often, its other topics never again."""
+def _add(views: Views, scratch: Scratch, left: int, me: int, node: int) -> int:
+    """Add a candidate, unless it is the node itself or does not answer; returns the new number."""
+    if node == me or is_in(views.failed[me], views.failed_sizes[me], node):
+        return left
+    return add_candidate(scratch, left, node, np.uint8(0))
+
+
+@kernel
+def _list_shared(subs: SubscriptionState, scratch: Scratch, me: int, left: int) -> None:
+    """List the own subscriptions that each candidate shares. They are counted often, its other topics never again."""
     first, end = subs.starts[me], subs.starts[me + 1]
-    if end - first < FEW:
+    used = 0
+    if not is_faster_by_topic(subs, scratch, subs.topics[first:end], left):
         for s in range(first, end):
-            bit = bit_of(np.int64(subs.topics[s]))
-            set_bit = (subs.bits[node, bit >> 6] >> U64(bit & 63)) & U64(1)
-            if set_bit and find(subs, node, np.int64(subs.topics[s])) >= 0:
-                scratch.shared[used] = s
+            scratch.position[subs.topics[s]] = s
+        for i in range(left):
+            node = scratch.nodes[i]
+            scratch.shared_starts[i] = used
+            for s in range(subs.starts[node], subs.starts[node + 1]):
+                mine = scratch.position[subs.topics[s]]
+                if mine >= 0:
+                    scratch.shared[used] = mine
+                    used += 1
+            scratch.shared_ends[i] = used
+        for s in range(first, end):
+            scratch.position[subs.topics[s]] = -1
+        return
+    met, mark, pairs, ends = scratch.met, scratch.mark[0], scratch.pairs, scratch.shared_ends
+    ends[:left] = 0
+    for s in range(first, end):
+        topic = subs.topics[s]
+        for h in range(subs.holder_starts[topic], subs.holder_starts[topic + 1]):
+            at = met[subs.holders[h]] - mark
+            if at >= 0:
+                pairs[used, 0], pairs[used, 1] = at, s
+                ends[at] += 1
                 used += 1
-        return used
-    for s in range(subs.starts[node], subs.starts[node + 1]):
-        mine = scratch.position[subs.topics[s]]
-        if mine >= 0:
-            scratch.shared[used] = mine
-            used += 1
-    return used
+    total = 0
+    for i in range(left):
+        scratch.shared_starts[i] = total
+        total += ends[i]
+        ends[i] = scratch.shared_starts[i]
+    for i in range(used):
+        at = pairs[i, 0]
+        scratch.shared[ends[at]] = pairs[i, 1]
+        ends[at] += 1
 
 
 @kernel
@@ -121,8 +138,7 @@ def _score(rules: Rules, subs: SubscriptionState, scratch: Scratch, wanted: int,
     """Equation (2) for a candidate: uncovered topics that it shares, as a count or divided by the union."""
     shared = 0
     for i in range(scratch.shared_starts[at], scratch.shared_ends[at]):
-        s = scratch.shared[i]
-        shared += subs.missing[s] > _spare(subs, s)
+        shared += subs.missing[scratch.shared[i]] > 0
     if rules.jaccard:
         node = scratch.nodes[at]
         union = wanted + (subs.starts[node + 1] - subs.starts[node]) - shared
@@ -138,7 +154,7 @@ def _choose_greedily(rules: Rules, subs: SubscriptionState, views: Views, scratc
     """
     wanted = 0
     for s in range(subs.starts[me], subs.starts[me + 1]):
-        wanted += subs.missing[s] > _spare(subs, s)
+        wanted += subs.missing[s] > 0
     for i in range(left):
         scratch.scores[i] = _score(rules, subs, scratch, wanted, i)
         scratch.order[i] = i
@@ -154,10 +170,10 @@ def _choose_greedily(rules: Rules, subs: SubscriptionState, views: Views, scratc
         chosen += 1
         for i in range(scratch.shared_starts[best], scratch.shared_ends[best]):
             s = scratch.shared[i]
-            if subs.missing[s] > 0:
-                spare = _spare(subs, s)
+            # A node more than the greedy choice needs is one fewer to choose at random.
+            if subs.missing[s] > -_spare(subs, s):
                 subs.missing[s] -= 1
-                wanted -= subs.missing[s] == spare
+                wanted -= subs.missing[s] == 0
         left -= 1
         scratch.order[0] = scratch.order[left]
         _sift(scratch, 0, left)

@@ -18,8 +18,6 @@ SIMILAR = U64(Purpose.SIMILAR_TIE)
 # Bits of a node's topics. With 48 topics, a topic that the node does not hold finds its bit set in 1 of 22 cases.
 BITS = 1024
 BIT_SHIFT = U64(64 - 10)
-# Below this many topics it is faster to look each of them up.
-FEW = 24
 
 
 @kernel
@@ -75,14 +73,10 @@ def find(subs: SubscriptionState, node: int, topic: int) -> int:
 def mark_wanted(subs: SubscriptionState, scratch: Scratch, me: int) -> int:
     """Mark the topics that still need neighbours; returns their number."""
     count = 0
-    scratch.wanted_bits[:] = 0
     for s in range(subs.starts[me], subs.starts[me + 1]):
         if subs.missing[s] > 0:
             scratch.wanted[subs.topics[s]] = True
             scratch.wanted_list[count] = subs.topics[s]
-            bit = bit_of(np.int64(subs.topics[s]))
-            scratch.bit_list[count] = bit
-            scratch.wanted_bits[bit >> 6] |= U64(1) << U64(bit & 63)
             count += 1
     return count
 
@@ -95,36 +89,40 @@ def clear_wanted(subs: SubscriptionState, scratch: Scratch, me: int) -> None:
 
 
 @kernel
-def utility(subs: SubscriptionState, scratch: Scratch, wanted: int, node: int, jaccard: bool) -> float:
-    """Equation (2): shared topics among those that `mark_wanted` marked, as a count or divided by the union.
+def is_faster_by_topic(subs: SubscriptionState, scratch: Scratch, topics: NDArray[np.int32], size: int) -> bool:
+    """Whether the holders of these topics are fewer than the topics of all candidates.
 
-    Most nodes share no bit with the wanted topics. Of the others, few wanted topics are looked up in the bits of the
-    node; otherwise the node's topics are counted.
+    Shared topics are found by a pass over either of them. Similar nodes have large interests, rare topics few holders.
     """
-    shared = 0
-    first, end = subs.starts[node], subs.starts[node + 1]
-    if wanted < FEW:
-        if meets(subs, scratch, node):
-            for i in range(wanted):
-                bit = scratch.bit_list[i]
-                if (subs.bits[node, bit >> 6] >> U64(bit & 63)) & U64(1):
-                    shared += find(subs, node, np.int64(scratch.wanted_list[i])) >= 0
-    else:
-        for s in range(first, end):
-            shared += scratch.wanted[subs.topics[s]]
-    if jaccard:
-        union = wanted + (end - first) - shared
-        return shared / union if union > 0 else 0.0
-    return float(shared)
+    by_topic = 0
+    for i in range(topics.shape[0]):
+        by_topic += subs.holder_starts[topics[i] + 1] - subs.holder_starts[topics[i]]
+    for i in range(size):
+        by_topic -= subs.starts[scratch.nodes[i] + 1] - subs.starts[scratch.nodes[i]]
+        if by_topic < 0:
+            return True
+    return False
 
 
 @kernel
-def meets(subs: SubscriptionState, scratch: Scratch, node: int) -> bool:
-    """Whether a node has a bit in common with the wanted topics; without one it shares none of them."""
-    common = U64(0)
-    for word in range(BITS // 64):
-        common |= subs.bits[node, word] & scratch.wanted_bits[word]
-    return common != U64(0)
+def count_shared(subs: SubscriptionState, scratch: Scratch, wanted: int, size: int) -> None:
+    """Count for each candidate the topics that it shares among those that `mark_wanted` marked, into its score."""
+    topics = scratch.wanted_list[:wanted]
+    scores, met, mark = scratch.scores, scratch.met, scratch.mark[0]
+    scores[:size] = 0.0
+    if is_faster_by_topic(subs, scratch, topics, size):
+        for i in range(wanted):
+            for h in range(subs.holder_starts[topics[i]], subs.holder_starts[topics[i] + 1]):
+                at = met[subs.holders[h]] - mark
+                if at >= 0:
+                    scores[at] += 1.0
+        return
+    for i in range(size):
+        node = scratch.nodes[i]
+        shared = 0
+        for s in range(subs.starts[node], subs.starts[node + 1]):
+            shared += scratch.wanted[subs.topics[s]]
+        scores[i] = shared
 
 
 @kernel
@@ -156,18 +154,22 @@ def is_before(score: float, tie: U64, other_score: float, other_tie: U64) -> boo
 def select_similar(
     rules: Rules, now_us: U64, subs: SubscriptionState, views: Views, scratch: Scratch, me: int, size: int
 ) -> None:
-    """The similar view becomes the best of the candidates, best first."""
+    """The similar view becomes the best of the candidates by equation (2), best first."""
     wanted = mark_wanted(subs, scratch, me)
     base = draw_base(rules.seed, U64(me), SIMILAR, now_us)
     room = views.similar.shape[1]
     nodes, scores, ties, order = scratch.nodes, scratch.scores, scratch.ties, scratch.order
     failed, failed_size = views.failed[me], views.failed_sizes[me]
+    count_shared(subs, scratch, wanted, size)
     kept = 0
     for i in range(size):
         node = np.int64(nodes[i])
         if node == me or is_in(failed, failed_size, node):
             continue
-        score = utility(subs, scratch, wanted, node, rules.jaccard)
+        score = scores[i]
+        if rules.jaccard:
+            union = wanted + (subs.starts[node + 1] - subs.starts[node]) - score
+            score = score / union if union > 0 else 0.0
         tie = finish(base + U64(node) * ITEM_FACTOR)
         if kept == room and not is_before(score, tie, scores[order[kept - 1]], ties[order[kept - 1]]):
             continue

@@ -2,7 +2,7 @@
 
 n nodes, S entries in a similar view, A places in an agent view. Subscriptions are numbered: those of node v are
 `starts[v]` to `starts[v + 1]`, with topics in ascending order. Bytes for each node: 5 S for the similar view, 13 A for the
-agent view, 4 for each neighbour that its subscriptions need, 14 for each subscription, and 128 for the bits of its topics.
+agent view, 4 for each neighbour that its subscriptions need, 18 for each subscription, and 128 for the bits of its topics.
 """
 
 from typing import NamedTuple
@@ -65,6 +65,9 @@ class SubscriptionState(NamedTuple):
     ttls: NDArray[np.uint8]
     # For each node a bit for each of its topics (`selection.bit_of`); topics may share a bit.
     bits: NDArray[np.uint64]
+    # The same subscriptions by topic: the nodes that hold topic t, by id, are `holder_starts[t]` to `holder_starts[t + 1]`.
+    holder_starts: NDArray[np.int64]
+    holders: NDArray[np.int32]
 
 
 class Views(NamedTuple):
@@ -95,11 +98,9 @@ class Agents(NamedTuple):
 class Scratch(NamedTuple):
     """Work space."""
 
-    # By topic: whether the node in turn still needs it. The topics that it needs, their bits, and all these bits.
+    # By topic: whether the node in turn still needs it. The topics that it needs.
     wanted: NDArray[np.bool_]
     wanted_list: NDArray[np.int32]
-    bit_list: NDArray[np.int64]
-    wanted_bits: NDArray[np.uint64]
     # By topic: the position of the subscription of the node in turn, or -1.
     position: NDArray[np.int32]
     # By node: the mark of the last merge that met it.
@@ -117,5 +118,7 @@ class Scratch(NamedTuple):
     shared_starts: NDArray[np.int64]
     shared_ends: NDArray[np.int64]
     shared: NDArray[np.int32]
+    # The same as pairs of a candidate and a subscription, before they are sorted.
+    pairs: NDArray[np.int32]
     # Notices of agents that wait for delivery: topic, node to tell, node that it is told about.
     notices: NDArray[np.int32]
