@@ -13,6 +13,7 @@ from gossamer.systems.feverfew.exhibits.settings import (
     FULL,
     PLACES,
     QUICK,
+    TOPIC_SIZES,
     cover,
     cover_globally,
     last,
@@ -28,10 +29,11 @@ COVERED = "covered subscriptions (%)"
 
 
 def _run(system: str, nodes: int, seed: int, kind: str = DOUBAN, **more: object) -> Experiment:
+    topics = TOPIC_SIZES if nodes == FULL else ()
     if system == GLOBAL:
-        return cover_globally(nodes, seed, kind)
+        return cover_globally(nodes, seed, kind, topics)
     constant = CONSTANT if system == SPIDERCAST else {}
-    return cover(nodes, seed, kind, CYCLES, **PLACES, **constant, **more)
+    return cover(nodes, seed, kind, CYCLES, topics, **PLACES, **constant, **more)
 
 
 def _by_nodes(quick: bool) -> list[Point]:

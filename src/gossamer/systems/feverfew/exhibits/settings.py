@@ -13,6 +13,8 @@ DOUBAN, COMMUNITIES = "douban", "communities"
 FULL = 10_000
 QUICK = 1_000
 SEEDS = (1, 2, 3, 4, 5)
+# Paper: the sizes of Table 3. All exhibits with full covers measure them, so that they share their runs.
+TOPIC_SIZES = (10, 100, 200, 400, 600, 825, 1_007, 1_110, 1_208, 1_304)
 # Paper: GossipSample alone for 30 cycles. Chosen: 26 cycles of BubbleSample after it.
 GOSSIP_CYCLES, CYCLES = 30, 56
 # Chosen: the agent view of the exhibits in which all subscriptions must be covered.
