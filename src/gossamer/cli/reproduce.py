@@ -81,17 +81,20 @@ def reproduce(
 
 
 def _located(point: "Point", data: Path | None) -> "Point":
-    """The point with its data file looked up in the folder of real data."""
+    """The point with its data files looked up in the folder of real data."""
     from dataclasses import replace
 
     from msgspec.structs import replace as changed
 
     from gossamer.model.values.run import FRIENDS, Run
 
-    if not isinstance(point.run, Run):
+    if data is None:
         return point
+    if not isinstance(point.run, Run):
+        files = {name: str(data / file) for name, file in point.run.data.items()}
+        return replace(point, run=changed(point.run, data=files))
     workload = point.run.workload
-    if data is None or not isinstance(workload, str) or not workload.startswith(FRIENDS):
+    if not isinstance(workload, str) or not workload.startswith(FRIENDS):
         return point
     return replace(point, run=changed(point.run, workload=f"{FRIENDS}{data / workload.removeprefix(FRIENDS)}"))
 
@@ -100,9 +103,12 @@ def _missing(points: "Sequence[Point]") -> set[str]:
     """Data files that do not exist."""
     from gossamer.model.values.run import FRIENDS, Run
 
-    runs = [point.run for point in points if isinstance(point.run, Run)]
-    files = {run.workload for run in runs if isinstance(run.workload, str)}
-    names = {file.removeprefix(FRIENDS) for file in files}
+    names: set[str] = set()
+    for run in (point.run for point in points):
+        if not isinstance(run, Run):
+            names.update(run.data.values())
+        elif isinstance(run.workload, str):
+            names.add(run.workload.removeprefix(FRIENDS))
     return {name for name in names if not Path(name).is_file()}
 
 

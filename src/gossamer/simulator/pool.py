@@ -94,7 +94,7 @@ def experiment_metrics(experiment: Experiment) -> dict[str, Any]:
     function = getattr(load(system.experiments), experiment.name, None) if system.experiments else None
     if function is None:
         raise InputError(f"{system.name} has no experiment {experiment.name!r}")
-    metrics: dict[str, Any] = function(seed=experiment.seed, **experiment.arguments)
+    metrics: dict[str, Any] = function(seed=experiment.seed, **experiment.arguments, **experiment.data)
     return metrics
 
 

@@ -133,17 +133,30 @@ def read_friends(path: Path) -> Interest:
     Nodes are renumbered from zero in the order of their ids. For small files in which every line is valid; `gossamer
     ingest` reads all others.
     """
-    try:
-        edges = np.loadtxt(path, dtype=np.int64, ndmin=2)
-    except (ValueError, EOFError, gzip.BadGzipFile) as error:
-        raise InputError(f"{path} is not a list of edges with two ids a line: {error}") from None
-    if edges.shape[1] != 2:
-        raise InputError(f"{path} is not a list of edges: it has {edges.shape[1]} columns, not two")
-    ids, places = np.unique(edges, return_inverse=True)
+    ids, places = np.unique(_read_pairs(path, "edges"), return_inverse=True)
     u, v = places.reshape(-1, 2).T
     keys = np.unique((np.minimum(u, v) * len(ids) + np.maximum(u, v))[u != v])
     source, target = np.divmod(keys, max(len(ids), 1))
     return interests_of_graph(source, target, len(ids), directed=False)
+
+
+def read_memberships(path: Path) -> Interest:
+    """The workload of a list of memberships: the ids of a user and of a group a line. Otherwise as `read_friends`."""
+    users, groups = _read_pairs(path, "memberships").T
+    user_ids, nodes = np.unique(users, return_inverse=True)
+    group_ids, topics = np.unique(groups, return_inverse=True)
+    keys = np.unique(nodes * len(group_ids) + topics)
+    return Interest.from_pairs(*np.divmod(keys, max(len(group_ids), 1)), len(user_ids), len(group_ids))
+
+
+def _read_pairs(path: Path, what: str) -> Integers:
+    try:
+        pairs = np.loadtxt(path, dtype=np.int64, ndmin=2)
+    except (ValueError, EOFError, gzip.BadGzipFile) as error:
+        raise InputError(f"{path} is not a list of {what} with two ids a line: {error}") from None
+    if pairs.shape[1] != 2:
+        raise InputError(f"{path} is not a list of {what}: it has {pairs.shape[1]} columns, not two")
+    return pairs
 
 
 def _degrees(node_count: int, law: SocialLaw, seed: int, counter: int) -> Integers:

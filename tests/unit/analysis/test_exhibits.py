@@ -271,7 +271,7 @@ def test_every_exhibit_has_valid_runs_and_a_source(name):
                 read_parameters(system, point.run.parameters)
             else:
                 function = getattr(load(system.experiments), point.run.name)
-                inspect.signature(function).bind(seed=point.run.seed, **point.run.arguments)
+                inspect.signature(function).bind(seed=point.run.seed, **point.run.arguments, **point.run.data)
     assert len(exhibit.points(True)) < len(exhibit.points(False))
     assert exhibit.left_out
     assert {series for series, _ in published_values(exhibit)} <= {point.series for point in exhibit.points(False)}

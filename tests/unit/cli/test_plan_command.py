@@ -10,7 +10,7 @@ import pytest
 from gossamer.model.values.errors import InputError
 from gossamer.planners.greedy import GM, plan
 from gossamer.planners.plan import plan as plan_workload
-from gossamer.workloads.social import read_friends
+from gossamer.workloads.social import read_friends, read_memberships
 from tests.unit.conftest import files
 
 OPTIONS = [
@@ -133,6 +133,24 @@ def test_a_list_of_edges_becomes_a_friend_workload(tmp_path):
     (tmp_path / "wide.txt").write_text("1 2 3\n")
     with pytest.raises(InputError, match="3 columns, not two"):
         read_friends(tmp_path / "wide.txt")
+
+
+def test_a_list_of_memberships_becomes_a_workload_of_users_and_groups(tmp_path):
+    (tmp_path / "groups.txt").write_text("5 900\n9 900\n9 7\n5 900\n")
+    interest = read_memberships(tmp_path / "groups.txt")
+    assert (interest.node_count, interest.topic_count) == (2, 2)
+    assert [interest.topics_of(node).tolist() for node in range(2)] == [[1], [0, 1]]
+    (tmp_path / "wide.txt").write_text("1 2 3\n")
+    with pytest.raises(InputError, match="not a list of memberships: it has 3 columns"):
+        read_memberships(tmp_path / "wide.txt")
+
+
+@pytest.mark.parametrize("folder", [(), ("--data", "nowhere")])
+def test_an_experiment_on_real_data_names_the_missing_file(gossamer, folder):
+    code, _, error = gossamer("reproduce", "feverfew/groups", *folder)
+    assert code == 2
+    assert "release-youtube-groupmemberships.txt.gz" in error
+    assert "--data" in error
 
 
 def test_exhibits_on_real_data_name_the_missing_file(gossamer):

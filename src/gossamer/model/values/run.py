@@ -96,4 +96,6 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     module: str = ""
     name: str
     arguments: dict[str, Any] = {}
+    # Further arguments that are files of real data, in the folder that `gossamer reproduce --data` names.
+    data: dict[str, str] = {}
     seed: int

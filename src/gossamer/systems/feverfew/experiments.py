@@ -1,6 +1,7 @@
 """The measurements behind the exhibits: functions (seed, arguments) -> metrics (`System.experiments`)."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from gossamer.systems.feverfew.parameters import FeverfewParameters
 from gossamer.systems.feverfew.planner import global_covers
 from gossamer.systems.feverfew.population import FeverfewPopulation
 from gossamer.workloads.make import make_workload
+from gossamer.workloads.social import read_memberships
 
 # Where the intervals of topic sizes begin, in Figure 5, and those of the number of subscriptions, in Figure 8(b).
 SIZES = (2, 5, 10, 20, 30, 40, 60, 100, 200)
@@ -71,7 +73,17 @@ def cover(
 
     `topics` are sizes of topics: the shape of the topic nearest to each size is measured at the end.
     """
-    interest = _interest(kind, {"nodes": nodes, **figures}, seed)
+    return _cover(_interest(kind, {"nodes": nodes, **figures}, seed), seed, parameters, cycles, topics)
+
+
+def cover_groups(seed: int, groups: str, parameters: Mapping[str, Any], cycles: int) -> dict[str, Any]:
+    """The same on real memberships. `groups` is a file; topics with a single subscriber are left out."""
+    return _cover(_groups(groups), seed, parameters, cycles, ())
+
+
+def _cover(
+    interest: Interest, seed: int, parameters: Mapping[str, Any], cycles: int, topics: Sequence[int]
+) -> dict[str, Any]:
     population = FeverfewPopulation(FeverfewParameters(**parameters), seed, interest)
     places = np.searchsorted(SIZES, interest.popularity[interest.node_topics], side="right") - 1
     totals = np.bincount(places, minlength=len(SIZES))
@@ -98,7 +110,16 @@ def cover_globally(
     seed: int, kind: str, nodes: int, figures: Mapping[str, int], topics: Sequence[int] = ()
 ) -> dict[str, Any]:
     """The covers of nodes that know all interests, with the same metrics."""
-    interest = _interest(kind, {"nodes": nodes, **figures}, seed)
+    return _cover_globally(_interest(kind, {"nodes": nodes, **figures}, seed), seed, topics)
+
+
+def cover_groups_globally(seed: int, groups: str) -> dict[str, Any]:
+    """The same on real memberships."""
+    return _cover_globally(_groups(groups), seed, ())
+
+
+def _cover_globally(interest: Interest, seed: int, topics: Sequence[int]) -> dict[str, Any]:
+    nodes = interest.node_count
     owners, chosen = global_covers(seed, interest)
     overlay = Overlay.from_links(np.minimum(owners, chosen), np.maximum(owners, chosen), nodes)
     return {
@@ -130,6 +151,15 @@ def _bytes(interest: Interest, population: FeverfewPopulation, cycles: int) -> d
 
 def _interest(kind: str, figures: Mapping[str, Any], seed: int) -> Interest:
     return make_workload(kind=kind, seed=seed, **figures).interest
+
+
+def _groups(file: str) -> Interest:
+    """Real memberships without the groups of one member, which nobody can cover."""
+    interest = read_memberships(Path(file))
+    kept = interest.popularity[interest.node_topics] > 1
+    return Interest.from_pairs(
+        interest.owners[kept], interest.node_topics[kept], interest.node_count, interest.topic_count
+    )
 
 
 def _degrees(interest: Interest, degrees: NDArray[np.integer]) -> dict[str, Any]:
