@@ -15,8 +15,9 @@ from gossamer.model.arrays.overlay import Overlay
 from gossamer.model.values.draw import below, draw
 from gossamer.planners import greedy
 from gossamer.planners.greedy import Draft, GreedyRule
+from gossamer.planners.repair import connect as connect_compiled
 from gossamer.planners.repair import repair as repair_compiled
-from gossamer.protocols.repair import repair
+from gossamer.protocols.repair import connect, labels_of_terminals, repair
 from tests.interpreted import interpreted
 
 WORKLOADS = 3_000
@@ -172,3 +173,56 @@ def test_compiled_repair_and_repair_in_python_add_the_links_of_the_greedy(intere
 
 def test_repair_adds_no_link_if_no_topic_is_disconnected():
     assert repair({1: [5], 2: [5], 3: [6]}, [(1, 2)], {}, [5, 6]) == []
+
+
+def topic_connected_links(interests):
+    """A path through the holders of each topic, with random further links to be added by the caller."""
+    links = set()
+    for topic in set().union(*interests.values()):
+        holders = sorted(node for node, held in interests.items() if topic in held)
+        links |= set(itertools.pairwise(holders))
+    return links
+
+
+def is_topic_connected(interests, links):
+    for topic in set().union(*interests.values()):
+        holders = {node for node, held in interests.items() if topic in held}
+        reached = {min(holders)}
+        while grown := {end for link in links for end in link if set(link) & reached} & holders - reached:
+            reached |= grown
+        if reached != holders:
+            return False
+    return True
+
+
+@given(shadows, st.data())
+@settings(max_examples=300)
+def test_joining_the_terminals_connects_every_topic_of_a_departed_node_again(interests, data):
+    pairs = list(itertools.combinations(sorted(interests), 2))
+    more = data.draw(st.lists(st.sampled_from(pairs), unique=True, max_size=8)) if pairs else []
+    links = topic_connected_links(interests) | set(more)
+    gone = data.draw(st.sampled_from(sorted(interests)))
+    topics = interests[gone]
+    terminals = {end for link in links if gone in link for end in link} - {gone}
+    rest = {node: held for node, held in interests.items() if node != gone}
+    left = {link for link in links if gone not in link}
+    backups = data.draw(st.frozensets(st.sampled_from(sorted(rest)))) if rest else frozenset()
+    seen = {node: rest[node] & topics for node in terminals | backups}
+    shadow = {
+        node: {
+            other: seen[node] & rest[other]
+            for link in left
+            if node in link
+            for other in link
+            if other != node and seen[node] & rest[other]
+        }
+        for node in seen
+    }
+    degrees = {node: sum(node in link for link in left) for node in seen}
+    rho = data.draw(st.sampled_from([1.0, 1.5, 3.0, inf]))
+    labels = labels_of_terminals(shadow, seen, terminals)
+    added = connect(labels, degrees, rho)
+    assert connect_compiled(labels, degrees, rho) == added
+    assert not set(added) & left
+    if rest:
+        assert is_topic_connected(rest, left | set(added))

@@ -108,6 +108,7 @@ def _warm_planning() -> None:
     )
     plan_state.take_links(state, np.array([0], np.int32), np.array([1], np.int32))
     plan_state.join_groups(state, by_node(), 1)
+    plan_state.join_labels(state, np.zeros(len(state.labels), np.int32))
     greedy.begin_pass(state, work, True)
     greedy.take_greedily(state, work, True, 1.0, by_node(), by_node())
     bounds.least_needs(*rows, 1, 0, 3, np.zeros(3), np.zeros(2), np.zeros(2))

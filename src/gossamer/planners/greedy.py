@@ -18,7 +18,7 @@ import numpy as np
 
 from gossamer.kernels.planning import greedy as kernel
 from gossamer.kernels.planning.greedy import Pass
-from gossamer.kernels.planning.state import PlanState, find_places, join_groups, take_links
+from gossamer.kernels.planning.state import PlanState, find_places, join_groups, join_labels, take_links
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay
 from gossamer.model.arrays.types import Ids
@@ -61,11 +61,13 @@ class Draft:
         existing: Overlay | None = None,
         degrees: Ids | None = None,
         groups: Ids | None = None,
+        labels: Ids | None = None,
     ) -> None:
         """Start from the links of `existing`.
 
         `degrees` are the degrees of the nodes if `existing` is only a piece of a larger overlay. `groups` numbers
-        groups of nodes from zero: nodes of the same group that share a topic count as connected in it.
+        groups of nodes from zero: nodes of the same group that share a topic count as connected in it. `labels` has the
+        component of each subscription instead, in the order of `topic_nodes`: a number for each topic apart.
         """
         if interest.subscription_count >= 2**31:
             raise InputError("a single plan is limited to 2,147,483,647 subscriptions; plan with `parts`")
@@ -84,6 +86,10 @@ class Draft:
             take_links(self._state, self._u, self._v)
         if groups is not None:
             join_groups(self._state, groups[self._nodes], int(groups.max(initial=0)) + 1)
+        if labels is not None:
+            # By topic, then by rank.
+            topics = np.repeat(np.arange(interest.topic_count), interest.popularity)
+            join_labels(self._state, labels[np.lexsort((self._ranks[interest.topic_nodes], topics))])
         if degrees is not None:
             self._state.degrees[:] = degrees[self._nodes]
 

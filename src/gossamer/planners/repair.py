@@ -5,8 +5,8 @@ from collections.abc import Collection, Iterable, Mapping
 import numpy as np
 
 from gossamer.model.arrays.interest import Interest
-from gossamer.model.arrays.overlay import Overlay
 from gossamer.planners.greedy import Draft, lowoda
+from gossamer.protocols.repair import Labels, Link, labels_inside
 
 # Larger than any real degree, yet small enough that adding links does not overflow 32 bits.
 DEGREE_MAX = 2**30
@@ -14,20 +14,28 @@ DEGREE_MAX = 2**30
 
 def repair(
     interests: Mapping[int, Collection[int]],
-    links: Iterable[tuple[int, int]],
+    links: Iterable[Link],
     degrees: Mapping[int, int],
     topics: Collection[int],
     rho: float = 3.0,
-) -> list[tuple[int, int]]:
+) -> list[Link]:
     """See `protocols.repair.repair`."""
-    nodes = sorted(interests)
+    return connect(labels_inside(interests, links, topics), degrees, rho)
+
+
+def connect(labels: Labels, degrees: Mapping[int, int], rho: float = 3.0) -> list[Link]:
+    """See `protocols.repair.connect`."""
+    nodes = sorted({node for group in labels.values() for node in group}.union(degrees))
     number = {node: place for place, node in enumerate(nodes)}
-    wanted = {topic: place for place, topic in enumerate(sorted(set(topics)))}
-    pairs = [(number[node], wanted[topic]) for node in number for topic in set(interests[node]) if topic in wanted]
-    ends = [(number[u], number[v]) for u, v in links if u in number and v in number]
-    owners, held = np.array(pairs, np.int64).reshape(-1, 2).T
-    u, v = np.array(ends, np.int64).reshape(-1, 2).T
-    interest = Interest.from_pairs(owners, held, len(nodes), len(wanted))
+    rows = [
+        (number[node], topic, number[label])
+        for topic, group in enumerate(labels.values())
+        for node, label in group.items()
+    ]
+    owners, held, groups = np.array(rows, np.int64).reshape(-1, 3).T
+    interest = Interest.from_pairs(owners, held, len(nodes), len(labels))
     counts = np.array([min(degrees.get(node, 0), DEGREE_MAX) for node in nodes], np.int32)
-    draft = Draft(interest, Overlay.from_links(u, v, len(nodes)), counts)
+    # In the order of `topic_nodes`: by topic, then by node.
+    ordered = groups[np.lexsort((owners, held))].astype(np.int32)
+    draft = Draft(interest, degrees=counts, labels=ordered)
     return [(nodes[one], nodes[other]) for one, other in draft.connect(lowoda(rho))]

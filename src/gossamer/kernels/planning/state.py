@@ -110,3 +110,17 @@ def join_groups(state: PlanState, groups: Ids, group_count: int) -> None:
             last[group] = place
         for place in range(state.topic_starts[topic], state.topic_starts[topic + 1]):
             last[groups[state.topic_nodes[place]]] = -1
+
+
+@kernel
+def join_labels(state: PlanState, labels: Ids) -> None:
+    """Connect the places of a topic that have the same label."""
+    last = np.full(labels.max() + 1 if len(labels) else 0, -1, np.int64)
+    for topic in range(len(state.components)):
+        for place in range(state.topic_starts[topic], state.topic_starts[topic + 1]):
+            label = labels[place]
+            if last[label] >= 0 and state.labels[last[label]] != state.labels[place]:
+                merge(state, topic, last[label], place)
+            last[label] = place
+        for place in range(state.topic_starts[topic], state.topic_starts[topic + 1]):
+            last[labels[place]] = -1
