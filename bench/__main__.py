@@ -18,6 +18,7 @@ BENCHMARKS = {
     "pipeline": ("pipeline", "run"),
     "stan": ("stan", "run"),
     "stan-large": ("stan", "run_large"),
+    "omen": ("omen", "run"),
     "planners": ("planners", "run"),
     "planners-large": ("planners", "run_large"),
     "live": ("live", "run"),

@@ -16,8 +16,7 @@ from gossamer.model.values.draw import below, draw
 from gossamer.planners import greedy
 from gossamer.planners.greedy import Draft, GreedyRule
 from gossamer.planners.repair import connect as connect_compiled
-from gossamer.planners.repair import repair as repair_compiled
-from gossamer.protocols.repair import connect, labels_of_terminals, repair
+from gossamer.protocols.repair import connect, labels_inside, labels_of_terminals, repair
 from tests.interpreted import interpreted
 
 WORKLOADS = 3_000
@@ -140,6 +139,10 @@ def links_of_mutant(seed: int):
 
 
 shadows = st.dictionaries(st.integers(0, 40), st.frozensets(st.integers(0, 9), max_size=6), min_size=1, max_size=12)
+
+
+def repair_compiled(interests, links, degrees, topics, rho):
+    return connect_compiled(labels_inside(interests, links, topics), degrees, rho)
 
 
 @given(shadows, st.data())

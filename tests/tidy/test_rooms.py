@@ -70,7 +70,7 @@ MUST_NOT |= {
 }
 # Files of a system's folder that need numpy, by the room they belong to; all others are light.
 KERNEL_FILES = {"kernel", "warm", "chord"}
-POPULATION_FILES = {"population", "planner", "first_views", "wiring", "check", "experiments"}
+POPULATION_FILES = {"population", "planner", "first_views", "wiring", "check", "experiments", "sequential"}
 
 
 def kind_of(path: Path) -> str:

@@ -1,29 +1,19 @@
-"""`protocols/repair.py` in compiled form: the same links, for studies with many repairs."""
+"""`protocols.repair.connect` in compiled form: the same links, for studies with many repairs."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 
 from gossamer.model.arrays.interest import Interest
 from gossamer.planners.greedy import Draft, lowoda
-from gossamer.protocols.repair import Labels, Link, labels_inside
 
 # Larger than any real degree, yet small enough that adding links does not overflow 32 bits.
 DEGREE_MAX = 2**30
 
 
-def repair(
-    interests: Mapping[int, Collection[int]],
-    links: Iterable[Link],
-    degrees: Mapping[int, int],
-    topics: Collection[int],
-    rho: float = 3.0,
-) -> list[Link]:
-    """See `protocols.repair.repair`."""
-    return connect(labels_inside(interests, links, topics), degrees, rho)
-
-
-def connect(labels: Labels, degrees: Mapping[int, int], rho: float = 3.0) -> list[Link]:
+def connect(
+    labels: Mapping[int, Mapping[int, int]], degrees: Mapping[int, int], rho: float = 3.0
+) -> list[tuple[int, int]]:
     """See `protocols.repair.connect`."""
     nodes = sorted({node for group in labels.values() for node in group}.union(degrees))
     number = {node: place for place, node in enumerate(nodes)}

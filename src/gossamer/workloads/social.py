@@ -133,7 +133,7 @@ def read_friends(path: Path) -> Interest:
     Nodes are renumbered from zero in the order of their ids. For small files in which every line is valid; `gossamer
     ingest` reads all others.
     """
-    ids, places = np.unique(_read_pairs(path, "edges"), return_inverse=True)
+    ids, places = np.unique(read_pairs(path, "edges"), return_inverse=True)
     u, v = places.reshape(-1, 2).T
     keys = np.unique((np.minimum(u, v) * len(ids) + np.maximum(u, v))[u != v])
     source, target = np.divmod(keys, max(len(ids), 1))
@@ -142,14 +142,15 @@ def read_friends(path: Path) -> Interest:
 
 def read_memberships(path: Path) -> Interest:
     """The workload of a list of memberships: the ids of a user and of a group a line. Otherwise as `read_friends`."""
-    users, groups = _read_pairs(path, "memberships").T
+    users, groups = read_pairs(path, "memberships").T
     user_ids, nodes = np.unique(users, return_inverse=True)
     group_ids, topics = np.unique(groups, return_inverse=True)
     keys = np.unique(nodes * len(group_ids) + topics)
     return Interest.from_pairs(*np.divmod(keys, max(len(group_ids), 1)), len(user_ids), len(group_ids))
 
 
-def _read_pairs(path: Path, what: str) -> Integers:
+def read_pairs(path: Path, what: str) -> Integers:
+    """The two columns of ids of a file, plain text or gzip."""
     try:
         pairs = np.loadtxt(path, dtype=np.int64, ndmin=2)
     except (ValueError, EOFError, gzip.BadGzipFile) as error:

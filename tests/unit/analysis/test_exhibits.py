@@ -281,7 +281,7 @@ def test_an_exhibit_is_found_by_its_name_its_paper_and_all():
     assert [exhibit.name for exhibit in find_exhibits("spidercast/fig12")] == ["spidercast/fig12"]
     assert find_exhibits("all") == list(all_exhibits().values())
     papers = {name.partition("/")[0] for name in all_exhibits()}
-    assert papers == {"spidercast", "stan", "gossip", "planners", "feverfew"}
+    assert papers == {"spidercast", "stan", "gossip", "planners", "feverfew", "omen"}
     by_paper = {exhibit.name for paper in papers for exhibit in find_exhibits(paper)}
     assert by_paper == {exhibit.name for exhibit in find_exhibits("all")}
     with pytest.raises(InputError, match="did you mean spidercast/fig"):

@@ -1,0 +1,160 @@
+"""The measurements behind the exhibits: functions (seed, arguments) -> metrics (`System.experiments`)."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gossamer.model.arrays.interest import Interest
+from gossamer.model.arrays.overlay import Overlay
+from gossamer.planners.greedy import Draft, lowoda, plan
+from gossamer.protocols.contract.system import load, read_parameters
+from gossamer.simulator.measure import measure_topics
+from gossamer.simulator.population import CycleChanges
+from gossamer.systems import find_system
+from gossamer.systems.omen.parameters import OmenGParameters
+from gossamer.systems.omen.sequential import MendedOverlay
+from gossamer.workloads.interests import make_interests
+from gossamer.workloads.samples import make_churn_events, sample_churn, sample_graph
+
+# Chosen: a breadth-first search from three users; the paper says "a few".
+STARTS = 3
+# Chosen: cycles in which SpiderCast repairs each churn event.
+SPIDERCAST_CYCLES = 3
+
+
+def backup_sets(seed: int, law: Mapping[str, Any], parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """The backup sets of all nodes (Figures 3 and 4): sizes, in-degrees, and what the most loaded nodes serve."""
+    interest = make_interests(seed=seed, **law)
+    nothing = Overlay.from_links(np.zeros(0, np.int32), np.zeros(0, np.int32), interest.node_count)
+    mended = MendedOverlay(OmenGParameters(**parameters), seed, interest, nothing)
+    loads = np.array([len(of) for of in mended.backup_of])
+    busy = [of for of in mended.backup_of if len(of) > 100]
+    return {
+        "size_mean_percent": 100 * float(np.mean([len(each) for each in mended.backups.values()])) / len(loads),
+        "load_least": int(loads.min()),
+        "load_most": int(loads.max()),
+        "below_five_percent": 100 * float((loads < 5).mean()),
+        "above_hundred_percent": 100 * len(busy) / len(loads),
+        "served_by_those_percent": 100 * len(set().union(*busy)) / len(loads) if busy else 0.0,
+    }
+
+
+def mend_generated(
+    seed: int,
+    law: Mapping[str, Any],
+    events: int,
+    every: int,
+    parameters: Mapping[str, Any],
+    rivals: Sequence[str] = (),
+) -> dict[str, Any]:
+    """Churn on a generated workload, one event after another (Figure 5)."""
+    interest = make_interests(seed=seed, **law)
+    absent, churn = make_churn_events(interest.node_count, events, seed)
+    return _mend(seed, interest, absent, churn, every, parameters, rivals)
+
+
+def mend(
+    seed: int,
+    nodes: int,
+    events: int,
+    every: int,
+    parameters: Mapping[str, Any],
+    graph: str,
+    trace: str,
+    directed: bool = False,
+    rivals: Sequence[str] = (),
+) -> dict[str, Any]:
+    """Churn of a real trace on a sample of a real graph (Figures 8 and 9)."""
+    interest = sample_graph(Path(graph), nodes, STARTS, seed, directed)
+    absent, churn = sample_churn(Path(trace), nodes, events, seed)
+    return _mend(seed, interest, absent, churn, every, parameters, rivals)
+
+
+def _mend(
+    seed: int,
+    interest: Interest,
+    absent: NDArray[np.int64],
+    churn: NDArray[np.int64],
+    every: int,
+    parameters: Mapping[str, Any],
+    rivals: Sequence[str],
+) -> dict[str, Any]:
+    """Every `every` events: the degrees of OMen and its rivals, and whether OMen's topics are connected."""
+    settings = OmenGParameters(**parameters)
+    rule = lowoda(settings.rho)
+    present = np.ones(interest.node_count, np.bool_)
+    present[absent] = False
+    mended = MendedOverlay(settings, seed, interest, plan(interest.among(present), rule), absent.tolist())
+    spidercasts = {name: _SpiderCast(name, seed, interest, absent) for name in rivals if name.startswith("SpiderCast")}
+    existing = plan(interest.among(present), rule)
+    found: dict[str, list[float]] = {}
+    parted = 0
+    for number, (node, is_join) in enumerate(churn.tolist(), 1):
+        done = mended.join(node) if is_join else mended.leave(node)
+        found.setdefault("shadow_sizes", []).append(done.shadow_size)
+        found.setdefault("links_added", []).append(len(done.added))
+        found.setdefault("links_dropped", []).append(len(done.dropped))
+        mended.renew()
+        present[node] = is_join
+        for spidercast in spidercasts.values():
+            spidercast.change(node, bool(is_join))
+        among = interest.among(present)
+        if "LowODA-Inc" in rivals:
+            existing = _incremental(among, existing, present, settings.rho)
+        if number % every:
+            continue
+        overlay = _overlay(mended)
+        parted += int((measure_topics(overlay, among).components > 1).sum())
+        _note(found, "OMen", overlay.degrees[present])
+        if "LowODA-Re" in rivals:
+            _note(found, "LowODA-Re", plan(among, rule).degrees[present])
+        if "LowODA-Inc" in rivals:
+            _note(found, "LowODA-Inc", existing.degrees[present])
+        for name, spidercast in spidercasts.items():
+            _note(found, name, spidercast.degrees()[present])
+    return {**found, "parted_topics": parted}
+
+
+def _note(found: dict[str, list[float]], name: str, degrees: NDArray[np.integer]) -> None:
+    found.setdefault(f"{name} most", []).append(int(degrees.max()))
+    found.setdefault(f"{name} mean", []).append(float(degrees.mean()))
+
+
+def _overlay(mended: MendedOverlay) -> Overlay:
+    links = [(node, other) for node, others in enumerate(mended.neighbours) for other in others if node < other]
+    u, v = np.array(links, np.int32).reshape(-1, 2).T
+    return Overlay.from_links(u, v, len(mended.neighbours))
+
+
+def _incremental(interest: Interest, before: Overlay, present: NDArray[np.bool_], rho: float) -> Overlay:
+    """LowODA-Inc: the links that are left, and those that LowODA adds to them with all nodes in view."""
+    u, v = before.links()
+    left = present[u] & present[v]
+    draft = Draft(interest, Overlay.from_links(u[left], v[left], interest.node_count))
+    draft.connect(lowoda(rho))
+    return draft.overlay()
+
+
+class _SpiderCast:
+    """SpiderCast (K_g, K_r) under the same churn, by its own kernel."""
+
+    def __init__(self, name: str, seed: int, interest: Interest, absent: NDArray[np.int64]) -> None:
+        system = find_system("spidercast")
+        greedy, at_random = name.removeprefix("SpiderCast (").removesuffix(")").split(",")
+        parameters = read_parameters(system, {"greedy_coverage": int(greedy), "random_coverage": int(at_random)})
+        self._population = load(system.population or "")(parameters, seed, interest, absent.tolist(), 0)
+        for _ in range(10 * SPIDERCAST_CYCLES):
+            self._population.cycle()
+
+    def change(self, node: int, is_join: bool) -> None:
+        joiners, crashes = ((node,), ()) if is_join else ((), (node,))
+        self._population.cycle(CycleChanges((), crashes, joiners, {}))
+        for _ in range(SPIDERCAST_CYCLES - 1):
+            self._population.cycle()
+
+    def degrees(self) -> NDArray[np.integer]:
+        degrees: NDArray[np.integer] = self._population.overlay().degrees
+        return degrees

@@ -1,0 +1,189 @@
+"""OMen with one churn event after another: each is repaired before the next one happens (section 4).
+
+Between two events gossip brings all knowledge up to date, so that a coordinator knows the neighbours of the node that
+it watches, their links, and a backup set chosen among all nodes (OMen-G). `leave` and `join` are the work of the
+coordinator; `renew` is what gossip does afterwards, in the background.
+"""
+
+from bisect import bisect_right, insort
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from gossamer.model.arrays.interest import Interest
+from gossamer.model.arrays.overlay import Overlay
+from gossamer.model.values.draw import Purpose, draw
+from gossamer.planners.repair import connect
+from gossamer.protocols.repair import Labels, Link, labels_inside, labels_of_terminals
+from gossamer.systems.omen.backups import by_greed, by_primal_dual
+from gossamer.systems.omen.parameters import OmenGParameters
+
+
+@dataclass(frozen=True)
+class Mended:
+    """What the repair of one churn event did."""
+
+    added: tuple[Link, ...]
+    dropped: tuple[Link, ...]
+    shadow_size: int
+
+
+class MendedOverlay:
+    """An overlay that OMen keeps topic-connected while nodes join and leave."""
+
+    def __init__(
+        self,
+        parameters: OmenGParameters,
+        seed: int,
+        interest: Interest,
+        overlay: Overlay,
+        absent: Iterable[int] = (),
+    ) -> None:
+        """`overlay` must be topic-connected on the nodes that are present."""
+        self._parameters = parameters
+        self._seed = seed
+        gone = set(absent)
+        count = interest.node_count
+        self.present = [node not in gone for node in range(count)]
+        self.topics = [frozenset(interest.topics_of(node).tolist()) for node in range(count)]
+        self.neighbours = [set(overlay.neighbours_of(node).tolist()) for node in range(count)]
+        self._holders: list[list[int]] = [[] for _ in range(interest.topic_count)]
+        for node in range(count):
+            if self.present[node]:
+                for topic in self.topics[node]:
+                    self._holders[topic].append(node)
+        # The circle: (place, node) of all nodes that are present.
+        self._circle = sorted((self._place(node), node) for node in range(count) if self.present[node])
+        self._event = 0
+        # The backup set of each node, and for each node the nodes whose sets it is in.
+        self.backups: dict[int, list[int]] = {}
+        self.backup_of: list[set[int]] = [set() for _ in range(count)]
+        self._loads: dict[int, int] = {}
+        # Nodes whose backup sets lost a node or could have another one.
+        self._stale = {node for _, node in self._circle}
+        self.renew()
+
+    def _place(self, node: int) -> int:
+        return draw(0, node, Purpose.CIRCLE_PLACE, 0)
+
+    def coordinator(self, node: int) -> int | None:
+        """The first successor of a node on the circle, which repairs the overlay when it departs."""
+        others = [each for each in self._circle if each[1] != node]
+        if not others:
+            return None
+        return others[bisect_right(others, (self._place(node), node)) % len(others)][1]
+
+    def degrees(self) -> list[int]:
+        """The links of each node that is present."""
+        return [len(self.neighbours[node]) for _, node in self._circle]
+
+    # Churn events.
+
+    def leave(self, node: int) -> Mended:
+        """A node departs; whether it leaves or crashes makes no difference here."""
+        self._event += 1
+        terminals = self.neighbours[node]
+        shadow = sorted(terminals.union(self.backups[node]))
+        for other in terminals:
+            self.neighbours[other].discard(node)
+        self.neighbours[node] = set()
+        self.present[node] = False
+        self._circle.remove((self._place(node), node))
+        for topic in self.topics[node]:
+            self._holders[topic].remove(node)
+        added = self._link(self._labels(self.topics[node], shadow, terminals), shadow)
+        self._forget(node)
+        self._stale.discard(node)
+        self._stale |= self.backup_of[node]
+        return Mended(added, self._drop(shadow), len(shadow))
+
+    def join(self, node: int) -> Mended:
+        """A node joins: it is linked to nodes of its backup set, which counts as connected in every topic."""
+        self._event += 1
+        self.present[node] = True
+        insort(self._circle, (self._place(node), node))
+        for topic in self.topics[node]:
+            self._holders[topic].append(node)
+        self._build(node)
+        shadow = [node, *self.backups[node]]
+        labels: Labels = {}
+        for topic in self.topics[node]:
+            backups = [other for other in self.backups[node] if topic in self.topics[other]]
+            if backups:
+                labels[topic] = {node: node, **dict.fromkeys(backups, backups[0])}
+        added = self._link(labels, shadow)
+        # A topic of few holders needs all of them in the backup sets of the others.
+        for topic in self.topics[node]:
+            if len(self._holders[topic]) <= self._parameters.coverage + 1:
+                self._stale.update(self._holders[topic])
+        return Mended(added, self._drop(shadow), len(shadow))
+
+    def renew(self) -> None:
+        """Choose the backup sets anew that need it. Must be called before the next event."""
+        for node in sorted(self._stale):
+            self._build(node)
+        self._stale = set()
+
+    def _labels(self, topics: Collection[int], shadow: Sequence[int], terminals: Collection[int]) -> Labels:
+        interests = {node: self.topics[node] & frozenset(topics) for node in shadow}
+        if self._parameters.counted == "inside":
+            inside = set(shadow)
+            links = [(u, v) for u in shadow for v in self.neighbours[u] if u < v and v in inside]
+            return labels_inside(interests, links, sorted(topics))
+        seen = {}
+        for node in shadow:
+            held = interests[node]
+            seen[node] = {other: common for other in self.neighbours[node] if (common := held & self.topics[other])}
+        return labels_of_terminals(seen, interests, terminals)
+
+    def _link(self, labels: Labels, shadow: Sequence[int]) -> tuple[Link, ...]:
+        added = connect(labels, {node: len(self.neighbours[node]) for node in shadow}, self._parameters.rho)
+        for u, v in added:
+            self.neighbours[u].add(v)
+            self.neighbours[v].add(u)
+        return tuple(added)
+
+    def _drop(self, shadow: Sequence[int]) -> tuple[Link, ...]:
+        """Drop links of shadow nodes that are not needed, from the node with most links on.
+
+        A link is not needed if its ends have, for each topic that both hold, a common neighbour that holds it too. A node
+        can know this: its neighbours tell it their interests and their neighbours. Links are dropped one at a time.
+        """
+        dropped: list[Link] = []
+        if self._parameters.drops:
+            for node in sorted(shadow, key=lambda each: (-len(self.neighbours[each]), each)):
+                for other in sorted(self.neighbours[node], key=lambda each: (-len(self.neighbours[each]), each)):
+                    if self._is_spare(node, other):
+                        self.neighbours[node].discard(other)
+                        self.neighbours[other].discard(node)
+                        dropped.append((min(node, other), max(node, other)))
+        return tuple(dropped)
+
+    def _is_spare(self, node: int, other: int) -> bool:
+        left = self.topics[node] & self.topics[other]
+        for third in self.neighbours[node] & self.neighbours[other]:
+            left -= self.topics[third]
+            if not left:
+                return True
+        return not left
+
+    # Backup sets.
+
+    def _build(self, node: int) -> None:
+        self._forget(node)
+        topics, coverage = self.topics[node], self._parameters.coverage
+        holders, topics_of = self._holders.__getitem__, self.topics.__getitem__
+        if self._parameters.backups == "greedy":
+            chosen = by_greed(node, topics, holders, topics_of, coverage)
+        else:
+            chosen = by_primal_dual(
+                node, sorted(topics), holders, topics_of, self._loads, coverage, self._seed, self._event
+            )
+        self.backups[node] = chosen
+        for other in chosen:
+            self.backup_of[other].add(node)
+            self._loads[other] = self._loads.get(other, 0) + 1
+
+    def _forget(self, node: int) -> None:
+        for other in self.backups.pop(node, ()):
+            self.backup_of[other].discard(node)
+            self._loads[other] -= 1
