@@ -21,6 +21,8 @@ from gossamer.systems.feverfew.kernel.state import (
 )
 
 AGENT = U64(Purpose.AGENT_PLACE)
+# Marks in `Scratch.position` of topics that are searched for, and of those that a node of the random view holds.
+SOUGHT, HELD = -2, -3
 
 
 @kernel
@@ -147,15 +149,17 @@ def match_searches(
     views: Views,
     agents: Agents,
     cyclon: CyclonState,
+    scratch: Scratch,
     me: int,
     counts: NDArray[np.int64],
 ) -> None:
     """Algorithm 5: compare the searches with the random view; drop those that matched or are over."""
+    sought = _mark_held(subs, agents, cyclon, scratch, me)
     kept = 0
     for i in range(agents.sizes[me]):
         topic, node = np.int64(agents.topics[me, i]), np.int64(agents.nodes[me, i])
         matched = False
-        for j in range(cyclon.sizes[me]):
+        for j in range(cyclon.sizes[me] if scratch.position[topic] == HELD else 0):
             other = np.int64(cyclon.nodes[me, j])
             if other != node and holds(subs, other, topic):
                 matched = True
@@ -167,6 +171,29 @@ def match_searches(
         _keep(agents, me, i, kept)
         kept += 1
     agents.sizes[me] = kept
+    for i in range(sought):
+        scratch.position[scratch.wanted_list[i]] = -1
+
+
+@kernel
+def _mark_held(subs: SubscriptionState, agents: Agents, cyclon: CyclonState, scratch: Scratch, me: int) -> int:
+    """Mark the topics of searches that a node of the random view holds; most searches need no comparison then.
+
+    Lists the topics of all searches in `wanted_list`, and returns their number.
+    """
+    sought = 0
+    for i in range(agents.sizes[me]):
+        topic = agents.topics[me, i]
+        if scratch.position[topic] != SOUGHT:
+            scratch.position[topic] = SOUGHT
+            scratch.wanted_list[sought] = topic
+            sought += 1
+    for j in range(cyclon.sizes[me] if agents.sizes[me] > 0 else 0):
+        node = cyclon.nodes[me, j]
+        for s in range(subs.starts[node], subs.starts[node + 1]):
+            if scratch.position[subs.topics[s]] == SOUGHT:
+                scratch.position[subs.topics[s]] = HELD
+    return sought
 
 
 @kernel

@@ -176,5 +176,5 @@ def cover_turns(
         if rules.clear_cycles and cycle % rules.clear_cycles == 0:
             views.similar_sizes[me] = 0
         if rules.bubble_cycles >= 0:
-            match_searches(rules, cycle, subs, views, agents, cyclon, me, counts)
+            match_searches(rules, cycle, subs, views, agents, cyclon, scratch, me, counts)
             start_searches(rules, cycle, subs, views, agents, cyclon.present, me, counts)
