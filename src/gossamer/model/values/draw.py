@@ -102,6 +102,7 @@ class Purpose(IntEnum):
     CIRCLE_PLACE = 110  # where a node stands on OMen's circle
     BACKUP_TOPIC = 111  # the order in which topics of a backup set are covered
     BACKUP_CHOICE = 112  # which holder of a topic becomes a backup
+    COVER_KNOWN = 113  # which known holders of uncovered topics may enter a cover
 
 
 # Purposes of other packages lie above every value that `Purpose` will ever have.

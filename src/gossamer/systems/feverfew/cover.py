@@ -17,6 +17,9 @@ from gossamer.systems.feverfew.parameters import FeverfewParameters
 from gossamer.systems.feverfew.sizes import Sizes, wanted_coverage
 from gossamer.systems.feverfew.views import Utility, ln_cover, random_cover, settled_cover
 
+# Chosen: known holders of uncovered topics that a live node considers in a cycle.
+KNOWN_HOLDERS = 4
+
 
 class CoveredView:
     """The nodes that cover this node's topics. `nodes` has their addresses, in the order of choice."""
@@ -98,6 +101,18 @@ class CoveredView:
         for node in self.nodes:
             if node not in before:
                 self._ask(node, out)
+
+    def known_holders(self, now_us: int) -> dict[NodeId, bytes]:
+        """A few random nodes that are known to hold topics which still lack neighbours, with their addresses."""
+        lacking = [topic for topic, cover in self._topics.items() if cover.missing > 0]
+        found: dict[NodeId, bytes] = {}
+        key = draw_base(self._seed, self._node, Purpose.COVER_KNOWN, now_us)
+        while lacking and len(found) < KNOWN_HOLDERS:
+            peer = self._view.random_cover(lacking, {self._node, *self.nodes, *found}, key)
+            if peer is None:
+                break
+            found[peer.node] = peer.address
+        return found
 
     def _needs(self) -> tuple[dict[TopicId, int], dict[TopicId, int]]:
         """For each topic the neighbours to choose greedily, and those to choose at random."""

@@ -17,6 +17,8 @@ Differs: an entry of a similar view has an age and is dropped when it is old; th
 Differs: a node that enters a view is told and must answer, and both ends use the link. A node that does not answer within
 a cycle leaves the view and is ignored until it sends something.
 Differs: agents compare searches with exchanged nodes and with each other (`agents.py`).
+Differs: live nodes also choose among holders of uncovered topics that their table of interests names: in a small network
+these are known long before a search meets them.
 Differs: live nodes keep a cover until a clearly smaller one is found (`keep_cover`), wait longer for answers
 (`answer_cycles`), bound the links that others may open (`links_max`), and bridge the components of a topic (`mend_cycles`).
 What a node says of its own interest counts more than what others say of it.
@@ -264,6 +266,8 @@ class Feverfew:
         cycle = now_us // self._parameters.period_us
         if cycle % self._parameters.cover_cycles == 0:
             others = {each.node: each.address for each in self.similar} | self.bubbles.take_found()
+            if self._estimates is not None:
+                others = self._cover.known_holders(now_us) | others
             self._cover.choose(others, now_us, out)
         if self._parameters.clear_cycles and cycle % self._parameters.clear_cycles == 0:
             self.gossip.similar = []
