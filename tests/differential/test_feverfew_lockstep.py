@@ -90,7 +90,7 @@ def machine_state(driver: Lockstep, period_us: int):
 
 
 def kernel_state(kernel: population.FeverfewPopulation):
-    views, subs, agents = kernel.views, kernel.subs, kernel.agents
+    views, subs, agents = kernel.node_views, kernel.subs, kernel.agents
     found = {}
     for node in np.flatnonzero(kernel.present).tolist():
         size, start = views.similar_sizes[node], views.cover_starts[node]

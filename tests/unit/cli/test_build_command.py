@@ -7,6 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from gossamer.protocols.contract.system import System
+from gossamer.systems import all_systems
 from tests.unit.conftest import files
 
 
@@ -80,12 +81,11 @@ def test_a_network_too_small_to_change_stops_by_itself(gossamer, engine):
     assert built["stopped_by"] == "rest"
 
 
-@pytest.mark.parametrize(
-    "system", ["spidercast", "similarity", "random", "ring-per-topic", "mesh-per-topic", "unstructured"]
-)
+@pytest.mark.parametrize("system", sorted(all_systems()))
 def test_every_system_can_be_built_and_checked(gossamer, workload, system):
-    built = json.loads(gossamer("build", system, "w", "o", "--seed", 1, "--json")[1])
-    assert built["stopped_by"] in ("rest", "plan")
+    built = json.loads(gossamer("build", system, "w", "o", "--seed", 1, "--cycles", 30, "--json")[1])
+    # The links of systems that gossip all the time never come to rest.
+    assert built["stopped_by"] in ("rest", "plan", "limit")
     assert json.loads(gossamer("check", "o", "w", "--json")[1])["links"] == built["links"] > 0
 
 

@@ -9,6 +9,7 @@ from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay
 from gossamer.model.values.errors import InputError
 from gossamer.protocols.membership.cyclon import CyclonParameters
+from gossamer.simulator.cycle import Population
 from gossamer.simulator.population import CycleChanges, introducer
 
 U64 = np.uint64
@@ -78,7 +79,7 @@ class CyclonPopulation:
 
 def cyclon_population(
     parameters: CyclonParameters, seed: int, interest: Interest, absent: Sequence[int], room: int
-) -> CyclonPopulation:
+) -> Population:
     """Cyclon's population (`System.population`)."""
     if parameters.rejoin_us:
         raise InputError("cyclon with rejoin_us has no kernel; use engine='event'")

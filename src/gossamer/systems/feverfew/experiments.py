@@ -93,7 +93,7 @@ def _cover(
         covered = population.covered()
         covered_share.append(float(covered.mean()))
         by_size.append((np.bincount(places[covered], minlength=len(SIZES)) / np.maximum(totals, 1)).tolist())
-        links.append(float(population.views.cover_sizes.sum()) / len(covered))
+        links.append(float(population.node_views.cover_sizes.sum()) / len(covered))
     return {
         "covered_share": covered_share,
         "covered_by_size": by_size,
@@ -101,7 +101,7 @@ def _cover(
         "links_per_subscription": links,
         "messages": population.messages(),
         **_bytes(interest, population, cycles),
-        **_degrees(interest, population.views.cover_sizes),
+        **_degrees(interest, population.node_views.cover_sizes),
         **_shapes(interest, population.overlay(), topics),
     }
 

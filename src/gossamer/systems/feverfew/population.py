@@ -11,6 +11,7 @@ from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay
 from gossamer.model.values.errors import InputError
 from gossamer.protocols.membership.cyclon import CyclonParameters
+from gossamer.simulator.cycle import Population
 from gossamer.simulator.population import CycleChanges, introducer
 from gossamer.systems.feverfew.kernel import cycle as kernel
 from gossamer.systems.feverfew.kernel import selection, state
@@ -39,7 +40,7 @@ class FeverfewPopulation:
         self._cyclon_counts = np.zeros(len(cyclon.KINDS), np.int64)
         self._counts = np.zeros(state.COUNTERS, np.int64)
         self._asked = np.full(node_count, -1, np.int32)
-        self.views = _views(parameters, node_count)
+        self.node_views = _views(parameters, node_count)
         # The places for each node's cover; `_fit` makes as many as needed.
         self._rooms = np.full(node_count, -1, np.int64)
         self.agents = _agents(parameters, node_count)
@@ -61,13 +62,21 @@ class FeverfewPopulation:
         if changes is not None:
             self._apply(changes, int(now_us))
         kernel.shuffle_turns(
-            self._rules, now, now_us, self.subs, self.views, self.agents, self.cyclon, self._cyclon_counts, self._counts
+            self._rules,
+            now,
+            now_us,
+            self.subs,
+            self.node_views,
+            self.agents,
+            self.cyclon,
+            self._cyclon_counts,
+            self._counts,
         )
         kernel.exchange_turns(
             self._rules,
             now_us,
             self.subs,
-            self.views,
+            self.node_views,
             self.agents,
             self.cyclon,
             self._asked,
@@ -75,7 +84,7 @@ class FeverfewPopulation:
             self._counts,
         )
         kernel.cover_turns(
-            self._rules, now, now_us, self.subs, self.views, self.agents, self.cyclon, self._scratch, self._counts
+            self._rules, now, now_us, self.subs, self.node_views, self.agents, self.cyclon, self._scratch, self._counts
         )
 
     def overlay(self) -> Overlay:
@@ -87,6 +96,9 @@ class FeverfewPopulation:
         """See `Population`: a hash of all ln-covered views."""
         owners, nodes = self.cover()
         return int(np.bitwise_xor.reduce(finish_all((owners.astype(np.uint64) << U64(32)) + nodes.astype(np.uint64))))
+
+    def views(self) -> None:
+        """See `Population`: Feverfew has no views by topic."""
 
     def messages(self) -> dict[str, int]:
         """See `Population`."""
@@ -107,10 +119,10 @@ class FeverfewPopulation:
 
     def cover(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """The ln-covered views, as columns of owners and of nodes that have answered."""
-        used = np.arange(len(self.views.cover)) - np.repeat(self.views.cover_starts[:-1], self._rooms)
+        used = np.arange(len(self.node_views.cover)) - np.repeat(self.node_views.cover_starts[:-1], self._rooms)
         owners = np.repeat(np.arange(len(self._interests), dtype=np.int32), self._rooms)
-        taken = (used < self.views.cover_sizes[owners]) & (self.views.cover >= 0)
-        return owners[taken], self.views.cover[taken]
+        taken = (used < self.node_views.cover_sizes[owners]) & (self.node_views.cover >= 0)
+        return owners[taken], self.node_views.cover[taken]
 
     # Churn and changes of interest.
 
@@ -124,7 +136,7 @@ class FeverfewPopulation:
             if node not in crashes:
                 self._counts[state.FAREWELLS] += len(linked)
             for other in linked:
-                selection.fail(self.views, other, node, self._counts)
+                selection.fail(self.node_views, other, node, self._counts)
             self._clear(node)
             cyclon.leave(self.cyclon, node)
         present = np.flatnonzero(self.present)
@@ -165,10 +177,10 @@ class FeverfewPopulation:
 
     def _clear(self, node: int) -> None:
         for sizes in (
-            self.views.similar_sizes,
-            self.views.cover_sizes,
-            self.views.found_sizes,
-            self.views.failed_sizes,
+            self.node_views.similar_sizes,
+            self.node_views.cover_sizes,
+            self.node_views.found_sizes,
+            self.node_views.failed_sizes,
         ):
             sizes[node] = 0
         self.agents.sizes[node] = 0
@@ -186,7 +198,7 @@ class FeverfewPopulation:
         ttls = np.array([hops(network, size, self.parameters.shuffle_length) for size in range(most)], np.uint8)
         self.subs = subs._replace(popularity=popularity, needs=needs, spares=spares, ttls=ttls)
         wanted = np.bincount(owners, weights=needs[popularity[subs.topics]], minlength=node_count).astype(np.int64)
-        rooms = np.maximum(np.minimum(wanted, node_count), self.views.cover_sizes)
+        rooms = np.maximum(np.minimum(wanted, node_count), self.node_views.cover_sizes)
         # A node shares at most all its topics with each candidate of its cover.
         shared = ((self.parameters.similar_size + rooms + FOUND_MAX) * np.diff(subs.starts)).max(initial=1)
         if (rooms > self._rooms).any() or shared > len(self._scratch.shared):
@@ -195,11 +207,11 @@ class FeverfewPopulation:
     def _widen(self, rooms: NDArray[np.int64], shared: int) -> None:
         starts = np.concatenate(([0], np.cumsum(rooms)))
         cover = np.zeros(int(starts[-1]), np.int32)
-        for node in np.flatnonzero(self.views.cover_sizes):
-            size, before = self.views.cover_sizes[node], self.views.cover_starts[node]
-            cover[starts[node] : starts[node] + size] = self.views.cover[before : before + size]
+        for node in np.flatnonzero(self.node_views.cover_sizes):
+            size, before = self.node_views.cover_sizes[node], self.node_views.cover_starts[node]
+            cover[starts[node] : starts[node] + size] = self.node_views.cover[before : before + size]
         self._rooms = rooms
-        self.views = self.views._replace(cover_starts=starts, cover=cover)
+        self.node_views = self.node_views._replace(cover_starts=starts, cover=cover)
         most = int(rooms.max(initial=0))
         buffers = 2 * (self.parameters.view_size + self.parameters.similar_size + 1)
         candidates = max(buffers, self.parameters.similar_size + most + FOUND_MAX)
@@ -313,7 +325,7 @@ def _agents(parameters: FeverfewParameters, node_count: int) -> state.Agents:
 
 def feverfew_population(
     parameters: FeverfewParameters, seed: int, interest: Interest, absent: Sequence[int], room: int
-) -> FeverfewPopulation:
+) -> Population:
     """Feverfew's population (`System.population`)."""
     if parameters.membership != "oracle":
         raise InputError("membership=cyclon has no kernel; use engine='event'")

@@ -24,4 +24,4 @@ def warm_up() -> None:
     random.cycle()
     global_covers(1, interest)
     isolated_searches(U64(1), 6, 2, 1, 1, False, 1)
-    fail(population.views, 0, 1, np.zeros(COUNTERS, np.int64))
+    fail(population.node_views, 0, 1, np.zeros(COUNTERS, np.int64))

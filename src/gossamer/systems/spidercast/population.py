@@ -12,6 +12,7 @@ from gossamer.model.arrays.overlay import Overlay
 from gossamer.model.values.draw import Purpose
 from gossamer.model.values.errors import InputError
 from gossamer.protocols.roots import DEPTH_MAX, PATIENCE, REPEAT
+from gossamer.simulator.cycle import Population
 from gossamer.simulator.population import CycleChanges
 from gossamer.simulator.views import view_size
 from gossamer.systems.spidercast.kernel import cycle as kernel
@@ -289,21 +290,21 @@ def _task(numbers: SpiderCastNumbers, kind: int, capacity: NDArray[np.int64], no
 
 def spidercast_population(
     parameters: SpiderCastParameters, seed: int, interest: Interest, absent: Sequence[int], room: int
-) -> SpiderCastPopulation:
+) -> Population:
     """SpiderCast's population (`System.population`)."""
     return _population(parameters, spidercast_numbers(parameters), seed, interest, absent, room)
 
 
 def similarity_population(
     parameters: SimilarityParameters, seed: int, interest: Interest, absent: Sequence[int], room: int
-) -> SpiderCastPopulation:
+) -> Population:
     """The population of similarity(x, y)."""
     return _population(parameters, similarity_numbers(parameters), seed, interest, absent, room)
 
 
 def random_population(
     parameters: RandomParameters, seed: int, interest: Interest, absent: Sequence[int], room: int
-) -> SpiderCastPopulation:
+) -> Population:
     """The population of random(y)."""
     return _population(parameters, random_numbers(parameters), seed, interest, absent, room)
 
@@ -315,7 +316,7 @@ def _population(
     interest: Interest,
     absent: Sequence[int],
     room: int,
-) -> SpiderCastPopulation:
+) -> Population:
     if parameters.membership != "oracle":
         raise InputError("membership=cyclon has no kernel; use engine='event'")
     return SpiderCastPopulation(numbers, seed, interest, absent, room)

@@ -10,6 +10,7 @@ from gossamer.kernels.draw import U64
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay, TopicViews
 from gossamer.model.values.errors import InputError
+from gossamer.simulator.cycle import Population
 from gossamer.simulator.population import CycleChanges
 from gossamer.systems.stan import kernel
 from gossamer.systems.stan.first_views import first_contact, first_view
@@ -173,7 +174,7 @@ def _empty(members: NDArray[np.int32], width: int) -> kernel.TopicArrays:
 
 def stan_population(
     parameters: StanParameters, seed: int, interest: Interest, absent: Sequence[int], room: int
-) -> StanPopulation:
+) -> Population:
     """StAN's population (`System.population`)."""
     if parameters.membership != "oracle":
         raise InputError("stan with membership=cyclon has no kernel; use engine='event'")
