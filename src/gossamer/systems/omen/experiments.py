@@ -96,8 +96,7 @@ def _mend(
         done = mended.join(node) if is_join else mended.leave(node)
         found.setdefault("shadow_sizes", []).append(done.shadow_size)
         found.setdefault("links_added", []).append(len(done.added))
-        found.setdefault("links_dropped", []).append(len(done.dropped))
-        mended.renew()
+        found.setdefault("links_dropped", []).append(len(mended.renew()))
         present[node] = is_join
         for spidercast in spidercasts.values():
             spidercast.change(node, bool(is_join))
