@@ -129,7 +129,7 @@ class NeighbourTask:
     def uncovered_topics(self) -> list[TopicId]:
         """The node's topics that fewer than K neighbours hold.
 
-        Paper: Figure 5 counts over `cands`. Differs: over the current neighbours, as the text says (READING).
+        Paper: Figure 5 counts over `cands`. Differs: over the current neighbours, as the text says (docs/papers.md).
         """
         return [topic for topic in self._interest if self._cover[topic] < self.coverage]
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 from gossamer.analysis.exhibits.harness import Claim, Exhibit, Metrics, Point, SeriesValue, curve
 from gossamer.model.values.run import Run, WorkloadLaw
 
-# OMen's synthetic workload (READING, section 5).
+# OMen's synthetic workload (its section 6.1).
 LAWS = {"Unif": "uniform", "Zipf": "zipf:2", "Expo": "expo"}
 NODES, TOPICS, SUBSCRIPTIONS = 2000, 200, "power:10:90"
 RHOS = (1, 1.5, 2, 3, 5, 10, 30, 100, NODES)
