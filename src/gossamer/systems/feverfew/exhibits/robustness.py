@@ -115,7 +115,9 @@ EXHIBITS = (
             Claim(
                 "all live subscribers are reached within 18 cycles after 80% fail", lambda v: _complete_by(v, "80%", 18)
             ),
-            Claim("and within 12 cycles (our aim, not the paper's)", lambda v: _complete_by(v, "80%", 12)),
+            Claim(
+                "and within 12 cycles (our aim, not the paper's)", lambda v: _complete_by(v, "80%", 12), is_rival=True
+            ),
         ),
     ),
 )
