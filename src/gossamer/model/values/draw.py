@@ -99,7 +99,6 @@ class Purpose(IntEnum):
     COMMUNITY_PLACE = 107  # the order of users and of topics around the circle
     COMMUNITY_LOCAL = 108  # which subscriptions belong to a window, and where in it they look
     COMMUNITY_SWAP = 109
-    CIRCLE_PLACE = 110  # where a node stands on OMen's circle
     BACKUP_TOPIC = 111  # the order in which topics of a backup set are covered
     BACKUP_CHOICE = 112  # which holder of a topic becomes a backup
     COVER_KNOWN = 113  # which known holders of uncovered topics may enter a cover

@@ -87,9 +87,9 @@ def _mend(
     rule = lowoda(settings.rho)
     present = np.ones(interest.node_count, np.bool_)
     present[absent] = False
-    mended = MendedOverlay(settings, seed, interest, plan(interest.among(present), rule), absent.tolist())
-    spidercasts = {name: _SpiderCast(name, seed, interest, absent) for name in rivals if name.startswith("SpiderCast")}
     existing = plan(interest.among(present), rule)
+    mended = MendedOverlay(settings, seed, interest, existing, absent.tolist())
+    spidercasts = {name: _SpiderCast(name, seed, interest, absent) for name in rivals if name.startswith("SpiderCast")}
     found: dict[str, list[float]] = {}
     parted = 0
     for number, (node, is_join) in enumerate(churn.tolist(), 1):
@@ -105,7 +105,7 @@ def _mend(
             existing = _incremental(among, existing, present, settings.rho)
         if number % every:
             continue
-        overlay = _overlay(mended)
+        overlay = mended.overlay()
         parted += int((measure_topics(overlay, among).components > 1).sum())
         _note(found, "OMen", overlay.degrees[present])
         if "LowODA-Re" in rivals:
@@ -120,12 +120,6 @@ def _mend(
 def _note(found: dict[str, list[float]], name: str, degrees: NDArray[np.integer]) -> None:
     found.setdefault(f"{name} most", []).append(int(degrees.max()))
     found.setdefault(f"{name} mean", []).append(float(degrees.mean()))
-
-
-def _overlay(mended: MendedOverlay) -> Overlay:
-    links = [(node, other) for node, others in enumerate(mended.neighbours) for other in others if node < other]
-    u, v = np.array(links, np.int32).reshape(-1, 2).T
-    return Overlay.from_links(u, v, len(mended.neighbours))
 
 
 def _incremental(interest: Interest, before: Overlay, present: NDArray[np.bool_], rho: float) -> Overlay:

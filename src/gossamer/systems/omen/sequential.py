@@ -5,13 +5,13 @@ it watches, their links, and a backup set chosen among all nodes (OMen-G). `leav
 coordinator; `renew` is what gossip does afterwards, in the background.
 """
 
-from bisect import bisect_right, insort
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay
-from gossamer.model.values.draw import Purpose, draw
 from gossamer.planners.repair import connect as compiled_connect
 from gossamer.protocols.repair import Labels, Link, connect, labels_inside, labels_of_terminals
 from gossamer.systems.omen.backups import by_greed, by_primal_dual
@@ -54,32 +54,22 @@ class MendedOverlay:
             if self.present[node]:
                 for topic in self.topics[node]:
                     self._holders[topic].append(node)
-        # The circle: (place, node) of all nodes that are present.
-        self._circle = sorted((self._place(node), node) for node in range(count) if self.present[node])
         self._event = 0
         # The backup set of each node, and for each node the nodes whose sets it is in.
         self.backups: dict[int, list[int]] = {}
         self.backup_of: list[set[int]] = [set() for _ in range(count)]
         self._loads: dict[int, int] = {}
         # Nodes whose backup sets lost a node or could have another one.
-        self._stale = {node for _, node in self._circle}
+        self._stale = {node for node in range(count) if self.present[node]}
         # The shadow set of the last event.
         self._touched: Sequence[int] = ()
         self.renew()
 
-    def _place(self, node: int) -> int:
-        return draw(0, node, Purpose.CIRCLE_PLACE, 0)
-
-    def coordinator(self, node: int) -> int | None:
-        """The first successor of a node on the circle, which repairs the overlay when it departs."""
-        others = [each for each in self._circle if each[1] != node]
-        if not others:
-            return None
-        return others[bisect_right(others, (self._place(node), node)) % len(others)][1]
-
-    def degrees(self) -> list[int]:
-        """The links of each node that is present."""
-        return [len(self.neighbours[node]) for _, node in self._circle]
+    def overlay(self) -> Overlay:
+        """All links."""
+        links = [(node, other) for node, others in enumerate(self.neighbours) for other in others if node < other]
+        u, v = np.array(links, np.int32).reshape(-1, 2).T
+        return Overlay.from_links(u, v, len(self.neighbours))
 
     # Churn events.
 
@@ -92,7 +82,6 @@ class MendedOverlay:
             self.neighbours[other].discard(node)
         self.neighbours[node] = set()
         self.present[node] = False
-        self._circle.remove((self._place(node), node))
         for topic in self.topics[node]:
             self._holders[topic].remove(node)
         added = self._link(self._labels(self.topics[node], shadow, terminals), shadow)
@@ -106,7 +95,6 @@ class MendedOverlay:
         """A node joins: it is linked to nodes of its backup set, which counts as connected in every topic."""
         self._event += 1
         self.present[node] = True
-        insort(self._circle, (self._place(node), node))
         for topic in self.topics[node]:
             self._holders[topic].append(node)
         self._build(node)

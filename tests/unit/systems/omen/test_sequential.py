@@ -9,7 +9,6 @@ from gossamer.planners.greedy import lowoda, plan
 from gossamer.simulator.measure import measure_topics
 from gossamer.systems.omen import experiments
 from gossamer.systems.omen.backups import is_acceptable
-from gossamer.systems.omen.experiments import _overlay as overlay_of
 from gossamer.systems.omen.parameters import OmenGParameters
 from gossamer.systems.omen.sequential import MendedOverlay
 from gossamer.workloads.interests import make_interests
@@ -23,7 +22,7 @@ def start(parameters, seed, interest, absent=()):
 
 
 def parted(mended, interest):
-    measured = measure_topics(overlay_of(mended), interest.among(np.array(mended.present)))
+    measured = measure_topics(mended.overlay(), interest.among(np.array(mended.present)))
     return int((measured.components > 1).sum())
 
 
@@ -57,18 +56,6 @@ def test_every_topic_is_connected_and_every_set_acceptable_after_each_event(
         for each, chosen in mended.backups.items():
             topics = mended.topics[each]
             assert is_acceptable(each, topics, chosen, holders, mended.topics.__getitem__, coverage), each
-
-
-def test_the_coordinator_is_the_next_node_on_the_circle_and_changes_when_it_departs():
-    interest = make_interests(12, 4, "2", "uniform", 1)
-    mended = start(OmenGParameters(), 1, interest)
-    ring = [node for _, node in mended._circle]
-    for node, successor in zip(ring, [*ring[1:], ring[0]], strict=True):
-        assert mended.coordinator(node) == successor
-    gone = ring[3]
-    mended.leave(gone)
-    assert mended.coordinator(ring[2]) == ring[4]
-    assert mended.coordinator(gone) == ring[4], "who coordinates the departure"
 
 
 def test_links_inside_the_shadow_set_alone_add_many_more_links():
