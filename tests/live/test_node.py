@@ -213,11 +213,18 @@ def test_the_facade_loads_each_name_when_it_is_asked_for():
         ("feverfew", "tree"),
         ("feverfew", "flood"),
         ("feverfew", "push-pull"),
+        ("omen", "tree"),
+        ("omen", "flood"),
+        ("omen", "push-pull"),
     ],
 )
 def test_every_system_carries_messages_over_sockets(network, system, dissemination):
     async def scenario():
-        own = {"stan": {"probe_us": 50_000, "period_us": 100_000}, "feverfew": {"period_us": 100_000}}
+        own = {
+            "stan": {"probe_us": 50_000, "period_us": 100_000},
+            "feverfew": {"period_us": 100_000},
+            "omen": {"period_us": 100_000},
+        }
         settings = own.get(system, QUICK)
         options = {"system": system, "dissemination": dissemination, "settings": settings}
         async with network(5, audited=system != "gossip", **options) as nodes:

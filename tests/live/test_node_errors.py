@@ -17,7 +17,7 @@ from tests.live.conftest import take
         (lambda: Node(join=["x"]), "`join` must be HOST:PORT"),
         (lambda: Node(advertise="x"), "`advertise` must be HOST:PORT"),
         (lambda: Node("0.0.0.0:0"), "give `keys`"),
-        (lambda: Node(system="omen"), "omen is not built yet"),
+        (lambda: Node(system="omen", settings={"coverage": 2}), "coverage .lambda. must exceed resilience .L."),
         (lambda: Node(system="spider"), "a live node runs one of"),
         (lambda: Node(dissemination="push"), "did you mean push-pull"),
         (lambda: Node(settings={"margin": "x"}), "margin is 'x'"),

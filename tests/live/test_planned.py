@@ -33,11 +33,11 @@ def free_ports(count):
     return ports
 
 
-async def start(stack, path, names, addresses):
+async def start(stack, path, names, addresses, system="planned"):
     """Nodes of a plan by name, each following its topics; all join through the plan's first node."""
     nodes = {}
     for name in names:
-        node = Node(addresses[name], [addresses["n0"]], system="planned", plan=PlanEntry(path, name, addresses))
+        node = Node(addresses[name], [addresses["n0"]], system=system, plan=PlanEntry(path, name, addresses))
         nodes[name] = await stack.enter_async_context(node)
         for topic in PLAN[name]["topics"]:
             await stack.enter_async_context(node.subscribe(topic))
@@ -54,14 +54,15 @@ def links_of(nodes):
     }
 
 
-def test_a_network_starts_with_the_links_of_its_plan_and_mends_them(tmp_path):
+@pytest.mark.parametrize("system", ["planned", "omen-planned"])
+def test_a_network_starts_with_the_links_of_its_plan_and_mends_them(tmp_path, system):
     (path := tmp_path / "peers.json").write_text(json.dumps(PLAN))
 
     async def scenario():
         addresses = {name: f"127.0.0.1:{port}" for name, port in zip(PLAN, free_ports(5), strict=True)}
         async with AsyncExitStack() as stack:
             # Start the nodes of the plan in reverse order: a node waits for peers that have not started.
-            nodes = await start(stack, path, ("n4", "n3", "n2", "n1", "n0"), addresses)
+            nodes = await start(stack, path, ("n4", "n3", "n2", "n1", "n0"), addresses, system)
             # A node that could not reach a peer of its plan may have another link for a moment.
             await until(lambda: links_of(nodes) == LINKS)
             await nodes.pop("n2").stop()

@@ -21,7 +21,7 @@ def up(*arguments):
     return json.loads(done.stdout)
 
 
-@pytest.mark.parametrize("system", ["spidercast", "feverfew"])
+@pytest.mark.parametrize("system", ["spidercast", "feverfew", "omen"])
 def test_fifty_nodes_connect_with_few_links_and_lose_nothing_for_a_minute(system):
     found = up("--rate", "1000", "--seconds", "60", "--system", system)
     law = WorkloadLaw(nodes=50, topics=200, subscriptions="40", popularity="rss")
@@ -36,7 +36,7 @@ def test_fifty_nodes_connect_with_few_links_and_lose_nothing_for_a_minute(system
     assert (found["missing"], found["twice"], found["out_of_order"], found["refused"]) == (0, 0, 0, 0)
 
 
-@pytest.mark.parametrize("system", ["spidercast", "feverfew"])
+@pytest.mark.parametrize("system", ["spidercast", "feverfew", "omen"])
 def test_after_a_fifth_of_fifty_nodes_is_killed_the_others_receive_every_message(system):
     # A fifth of the publishers is gone too; the others publish at least 1,000 messages in ten seconds.
     found = up("--rate", "150", "--seconds", "40", "--kill", "0.2", "--settle", "10", "--system", system)
@@ -46,7 +46,7 @@ def test_after_a_fifth_of_fifty_nodes_is_killed_the_others_receive_every_message
     assert (after["missing"], meanwhile["missing"], found["twice"], found["out_of_order"]) == (0, 0, 0, 0)
 
 
-@pytest.mark.parametrize("system", ["spidercast", "feverfew"])
+@pytest.mark.parametrize("system", ["spidercast", "feverfew", "omen"])
 def test_data_keeps_to_the_overlay_of_its_topic_in_fifty_recorded_processes(system, tmp_path):
     up("--rate", "100", "--seconds", "10", "--record", "--out", str(tmp_path / "out"), "--system", system)
     command = [sys.executable, "-m", "gossamer", "replay", *(tmp_path / "out").glob("*.record"), "--json"]

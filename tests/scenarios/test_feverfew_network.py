@@ -21,6 +21,7 @@ from gossamer.systems import find_system
 from gossamer.systems.feverfew.estimates import SizeEstimates
 from gossamer.systems.feverfew.machine import Feverfew
 from gossamer.workloads.interests import make_interests
+from tests.seeds import some_slow
 
 SECOND_US = 1_000_000
 SYSTEM = find_system("feverfew")
@@ -87,11 +88,6 @@ class Net:
 
 def small(seed, nodes=60, topics=20, each="5"):
     return make_interests(nodes, topics, each, "rss", seed)
-
-
-def some_slow(count, quick):
-    """Seeds, of which all but the first few run only with `make test-slow`."""
-    return [seed if seed < quick else pytest.param(seed, marks=pytest.mark.slow) for seed in range(count)]
 
 
 @pytest.mark.parametrize("dissemination", ["flood", "tree"])

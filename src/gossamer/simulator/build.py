@@ -26,8 +26,9 @@ _Built = tuple[Overlay, dict[str, Any], Tables]
 def build_by_cycles(run: Run, system: System, parameters: Any, workload: Workload, progress: Progress) -> _Built:
     """Build an overlay with the system's planner or kernel."""
     if system.planner is not None:
-        overlay = load(system.planner)(parameters, run.seed, workload.interest, progress)
-        return overlay, {"cycles": 0, "stopped_by": "plan"}, {}
+        overlay: Overlay | None = load(system.planner)(parameters, run.seed, workload.interest, progress)
+        if overlay is not None:
+            return overlay, {"cycles": 0, "stopped_by": "plan"}, {}
     if system.population is None:
         raise InputError(f"{run.system} has no compiled kernel; use engine='event'")
     population: Population = load(system.population)(parameters, run.seed, workload.interest, (), 0)

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay
@@ -55,12 +56,12 @@ class EventPopulation:
     def start_together(self, nodes: Sequence[int]) -> None:
         """Start nodes at the same time, with the first contacts that the system asks for, or with its planned links."""
         contacts = self._system.contact_count(self._parameters)
-        planned = self._planned()
+        up = np.zeros(self._interest.node_count, np.bool_)
+        up[list(nodes)] = True
+        planned = self._planned(up)
         for node in nodes:
             self._oracle.put(node, self._interest.topics_of(node).tolist())
         if self._first_peers is not None:
-            up = np.zeros(self._interest.node_count, np.bool_)
-            up[list(nodes)] = True
             self._first_peers.start_together(self._interest.among(up))
         for place, node in enumerate(nodes):
             if planned is None:
@@ -70,10 +71,12 @@ class EventPopulation:
             self.engine.start(node, started)
             self._subscribe(node, together=True)
 
-    def _planned(self) -> Overlay | None:
+    def _planned(self, up: NDArray[np.bool_]) -> Overlay | None:
         if self._system.planner is None or self._system.is_central:
             return None
-        overlay: Overlay = load(self._system.planner)(self._parameters, self._seed, self._interest, silent)
+        # Nodes that are absent hold no topic of the plan, so that it does not lead through them.
+        interest = self._interest.among(up)
+        overlay: Overlay | None = load(self._system.planner)(self._parameters, self._seed, interest, silent)
         return overlay
 
     def join(self, node: int, last: int = 0, last_us: int = 0) -> None:

@@ -73,8 +73,6 @@ __all__ = [
 GROUP = "gossamer.systems"
 # The system that a live node, a fleet or a benchmark runs by default.
 DEFAULT_SYSTEM = "spidercast"
-# Names reserved for published systems and disseminations that are not implemented yet.
-TO_COME = ("omen",)
 
 
 @dataclass(frozen=True)
@@ -144,7 +142,7 @@ class _Registry:
     def _check(self, found: tuple[System | Dissemination, ...]) -> None:
         for each in found:
             taken = self.systems if isinstance(each, System) else self.disseminations
-            if each.name in taken or each.name in TO_COME:
+            if each.name in taken:
                 raise InputError(f"its name {each.name} is taken; choose another")
             for start in each.live:
                 if start.name in self.live:
@@ -229,7 +227,6 @@ def find_system(name: str, module: str = "") -> System:
     if module:
         _registry.read_ours()
         _registry.read_module(module)
-    _refuse_if_to_come(name, lambda: sorted(all_systems()))
     found: System | None = _look_up(_registry.systems, name)
     if found is None:
         known = _registry.systems
@@ -239,7 +236,6 @@ def find_system(name: str, module: str = "") -> System:
 
 def find_dissemination(name: str) -> Dissemination:
     """The dissemination of this name; an InputError lists the known names."""
-    _refuse_if_to_come(name, all_disseminations)
     found: Dissemination | None = _look_up(_registry.disseminations, name)
     if found is None:
         known = _registry.disseminations
@@ -249,16 +245,10 @@ def find_dissemination(name: str) -> Dissemination:
 
 def find_live(name: str) -> LiveStart:
     """How a live node runs the system of this live name; an InputError lists the known names."""
-    _refuse_if_to_come(name, live_names)
     found: LiveStart | None = _look_up(_registry.live, name)
     if found is None:
         raise InputError(f"a live node runs one of {', '.join(live_names())}, not {name!r}")
     return found
-
-
-def _refuse_if_to_come(name: str, known: Any) -> None:
-    if name in TO_COME:
-        raise InputError(f"{name} is not built yet; there are: {', '.join(known())}")
 
 
 def module_of(name: str) -> str:

@@ -9,6 +9,7 @@ from gossamer.protocols.contract.system import read_parameters
 from gossamer.simulator.views import InterestOracle
 from gossamer.systems import all_systems, find_system, make_machine
 from gossamer.systems.feverfew.messages import FarewellNotice, HoldRequest, Pulse
+from gossamer.systems.omen.messages import Departure, LinkPulse, LinkRequest
 from gossamer.systems.spidercast.messages import ConnectRequest, Heartbeat, LeaveNotice, Task
 from gossamer.systems.stan.messages import Hold, Release, TopicLeave
 from gossamer.systems.stan.proofs import prove, topic_key
@@ -53,12 +54,23 @@ def feverfew_messages():
     )
 
 
+def omen_messages():
+    """As `spidercast_messages`."""
+    return (
+        (ONE, LinkRequest(1, 1, 1, (TOPIC,))),
+        (TWO, LinkRequest(1, 1, 1, (OTHER,))),
+        (ONE, LinkPulse(1, 1, ())),
+        (ONE, Departure()),
+    )
+
+
 MESSAGES = {
     "spidercast": spidercast_messages,
     "similarity": spidercast_messages,
     "random": spidercast_messages,
     "stan": stan_messages,
     "feverfew": feverfew_messages,
+    "omen": omen_messages,
 }
 
 

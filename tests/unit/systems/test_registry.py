@@ -7,7 +7,7 @@ import pytest
 
 from gossamer.model.values.errors import InputError
 from gossamer.protocols.contract.system import read_parameters
-from gossamer.systems import TO_COME, check_dissemination, find_dissemination, find_live, find_system
+from gossamer.systems import check_dissemination, find_system
 
 
 def test_the_error_for_an_unknown_system_lists_the_known_ones():
@@ -32,13 +32,6 @@ def test_a_wrong_parameter_is_refused_in_one_sentence(settings, sentence):
 def test_parameters_are_read_from_text_and_the_rest_are_defaults():
     parameters = read_parameters(find_system("cyclon"), {"view_size": "30"})
     assert (parameters.view_size, parameters.shuffle_length) == (30, 8)
-
-
-@pytest.mark.parametrize("find", [find_system, find_dissemination, find_live])
-@pytest.mark.parametrize("name", TO_COME)
-def test_a_published_system_that_is_not_built_yet_is_refused_with_those_there_are(find, name):
-    with pytest.raises(InputError, match=f"{name} is not built yet; there are: "):
-        find(name)
 
 
 def test_a_system_is_found_without_importing_the_others():

@@ -99,9 +99,12 @@ class Purpose(IntEnum):
     COMMUNITY_PLACE = 107  # the order of users and of topics around the circle
     COMMUNITY_LOCAL = 108  # which subscriptions belong to a window, and where in it they look
     COMMUNITY_SWAP = 109
+    TURN_PHASE = 110
     BACKUP_TOPIC = 111  # the order in which topics of a backup set are covered
     BACKUP_CHOICE = 112  # which holder of a topic becomes a backup
     COVER_KNOWN = 113  # which known holders of uncovered topics may enter a cover
+    RING_SAMPLE = 114  # a random node for the circle of a node
+    LONELY_TOPIC = 115  # which holder of a topic without a neighbour is asked for a link
 
 
 # Purposes of other packages lie above every value that `Purpose` will ever have.

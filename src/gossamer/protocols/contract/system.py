@@ -107,7 +107,8 @@ class System:
 
     # (parameters, seed, interest, absent nodes, capacity for topics) -> a started `simulator.cycle.Population`.
     population: str | None = None
-    # (parameters, seed, interest, progress) -> the overlay of a central system, or the links with which nodes start.
+    # (parameters, seed, interest, progress) -> the overlay of a central system, or the links with which nodes start; None
+    # if, with these parameters, nodes start without links.
     planner: str | None = None
     # () -> None: calls every compiled function once, with the argument types that the population uses.
     warm_up: str | None = None

@@ -105,6 +105,11 @@ class TManView(Generic[D]):
         """The nodes of the view."""
         return tuple(self._entries)
 
+    def get(self, node: NodeId) -> D | None:
+        """The descriptor of a node, as it came."""
+        held = self._entries.get(node)
+        return None if held is None else held[0]
+
     def descriptors(self) -> list[D]:
         """The descriptors with their present ages."""
         return [self._aged(descriptor, born) for descriptor, born in self._entries.values()]

@@ -9,9 +9,10 @@ from gossamer.protocols.contract.actions import Action
 from gossamer.protocols.contract.messages import Peer
 from gossamer.protocols.contract.parts import InterestView
 from gossamer.protocols.membership.interest_exchange import InterestExchange
+from gossamer.protocols.neighbours import NO_VERSION
 from gossamer.protocols.roots import REPEAT, Roots
 from gossamer.systems.feverfew.bubbles import TopicCover
-from gossamer.systems.feverfew.links import NO_VERSION, CoverLinks
+from gossamer.systems.feverfew.links import CoverLinks
 from gossamer.systems.feverfew.messages import HoldOk, HoldRequest, NoLink, ReleaseNotice, RootClaims, send
 from gossamer.systems.feverfew.parameters import FeverfewParameters
 from gossamer.systems.feverfew.sizes import Sizes, wanted_coverage

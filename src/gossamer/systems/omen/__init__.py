@@ -16,12 +16,53 @@ Differs: a backup is the less loaded of two random holders of a topic (`backups.
 Differs: a repair also drops links whose ends have common neighbours on all the topics that they share (`drops`).
 """
 
-from gossamer.protocols.contract.system import System
-from gossamer.systems.omen.parameters import OmenGParameters
+from gossamer.model.values.ids import NodeId
+from gossamer.model.values.time import SECOND_US
+from gossamer.protocols.contract.parts import InterestView, Part
+from gossamer.protocols.contract.system import Knows, LiveStart, System
+from gossamer.protocols.membership import interest_parts
+from gossamer.protocols.membership.cyclon import Cyclon, CyclonParameters
+from gossamer.systems.omen.machine import Omen
+from gossamer.systems.omen.parameters import OmenGParameters, OmenParameters
+
+
+def _parts(parameters: OmenParameters, seed: int, node: NodeId, view: InterestView | None) -> tuple[Part, ...]:
+    exchange, below, view = interest_parts(parameters.period_us, seed, node, view)
+    membership = next((part for part in below if isinstance(part, Cyclon)), None)
+    return (*below, Omen(parameters, seed, node, exchange, view, membership))
+
+
+def _takes_view(parameters: OmenParameters) -> bool:
+    return parameters.membership == "oracle"
+
+
+def _contact_count(parameters: OmenParameters) -> int:
+    return CyclonParameters().view_size if parameters.membership == "cyclon" else 0
+
 
 _HERE = "gossamer.systems.omen"
+# Chosen: live nodes check for disconnected topics twice a second, because many may start together.
+_LIVE = {"membership": "cyclon", "start": "joins", "mend_us": SECOND_US // 2, "links_max": 500}
 
 SYSTEMS: tuple[System, ...] = (
+    System(
+        name="omen",
+        summary="Mends the overlay after each join or leave, with few nodes and links; keeps degrees low under churn.",
+        paper="Chen, Vitenberg, Jacobsen: OMen (DEBS 2016)",
+        parameters=OmenParameters,
+        parts=_parts,
+        knows=Knows.TOPICS,
+        keep_alive_kinds=("LinkPulse", "WatchPulse", "WatchOk"),
+        cycle_us=lambda parameters: parameters.period_us,
+        takes_view=_takes_view,
+        contact_count=_contact_count,
+        planner=f"{_HERE}.planner:plan_start",
+        live=(
+            LiveStart("omen", "omen", _LIVE),
+            # Chosen: five turns to find the peers of the plan. Then OMen keeps the topics connected.
+            LiveStart("omen-planned", "omen", {**_LIVE, "first_turns": 5}, takes_plan=True),
+        ),
+    ),
     System(
         name="omen-g",
         summary="Mends a plan of LowODA after each join or leave, with few nodes and links; every node knows all.",

@@ -13,6 +13,8 @@ from gossamer.model.values.ids import NodeId, TopicId
 
 # From (topic) to the nodes that may be chosen for it, and from (node) to the topics of a node.
 Holders = Callable[[TopicId], Sequence[NodeId]]
+# From (topic, nodes chosen already, number of the draw) to a random holder of the topic, if there is another one.
+Pick = Callable[[TopicId, Collection[NodeId], int], NodeId | None]
 TopicsOf = Callable[[NodeId], AbstractSet[TopicId]]
 
 # Chosen: random nodes of which the least loaded becomes a backup.
@@ -26,7 +28,7 @@ TRIES = 8
 def by_primal_dual(
     node: NodeId,
     topics: Collection[TopicId],
-    holders: Holders,
+    pick: Pick,
     topics_of: TopicsOf,
     loads: Mapping[NodeId, int],
     coverage: int,
@@ -46,10 +48,9 @@ def by_primal_dual(
         for topic in sorted(topics, key=lambda each: (finish((base + each * ITEM_FACTOR) & MASK), each)):
             if topic not in left:
                 continue
-            others = holders(topic)
             best: NodeId | None = None
             for _ in range(CHOICES):
-                found = _fresh(others, chosen, node, seed, counter, step)
+                found = pick(topic, chosen, step)
                 step += 1
                 if found is not None and (best is None or loads.get(found, 0) < loads.get(best, 0)):
                     best = found
@@ -61,8 +62,17 @@ def by_primal_dual(
     return list(chosen)
 
 
+def among(holders: Holders, node: NodeId, seed: int, counter: int) -> Pick:
+    """A random holder, if all holders of a topic are known."""
+
+    def pick(topic: TopicId, chosen: Collection[NodeId], step: int) -> NodeId | None:
+        return _fresh(holders(topic), chosen, node, seed, counter, step)
+
+    return pick
+
+
 def _fresh(
-    others: Sequence[NodeId], chosen: Mapping[NodeId, None], node: NodeId, seed: int, counter: int, step: int
+    others: Sequence[NodeId], chosen: Collection[NodeId], node: NodeId, seed: int, counter: int, step: int
 ) -> NodeId | None:
     """A random node of `others` that is not chosen yet and is not `node` itself."""
     for attempt in range(TRIES if others else 0):

@@ -14,7 +14,7 @@ from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay
 from gossamer.planners.repair import connect as compiled_connect
 from gossamer.protocols.repair import Labels, Link, connect, labels_inside, labels_of_terminals
-from gossamer.systems.omen.backups import by_greed, by_primal_dual
+from gossamer.systems.omen.backups import among, by_greed, by_primal_dual
 from gossamer.systems.omen.parameters import OmenGParameters
 
 # Measured: below this many pairs of nodes, a repair in Python takes less time than the arrays of the compiled one (half of
@@ -177,8 +177,9 @@ class MendedOverlay:
         if self._parameters.backups == "greedy":
             chosen = by_greed(node, topics, holders, topics_of, coverage)
         else:
+            pick = among(holders, node, self._seed, self._event)
             chosen = by_primal_dual(
-                node, sorted(topics), holders, topics_of, self._loads, coverage, self._seed, self._event
+                node, sorted(topics), pick, topics_of, self._loads, coverage, self._seed, self._event
             )
         self.backups[node] = chosen
         for other in chosen:

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.systems.omen.backups import by_greed, by_primal_dual, is_acceptable
+from gossamer.systems.omen.backups import among, by_greed, by_primal_dual, is_acceptable
 
 interests = st.dictionaries(
     st.integers(0, 60), st.frozensets(st.integers(0, 8), min_size=1, max_size=6), min_size=1, max_size=20
@@ -23,7 +23,9 @@ def test_every_topic_is_covered_as_often_as_it_can_be_and_every_backup_holds_a_t
     holders = holders_of(held)
     for node, topics in held.items():
         for chosen in (
-            by_primal_dual(node, sorted(topics), holders, held.__getitem__, {}, coverage, seed, 1),
+            by_primal_dual(
+                node, sorted(topics), among(holders, node, seed, 1), held.__getitem__, {}, coverage, seed, 1
+            ),
             by_greed(node, topics, holders, held.__getitem__, coverage),
         ):
             assert len(set(chosen)) == len(chosen)
@@ -42,7 +44,10 @@ def test_a_set_that_lacks_a_topic_or_has_an_idle_node_is_not_acceptable():
 def test_the_less_loaded_of_two_holders_is_taken():
     held = {0: {1}, 1: {1}, 2: {1}}
     holders = holders_of(held)
-    chosen = [by_primal_dual(0, [1], holders, held.__getitem__, {1: 100}, 1, seed, 1)[0] for seed in range(200)]
+    chosen = [
+        by_primal_dual(0, [1], among(holders, 0, seed, 1), held.__getitem__, {1: 100}, 1, seed, 1)[0]
+        for seed in range(200)
+    ]
     # Node 1 is taken only if both draws name it.
     assert chosen.count(1) < 70
     assert chosen.count(2) > 130

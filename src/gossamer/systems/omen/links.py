@@ -1,0 +1,162 @@
+"""OMen's neighbours, and the links that this node has asked for.
+
+Both ends of a link know it: LinkRequest and LinkOk open it, DropRequest and DropOk close it. The ends may disagree after
+a lost message or a restart. Each end therefore sends pulses, and a node that has no link to the sender answers LinkMissing;
+the sender then asks for the link again, because only an agreed drop may take away a link that a topic needs.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+from gossamer.model.values.ids import NodeId, TopicId
+from gossamer.protocols.contract.actions import Action
+from gossamer.protocols.contract.messages import Peer
+from gossamer.protocols.membership.interest_exchange import InterestExchange
+from gossamer.protocols.neighbours import InterestedLinks, InterestedNeighbour
+from gossamer.protocols.roots import Roots
+from gossamer.systems.omen.messages import (
+    NODES_MAX,
+    STATE_TOPICS,
+    ChurnEvent,
+    LinkDone,
+    LinkOk,
+    LinkRequest,
+    ShadowLink,
+    send,
+)
+
+# Chosen: links that a node is asking for at the same time. Coordinators may name any number of nodes.
+ASKS_MAX = 200
+# Chosen: turns until a node that does not answer a LinkRequest counts as unreachable; it is asked in each.
+ANSWER_TURNS = 4
+
+
+class OmenNeighbour(InterestedNeighbour):
+    """A neighbour: its incarnation, who watches it, and its neighbours."""
+
+    __slots__ = ("incarnation", "neighbours", "told", "watchers")
+
+    def __init__(self, own: Collection[TopicId]) -> None:
+        super().__init__(own)
+        self.incarnation = 0
+        self.watchers: tuple[Peer, ...] = ()
+        # None until it has told them.
+        self.neighbours: frozenset[NodeId] | None = None
+        # The version of this node's links that it was last told.
+        self.told = -1
+
+
+class OmenLinks(InterestedLinks[OmenNeighbour]):
+    """All neighbours. `version` grows with every link that comes or goes."""
+
+    __slots__ = ("version",)
+
+    def __init__(self, exchange: InterestExchange, roots: Roots, most: int) -> None:
+        super().__init__(exchange, roots, most, OmenNeighbour)
+        self.version = 0
+
+    def open(self, peer: Peer, message: LinkRequest | LinkOk, now_us: int, out: list[Action]) -> None:
+        """Another node has asked for a link, or has accepted one."""
+        if peer.address:
+            self.addresses[peer.node] = peer.address
+        self.version += peer.node not in self.neighbours
+        neighbour = self._up(peer.node, out)
+        neighbour.incarnation = max(neighbour.incarnation, message.incarnation)
+        # The other end may have lost what it was told.
+        neighbour.told = -1
+        self._take_interest(peer.node, message, now_us, out)
+
+    def remove(self, node: NodeId, out: list[Action]) -> None:
+        """See `InterestedLinks`."""
+        self.version += node in self.neighbours
+        super().remove(node, out)
+
+    def lonely(self) -> list[TopicId]:
+        """The topics of this node that no neighbour holds."""
+        left = dict.fromkeys(self._own)
+        for neighbour in self.neighbours.values():
+            for topic in neighbour.interest & left.keys():
+                del left[topic]
+        return list(left)
+
+    def on_topics(self, topics: Collection[TopicId]) -> tuple[tuple[TopicId, ...], tuple[ShadowLink, ...]]:
+        """Those of these topics that this node holds, and its links on them, as many as fit a frame."""
+        held = frozenset(topics).intersection(self._own)
+        links: list[ShadowLink] = []
+        room = STATE_TOPICS
+        for node, neighbour in self.neighbours.items():
+            common = held & neighbour.interest
+            room -= len(common)
+            if common and room >= 0 and len(links) < NODES_MAX:
+                links.append(ShadowLink(node, self.addresses.get(node, b""), tuple(sorted(common))))
+        return tuple(sorted(held)), tuple(links)
+
+
+@dataclass
+class _Ask:
+    """A node that was asked for a link, and the coordinators that want to know about it."""
+
+    peer: Peer
+    turns: int = 0
+    waiting: dict[ChurnEvent, Peer] = field(default_factory=dict)
+
+
+class LinkAsks:
+    """The links that this node has asked for and that are not open yet."""
+
+    __slots__ = ("_exchange", "_open", "address", "incarnation")
+
+    def __init__(self, exchange: InterestExchange) -> None:
+        self._exchange = exchange
+        self._open: dict[NodeId, _Ask] = {}
+        self.incarnation = 0
+        self.address = b""
+
+    def __contains__(self, node: NodeId) -> bool:
+        return node in self._open
+
+    def peer(self, node: NodeId) -> Peer:
+        """A node that was asked, with its address."""
+        ask = self._open.get(node)
+        return Peer(node) if ask is None else ask.peer
+
+    def ask(
+        self, peer: Peer, out: list[Action], event: ChurnEvent | None = None, coordinator: Peer | None = None
+    ) -> bool:
+        """Ask a node for a link; returns whether there was room for the request."""
+        ask = self._open.get(peer.node)
+        if ask is None:
+            if len(self._open) >= ASKS_MAX:
+                return False
+            ask = self._open[peer.node] = _Ask(peer)
+            self._request(peer, out)
+        if event is not None and coordinator is not None:
+            ask.waiting[event] = coordinator
+        return True
+
+    def close(self, node: NodeId, is_up: bool, out: list[Action], me: NodeId) -> list[tuple[ChurnEvent, NodeId, bool]]:
+        """A node has answered or cannot be reached: tell the coordinators; returns what this node itself coordinates."""
+        ask = self._open.pop(node, None)
+        own: list[tuple[ChurnEvent, NodeId, bool]] = []
+        for event, coordinator in ({} if ask is None else ask.waiting).items():
+            if coordinator.node == me:
+                own.append((event, node, is_up))
+            else:
+                out.append(send(coordinator, LinkDone(event, node, is_up)))
+        return own
+
+    def turn(self, out: list[Action]) -> list[NodeId]:
+        """Ask again; returns the nodes that have not answered for too long."""
+        silent = []
+        for node, ask in self._open.items():
+            ask.turns += 1
+            if ask.turns > ANSWER_TURNS:
+                silent.append(node)
+            elif ask.turns > 1:
+                self._request(ask.peer, out)
+        return silent
+
+    def _request(self, peer: Peer, out: list[Action]) -> None:
+        topics = self._exchange
+        request = LinkRequest(self.incarnation, topics.version, len(topics.topics), topics.first(), self.address)
+        out.append(send(peer, request))
