@@ -3,12 +3,14 @@
 from itertools import pairwise
 
 import numpy as np
+import pytest
 
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay
 from gossamer.model.values.draw import below, draw, finish, unit
 from gossamer.protocols.contract.events import MessageReceived
 from gossamer.protocols.contract.system import read_parameters
+from gossamer.simulator import event_population
 from gossamer.simulator.checkers import all_checkers
 from gossamer.simulator.event_population import EventPopulation
 from gossamer.simulator.links import LinkBook
@@ -40,13 +42,16 @@ class OmenNet:
             dissemination=dissemination,
         )
         self.engine = self.population.engine
-        if links is not None:
-            u, v = np.array(links, np.int32).reshape(-1, 2).T
-            self.population._planned = lambda up: Overlay.from_links(u, v, interest.node_count)
         self._blocks = []
         self._calm_send = self.engine._send
         self.engine._send = self._send
-        self.population.start_together([node for node in range(interest.node_count) if node not in absent])
+        starting = [node for node in range(interest.node_count) if node not in absent]
+        with pytest.MonkeyPatch.context() as patch:
+            if links is not None:
+                u, v = np.array(links, np.int32).reshape(-1, 2).T
+                overlay = Overlay.from_links(u, v, interest.node_count)
+                patch.setattr(event_population, "planned_start", lambda *arguments: overlay)
+            self.population.start_together(starting)
 
     def wait(self, seconds):
         self.engine.run(self.engine.now_us + int(seconds * SECOND_US))

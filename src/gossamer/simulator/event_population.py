@@ -6,20 +6,17 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from gossamer.model.arrays.interest import Interest
-from gossamer.model.arrays.overlay import Overlay
-from gossamer.model.values.progress import silent
-from gossamer.protocols.contract.events import Started, Subscribe
+from gossamer.protocols.contract.events import Subscribe
 from gossamer.protocols.contract.facts import Heard
 from gossamer.protocols.contract.messages import Digest, Peer
 from gossamer.protocols.contract.parts import InterestView, Machine
 from gossamer.protocols.contract.record import Answer, packed_topics
-from gossamer.protocols.contract.system import System, load
+from gossamer.protocols.contract.system import System
 from gossamer.simulator.engine import EventEngine, Watcher
 from gossamer.simulator.network import Network
-from gossamer.simulator.population import first_peers, newcomer, together_among
+from gossamer.simulator.population import first_peers, newcomer, planned_start, together_among, with_links
 from gossamer.simulator.views import InterestOracle
 from gossamer.systems import make_machine
 
@@ -58,26 +55,16 @@ class EventPopulation:
         contacts = self._system.contact_count(self._parameters)
         up = np.zeros(self._interest.node_count, np.bool_)
         up[list(nodes)] = True
-        planned = self._planned(up)
+        interest = self._interest.among(up)
+        planned = planned_start(self._system, self._parameters, self._seed, interest)
         for node in nodes:
             self._oracle.put(node, self._interest.topics_of(node).tolist())
         if self._first_peers is not None:
-            self._first_peers.start_together(self._interest.among(up))
+            self._first_peers.start_together(interest)
         for place, node in enumerate(nodes):
-            if planned is None:
-                started = together_among(self._seed, place, nodes, contacts)
-            else:
-                started = Started(tuple(map(Peer, planned.neighbours_of(node).tolist())), joining=False)
-            self.engine.start(node, started)
+            started = together_among(self._seed, place, nodes, contacts)
+            self.engine.start(node, started if planned is None else with_links(planned, node))
             self._subscribe(node, together=True)
-
-    def _planned(self, up: NDArray[np.bool_]) -> Overlay | None:
-        if self._system.planner is None or self._system.is_central:
-            return None
-        # Nodes that are absent hold no topic of the plan, so that it does not lead through them.
-        interest = self._interest.among(up)
-        overlay: Overlay | None = load(self._system.planner)(self._parameters, self._seed, interest, silent)
-        return overlay
 
     def join(self, node: int, last: int = 0, last_us: int = 0) -> None:
         """Start a node that joins or returns. A node that is present introduces it.

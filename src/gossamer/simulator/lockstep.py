@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from gossamer.model.arrays.interest import Interest
+from gossamer.model.arrays.overlay import Overlay
 from gossamer.model.values.draw import Purpose, draw
 from gossamer.model.values.ids import Role
 from gossamer.protocols.contract.actions import Send
@@ -26,7 +27,14 @@ from gossamer.protocols.contract.events import (
 from gossamer.protocols.contract.parts import Machine
 from gossamer.protocols.contract.system import System
 from gossamer.simulator.links import LinkBook
-from gossamer.simulator.population import CycleChanges, first_peers, newcomer, together
+from gossamer.simulator.population import (
+    CycleChanges,
+    first_peers,
+    newcomer,
+    planned_start,
+    together,
+    with_links,
+)
 from gossamer.simulator.views import InterestOracle
 from gossamer.systems import make_machine
 
@@ -65,12 +73,17 @@ class Lockstep:
         starting = range(self._node_count) if nodes is None else nodes
         for node in starting:
             self._oracle.put(node, self._interests[node])
-        if self._first_peers is not None and self._interest is not None:
+        planned: Overlay | None = None
+        if self._interest is not None:
             up = np.zeros(self._node_count, np.bool_)
             up[list(starting)] = True
-            self._first_peers.start_together(self._interest.among(up))
+            interest = self._interest.among(up)
+            planned = planned_start(self._system, self._parameters, self._seed, interest)
+            if self._first_peers is not None:
+                self._first_peers.start_together(interest)
         for node in starting:
-            self._begin(node, together(self._seed, node, self._node_count, self._contact_count), 0)
+            started = together(self._seed, node, self._node_count, self._contact_count)
+            self._begin(node, started if planned is None else with_links(planned, node), 0)
         # Messages are delivered after all nodes have subscribed to their topics.
         for node in starting:
             for topic in self._interests[node]:

@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 from gossamer.kernels.cyclon import draw_contacts
 from gossamer.model.arrays.churn import ABSENT, CRASH, JOIN, Churn
 from gossamer.model.arrays.interest import Interest
+from gossamer.model.arrays.overlay import Overlay
 from gossamer.model.values.draw import Purpose, below, draw
+from gossamer.model.values.progress import silent
 from gossamer.protocols.contract.events import Started, Subscribe
 from gossamer.protocols.contract.messages import Peer
 from gossamer.protocols.contract.system import System, load
@@ -33,6 +35,22 @@ def together_among(seed: int, place: int, nodes: Sequence[int], contact_count: i
     """The same for the node at `place` in `nodes`, the nodes that start; its contacts are among them."""
     event = together(seed, place, len(nodes), contact_count)
     return Started(tuple(Peer(nodes[contact.node]) for contact in event.contacts), joining=False)
+
+
+def planned_start(system: System, parameters: Any, seed: int, interest: Interest) -> Overlay | None:
+    """The links with which the nodes of `interest` start together; None where nodes start with contacts only.
+
+    Nodes that are absent must hold no topic in `interest`, so that the links do not lead through them.
+    """
+    if system.planner is None or system.is_central:
+        return None
+    overlay: Overlay | None = load(system.planner)(parameters, seed, interest, silent)
+    return overlay
+
+
+def with_links(planned: Overlay, node: int) -> Started:
+    """The first event of a node that starts with planned links."""
+    return Started(tuple(map(Peer, planned.neighbours_of(node).tolist())), joining=False)
 
 
 def introducer(seed: int, node: int, now_us: int, present: Sequence[int] | NDArray[np.integer]) -> int | None:

@@ -19,10 +19,11 @@ Differs: a repair also drops links whose ends have common neighbours on all the 
 from gossamer.model.values.ids import NodeId
 from gossamer.model.values.time import SECOND_US
 from gossamer.protocols.contract.parts import InterestView, Part
-from gossamer.protocols.contract.system import Knows, LiveStart, System
+from gossamer.protocols.contract.system import Knows, LiveStart, LockstepTimer, StudyEntry, System
 from gossamer.protocols.membership import interest_parts
 from gossamer.protocols.membership.cyclon import Cyclon, CyclonParameters
 from gossamer.systems.omen.machine import Omen
+from gossamer.systems.omen.messages import TurnDue
 from gossamer.systems.omen.parameters import OmenGParameters, OmenParameters
 
 
@@ -56,7 +57,13 @@ SYSTEMS: tuple[System, ...] = (
         cycle_us=lambda parameters: parameters.period_us,
         takes_view=_takes_view,
         contact_count=_contact_count,
+        timers=(LockstepTimer(TurnDue()),),
+        population=f"{_HERE}.population:omen_population",
         planner=f"{_HERE}.planner:plan_start",
+        # Chosen: the study builds the overlay by joins, one by one; `lowoda` is the plan. Under churn, turns of ten
+        # seconds take a tenth of the time to simulate.
+        study=(StudyEntry({"start": "joins", "choices": 1}, "omen, by joins"),),
+        churn_study=(StudyEntry({"period_us": 10 * SECOND_US}, "omen, 10 s turns"),),
         live=(
             LiveStart("omen", "omen", _LIVE),
             # Chosen: five turns to find the peers of the plan. Then OMen keeps the topics connected.

@@ -17,8 +17,6 @@ Holders = Callable[[TopicId], Sequence[NodeId]]
 Pick = Callable[[TopicId, Collection[NodeId], int], NodeId | None]
 TopicsOf = Callable[[NodeId], AbstractSet[TopicId]]
 
-# Chosen: random nodes of which the least loaded becomes a backup.
-CHOICES = 2
 # More than the covers of any backup set.
 COVERS_MAX = 256
 # Chosen: draws of a node that is not yet in the set, before all nodes are looked at.
@@ -34,11 +32,12 @@ def by_primal_dual(
     coverage: int,
     seed: int,
     counter: int,
+    choices: int = 2,
 ) -> list[NodeId]:
     """Cover a random uncovered topic by one of its holders, again and again (`buildBackupsByPD`).
 
     Differs: the paper takes the holder with most uncovered topics, which loads nodes with large interests as heavily as
-    the greedy choice does. Here it is the less loaded of two random holders. `loads` counts the sets that a node is in.
+    the greedy choice does. Here it is the less loaded of two random holders (`choices`). `loads` counts the sets that a node is in.
     """
     chosen: dict[NodeId, None] = {}
     step = 0
@@ -49,7 +48,7 @@ def by_primal_dual(
             if topic not in left:
                 continue
             best: NodeId | None = None
-            for _ in range(CHOICES):
+            for _ in range(choices):
                 found = pick(topic, chosen, step)
                 step += 1
                 if found is not None and (best is None or loads.get(found, 0) < loads.get(best, 0)):
@@ -67,6 +66,17 @@ def among(holders: Holders, node: NodeId, seed: int, counter: int) -> Pick:
 
     def pick(topic: TopicId, chosen: Collection[NodeId], step: int) -> NodeId | None:
         return _fresh(holders(topic), chosen, node, seed, counter, step)
+
+    return pick
+
+
+def by_rank(holders: Holders, node: NodeId, seed: int) -> Pick:
+    """The holder with the lowest draw, as an interest view answers: equal for equal holders, whoever asks and when."""
+
+    def pick(topic: TopicId, chosen: Collection[NodeId], step: int) -> NodeId | None:
+        key = draw_base(seed, node, Purpose.BACKUP_CHOICE, step)
+        others = (other for other in holders(topic) if other != node and other not in chosen)
+        return min(others, key=lambda other: (finish((key + other * ITEM_FACTOR) & MASK), other), default=None)
 
     return pick
 

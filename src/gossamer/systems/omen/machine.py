@@ -298,6 +298,7 @@ class Omen:
             case NoticeOk():
                 self.reports.close(message.event)
             case DoneNotice():
+                self.reports.close(message.event)
                 self.repairs.done(message.event)
             case Suspicion():
                 if self.watchers.refute(sender, message.incarnation, out):
@@ -379,7 +380,7 @@ class Omen:
         terminals = () if neighbour is None else (self._me,)
         if watched is not None:
             self.repairs.notice(event, terminals, watched, now_us, out)
-        elif neighbour is not None:
+        if neighbour is not None and (watched is None or self.circle.first_after(node) != self._node):
             self.reports.open(event, neighbour.watchers, self._me, out)
         self.reports.watcher_failed(node, out)
         self.repairs.node_failed(node, now_us, out)

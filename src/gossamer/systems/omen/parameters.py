@@ -49,6 +49,12 @@ class OmenParameters(OmenGParameters, frozen=True, kw_only=True):
             description="Chosen: 2; the paper's experiments have 1. Churn events at a time that are survived (L)",
         ),
     ] = 2
+    choices: Annotated[
+        int,
+        Meta(
+            ge=1, le=16, description="Chosen: 2. Random holders of a topic of which the least loaded becomes a backup"
+        ),
+    ] = 2
     period_us: Annotated[
         int, Meta(ge=3, le=PERIOD_US_MAX, description="Chosen: 1 s, as the other systems. Microseconds between turns")
     ] = SECOND_US

@@ -112,7 +112,7 @@ def new_links(repair: Repair, parameters: OmenParameters, view: InterestView, no
             inside = [(u, v) for u, others in links.items() for v in others]
             labels = labels_inside(held, inside, sorted(repair.topics))
     parted = {topic: nodes for topic, nodes in labels.items() if len(set(nodes.values())) > 1}
-    degrees = {node: repair.shadows[node].degree if node in repair.shadows else 0 for node in live}
+    degrees = {node: _degree(repair, node) for node in live}
     return connect(parted, degrees, parameters.rho) if parted else []
 
 
@@ -138,6 +138,12 @@ def _live_links(
     if shadow is None:
         return {}
     return {other: shadow.links[other] for other in repair.live(shadow.links) if among is None or other in among}
+
+
+def _degree(repair: Repair, node: NodeId) -> int:
+    """The links of a node without those to nodes that are gone."""
+    shadow = repair.shadows.get(node)
+    return 0 if shadow is None else shadow.degree - len(shadow.links) + len(repair.live(shadow.links))
 
 
 def _held(repair: Repair, node: NodeId, view: InterestView) -> frozenset[TopicId]:

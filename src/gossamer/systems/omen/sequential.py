@@ -3,6 +3,9 @@
 Between two events gossip brings all knowledge up to date, so that a coordinator knows the neighbours of the node that
 it watches, their links, and a backup set chosen among all nodes (OMen-G). `leave` and `join` are the work of the
 coordinator; `renew` is what gossip does afterwards, in the background.
+
+Backup sets are kept, and nodes that are in few sets are preferred. With `keeps_sets=False` a set is chosen when it is
+needed, as by nodes that run `choices=1`: their choice depends on nothing but the nodes that are present.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -14,7 +17,7 @@ from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay
 from gossamer.planners.repair import connect as compiled_connect
 from gossamer.protocols.repair import Labels, Link, connect, labels_inside, labels_of_terminals
-from gossamer.systems.omen.backups import among, by_greed, by_primal_dual
+from gossamer.systems.omen.backups import among, by_greed, by_primal_dual, by_rank
 from gossamer.systems.omen.parameters import OmenGParameters
 
 # Measured: below this many pairs of nodes, a repair in Python takes less time than the arrays of the compiled one (half of
@@ -40,10 +43,12 @@ class MendedOverlay:
         interest: Interest,
         overlay: Overlay,
         absent: Iterable[int] = (),
+        keeps_sets: bool = True,
     ) -> None:
         """`overlay` must be topic-connected on the nodes that are present."""
         self._parameters = parameters
         self._seed = seed
+        self._keeps_sets = keeps_sets
         gone = set(absent)
         count = interest.node_count
         self.present = [node not in gone for node in range(count)]
@@ -76,6 +81,8 @@ class MendedOverlay:
     def leave(self, node: int) -> Mended:
         """A node departs; whether it leaves or crashes makes no difference here."""
         self._event += 1
+        if not self._keeps_sets:
+            self._build(node)
         terminals = self.neighbours[node]
         shadow = sorted(terminals.union(self.backups[node]))
         for other in terminals:
@@ -91,9 +98,11 @@ class MendedOverlay:
         self._touched = shadow
         return Mended(added, len(shadow))
 
-    def join(self, node: int) -> Mended:
-        """A node joins: it is linked to nodes of its backup set, which counts as connected in every topic."""
+    def join(self, node: int, topics: Collection[int] | None = None) -> Mended:
+        """A node joins, perhaps with new topics: it is linked to nodes of its backup set, which counts as connected."""
         self._event += 1
+        if topics is not None:
+            self.topics[node] = frozenset(topics)
         self.present[node] = True
         for topic in self.topics[node]:
             self._holders[topic].append(node)
@@ -117,8 +126,9 @@ class MendedOverlay:
 
         Must be called before the next event.
         """
-        for node in sorted(self._stale):
-            self._build(node)
+        if self._keeps_sets:
+            for node in sorted(self._stale):
+                self._build(node)
         self._stale = set()
         return self._drop(self._touched)
 
@@ -174,13 +184,15 @@ class MendedOverlay:
         self._forget(node)
         topics, coverage = self.topics[node], self._parameters.coverage
         holders, topics_of = self._holders.__getitem__, self.topics.__getitem__
-        if self._parameters.backups == "greedy":
+        seed, event = self._seed, self._event
+        if not self._keeps_sets:
+            pick = by_rank(holders, node, seed)
+            chosen = by_primal_dual(node, sorted(topics), pick, topics_of, {}, coverage, seed, 0, choices=1)
+        elif self._parameters.backups == "greedy":
             chosen = by_greed(node, topics, holders, topics_of, coverage)
         else:
-            pick = among(holders, node, self._seed, self._event)
-            chosen = by_primal_dual(
-                node, sorted(topics), pick, topics_of, self._loads, coverage, self._seed, self._event
-            )
+            pick = among(holders, node, seed, event)
+            chosen = by_primal_dual(node, sorted(topics), pick, topics_of, self._loads, coverage, seed, event)
         self.backups[node] = chosen
         for other in chosen:
             self.backup_of[other].add(node)

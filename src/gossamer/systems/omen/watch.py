@@ -182,30 +182,32 @@ class BackupSets:
         self._view = view
         self._circle = circle
 
-    def choose(self, node: NodeId, topics: frozenset[TopicId], now_us: int) -> list[Peer]:
-        """A backup set for a node: `coverage` disjoint covers of these topics, of nodes that are not known to be dead."""
+    def choose(self, node: NodeId, topics: frozenset[TopicId]) -> list[Peer]:
+        """A backup set for a node: `coverage` disjoint covers of these topics, of nodes that are not known to be dead.
+
+        All watchers of a node that know the same nodes and loads choose the same set.
+        """
         found: dict[NodeId, Peer] = {}
         shut = {node, *self._circle.failed}
 
         def cover(topic: TopicId, chosen: Iterable[NodeId], step: int) -> NodeId | None:
-            key = draw_base(self._seed, node, Purpose.BACKUP_CHOICE, now_us + step)
+            key = draw_base(self._seed, node, Purpose.BACKUP_CHOICE, step)
             peer = self._view.random_cover((topic,), shut.union(chosen), key)
             if peer is None:
                 return None
             found[peer.node] = peer
             return peer.node
 
-        coverage = self._parameters.coverage
+        coverage, choices = self._parameters.coverage, self._parameters.choices
         if self._parameters.backups == "greedy":
-            return self._by_greed(topics, shut, coverage, now_us)
-        chosen = by_primal_dual(
-            node, sorted(topics), cover, self._view.topics_of, self._circle.loads, coverage, self._seed, now_us
-        )
+            return self._by_greed(node, topics, shut, coverage)
+        loads, topics_of = self._circle.loads, self._view.topics_of
+        chosen = by_primal_dual(node, sorted(topics), cover, topics_of, loads, coverage, self._seed, 0, choices)
         return [found[each] for each in chosen]
 
-    def _by_greed(self, topics: frozenset[TopicId], shut: set[NodeId], coverage: int, now_us: int) -> list[Peer]:
+    def _by_greed(self, node: NodeId, topics: frozenset[TopicId], shut: set[NodeId], coverage: int) -> list[Peer]:
         chosen: dict[NodeId, Peer] = {}
-        key = draw_base(self._seed, 0, Purpose.BACKUP_CHOICE, now_us)
+        key = draw_base(self._seed, node, Purpose.BACKUP_CHOICE, 0)
         for _ in range(coverage):
             left = set(topics)
             while left:

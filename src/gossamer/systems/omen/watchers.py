@@ -3,7 +3,7 @@
 from collections.abc import Container
 from dataclasses import dataclass
 
-from gossamer.model.values.ids import NodeId
+from gossamer.model.values.ids import NodeId, TopicId
 from gossamer.protocols.contract.actions import Action
 from gossamer.protocols.contract.messages import Peer
 from gossamer.protocols.membership.interest_exchange import PART_TOPICS, InterestExchange
@@ -31,6 +31,7 @@ class Watchers:
         "_address",
         "_circle",
         "_exchange",
+        "_linked",
         "_links",
         "_parameters",
         "_state",
@@ -52,8 +53,10 @@ class Watchers:
         self.incarnation = 0
         # The version of this node's state, and the versions of links and interest that it stands for.
         self._state = 0
-        self._told = (-1, -1, False)
+        self._told = (-1, -1, -1)
         self._turns = 0
+        # The turn in which each topic of this node last had a neighbour.
+        self._linked: dict[TopicId, int] = {}
 
     def start(self, address: bytes) -> None:
         """The node starts."""
@@ -77,6 +80,12 @@ class Watchers:
     def turn(self, out: list[Action]) -> None:
         """Tell the watchers that this node is alive; nodes that are no longer among the nearest stop watching."""
         self._turns += 1
+        lonely = set(self._links.lonely())
+        for topic in self._exchange.topics:
+            if topic not in lonely:
+                self._linked[topic] = self._turns
+        if len(self._linked) > len(self._exchange.topics):
+            self._linked = {topic: turn for topic, turn in self._linked.items() if topic in self._exchange.topics}
         successors = {peer.node: peer for peer in self._circle.successors()}
         for node, watcher in self._watchers.items():
             if node not in successors:
@@ -113,9 +122,18 @@ class Watchers:
         pulse = WatchPulse(self.incarnation, self._current(), self._address)
         out += [send(peer, pulse) for peer in peers]
 
+    def _lonely(self) -> list[TopicId]:
+        """The topics for which this node wants a neighbour.
+
+        A topic that had one waits: if the neighbour is gone, its own event is repaired first.
+        """
+        if self._turns <= self._parameters.first_turns:
+            return []
+        since = self._turns - self._parameters.deadline_turns - 1
+        return [topic for topic in self._links.lonely() if self._linked.get(topic, since) <= since]
+
     def _current(self) -> int:
-        is_young = self._turns <= self._parameters.first_turns
-        versions = (self._links.version, self._exchange.version, is_young)
+        versions = (self._links.version, self._exchange.version, len(self._lonely()))
         if versions != self._told:
             self._told = versions
             self._state += 1
@@ -130,6 +148,6 @@ class Watchers:
             len(exchange.topics),
             exchange.first(),
             tuple(map(links.peer, links.neighbours))[:NODES_MAX],
-            tuple(links.lonely())[:PART_TOPICS] if self._turns > self._parameters.first_turns else (),
+            tuple(self._lonely())[:PART_TOPICS],
             self._address,
         )

@@ -179,7 +179,7 @@ class Watching:
     def _prepare(self, watched: Watched, now_us: int, out: list[Action]) -> None:
         """`selectView`: choose a backup set if it is needed, and ask for links that are not known."""
         if watched.is_stale and watched.topics:
-            chosen = self._backups.choose(watched.node, watched.topics, now_us)
+            chosen = self._backups.choose(watched.node, watched.topics)
             watched.backups = {peer.node: None for peer in chosen}
             watched.addresses |= {peer.node: peer.address for peer in chosen}
             watched.is_stale = False
