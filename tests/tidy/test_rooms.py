@@ -70,7 +70,16 @@ MUST_NOT |= {
 }
 # Files of a system's folder that need numpy, by the room they belong to; all others are light.
 KERNEL_FILES = {"kernel", "warm", "chord"}
-POPULATION_FILES = {"population", "planner", "first_views", "wiring", "check", "experiments", "sequential"}
+POPULATION_FILES = {
+    "population",
+    "planner",
+    "first_views",
+    "wiring",
+    "check",
+    "experiments",
+    "sequential",
+    "network_churn",
+}
 
 
 def kind_of(path: Path) -> str:

@@ -62,7 +62,7 @@ SYSTEMS: tuple[System, ...] = (
         planner=f"{_HERE}.planner:plan_start",
         # Chosen: the study builds the overlay by joins, one by one; `lowoda` is the plan. Under churn, turns of ten
         # seconds take a tenth of the time to simulate.
-        study=(StudyEntry({"start": "joins", "choices": 1}, "omen, by joins"),),
+        study=(StudyEntry({"start": "joins", "choices": 1, "drops": False}, "omen, by joins"),),
         churn_study=(StudyEntry({"period_us": 10 * SECOND_US}, "omen, 10 s turns"),),
         live=(
             LiveStart("omen", "omen", _LIVE),

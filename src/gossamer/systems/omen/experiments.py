@@ -14,7 +14,8 @@ from gossamer.protocols.contract.system import load, read_parameters
 from gossamer.simulator.measure import measure_topics
 from gossamer.simulator.population import CycleChanges
 from gossamer.systems import find_system
-from gossamer.systems.omen.parameters import OmenGParameters
+from gossamer.systems.omen.network_churn import NodesUnderChurn
+from gossamer.systems.omen.parameters import OmenGParameters, OmenParameters
 from gossamer.systems.omen.sequential import MendedOverlay
 from gossamer.workloads.interests import make_interests
 from gossamer.workloads.samples import make_churn_events, sample_churn, sample_graph
@@ -66,11 +67,48 @@ def mend(
     trace: str,
     directed: bool = False,
     rivals: Sequence[str] = (),
+    diameters: bool = False,
 ) -> dict[str, Any]:
-    """Churn of a real trace on a sample of a real graph (Figures 8 and 9)."""
+    """Churn of a real trace on a sample of a real graph (Figures 8, 9 and 11)."""
     interest = sample_graph(Path(graph), nodes, STARTS, seed, directed)
     absent, churn = sample_churn(Path(trace), nodes, events, seed)
-    return _mend(seed, interest, absent, churn, every, parameters, rivals)
+    return _mend(seed, interest, absent, churn, every, parameters, rivals, diameters)
+
+
+def local_views(
+    seed: int, nodes: int, parameters: Mapping[str, Any], graph: str, directed: bool = False
+) -> dict[str, Any]:
+    """The nodes that the first successor of a node keeps for it: neighbours and backups (Figures 6 and 8a)."""
+    interest = sample_graph(Path(graph), nodes, STARTS, seed, directed)
+    settings = OmenGParameters(**parameters)
+    mended = MendedOverlay(settings, seed, interest, plan(interest, lowoda(settings.rho)))
+    sizes = np.array([len(mended.neighbours[node].union(mended.backups[node])) for node in range(nodes)])
+    return {
+        "mean": float(sizes.mean()),
+        "at_most_80_percent": 100 * float((sizes <= 80).mean()),
+        "under_5_percent_of_nodes": 100 * float((sizes < 0.05 * nodes).mean()),
+    }
+
+
+def nodes_under_churn(
+    seed: int,
+    nodes: int,
+    events: int,
+    parameters: Mapping[str, Any],
+    graph: str,
+    trace: str,
+    directed: bool = False,
+    rivals: Sequence[str] = (),
+) -> dict[str, Any]:
+    """The trace on nodes that run OMen, and on OMen with complete knowledge (Figure 12, section 6.5)."""
+    interest = sample_graph(Path(graph), nodes, STARTS, seed, directed)
+    absent, churn = sample_churn(Path(trace), nodes, events, seed)
+    network = NodesUnderChurn(OmenParameters(**parameters), seed, interest, absent.tolist())
+    shared = {name: value for name, value in parameters.items() if name in OmenGParameters.__struct_fields__}
+    found = _mend(seed, interest, absent, churn, 1, shared, rivals)
+    for node, is_join in churn.tolist():
+        network.change(node, bool(is_join))
+    return {**found, **{f"nodes: {name}": values for name, values in network.found.items()}}
 
 
 def _mend(
@@ -81,6 +119,7 @@ def _mend(
     every: int,
     parameters: Mapping[str, Any],
     rivals: Sequence[str],
+    diameters: bool = False,
 ) -> dict[str, Any]:
     """Every `every` events: the degrees of OMen and its rivals, and whether OMen's topics are connected."""
     settings = OmenGParameters(**parameters)
@@ -105,21 +144,33 @@ def _mend(
             existing = _incremental(among, existing, present, settings.rho)
         if number % every:
             continue
-        overlay = mended.overlay()
-        parted += int((measure_topics(overlay, among).components > 1).sum())
-        _note(found, "OMen", overlay.degrees[present])
+        overlays = {"OMen": mended.overlay()}
+        parted += int((measure_topics(overlays["OMen"], among).components > 1).sum())
         if "LowODA-Re" in rivals:
-            _note(found, "LowODA-Re", plan(among, rule).degrees[present])
+            overlays["LowODA-Re"] = plan(among, rule)
         if "LowODA-Inc" in rivals:
-            _note(found, "LowODA-Inc", existing.degrees[present])
+            overlays["LowODA-Inc"] = existing
+        overlays |= {name: spidercast.overlay() for name, spidercast in spidercasts.items()}
         for name, spidercast in spidercasts.items():
-            _note(found, name, spidercast.degrees()[present])
+            found.setdefault(f"{name} messages", []).append(spidercast.messages)
+        for name, overlay in overlays.items():
+            _note(found, name, overlay.degrees[present])
+            if diameters:
+                _note_diameters(found, name, overlay, among)
     return {**found, "parted_topics": parted}
 
 
 def _note(found: dict[str, list[float]], name: str, degrees: NDArray[np.integer]) -> None:
     found.setdefault(f"{name} most", []).append(int(degrees.max()))
     found.setdefault(f"{name} mean", []).append(float(degrees.mean()))
+
+
+def _note_diameters(found: dict[str, list[float]], name: str, overlay: Overlay, interest: Interest) -> None:
+    """Of topics that are connected: SpiderCast may leave others."""
+    topics = measure_topics(overlay, interest)
+    known = topics.diameter[(topics.components == 1) & (topics.subscribers > 1)]
+    found.setdefault(f"{name} diameter most", []).append(int(known.max()))
+    found.setdefault(f"{name} diameter mean", []).append(float(known.mean()))
 
 
 def _incremental(interest: Interest, before: Overlay, present: NDArray[np.bool_], rho: float) -> Overlay:
@@ -136,6 +187,8 @@ class _SpiderCast:
 
     def __init__(self, name: str, seed: int, interest: Interest, absent: NDArray[np.int64]) -> None:
         system = find_system("spidercast")
+        self._keep_alive = system.keep_alive_kinds
+        self.messages = 0
         greedy, at_random = name.removeprefix("SpiderCast (").removesuffix(")").split(",")
         parameters = read_parameters(system, {"greedy_coverage": int(greedy), "random_coverage": int(at_random)})
         self._population = load(system.population or "")(parameters, seed, interest, absent.tolist(), 0)
@@ -143,11 +196,18 @@ class _SpiderCast:
             self._population.cycle()
 
     def change(self, node: int, is_join: bool) -> None:
+        before = self._sent()
         joiners, crashes = ((node,), ()) if is_join else ((), (node,))
         self._population.cycle(CycleChanges((), crashes, joiners, {}))
         for _ in range(SPIDERCAST_CYCLES - 1):
             self._population.cycle()
+        # The messages of the last event, without those that only keep links alive.
+        self.messages = self._sent() - before
 
-    def degrees(self) -> NDArray[np.integer]:
-        degrees: NDArray[np.integer] = self._population.overlay().degrees
-        return degrees
+    def _sent(self) -> int:
+        counts = self._population.messages()
+        return sum(count for kind, count in counts.items() if kind not in self._keep_alive)
+
+    def overlay(self) -> Overlay:
+        overlay: Overlay = self._population.overlay()
+        return overlay

@@ -18,8 +18,7 @@ from gossamer.systems.omen.sequential import MendedOverlay
 class OmenPopulation:
     """Nodes that start from a plan or, with `start=joins`, join one by one in the first cycle.
 
-    A cycle is long enough for every event of it to be repaired before the next one. Links that are not needed are dropped
-    at its end.
+    A cycle is long enough for every event of it to be repaired before the next one.
     """
 
     def __init__(self, parameters: OmenParameters, seed: int, interest: Interest, absent: Sequence[int]) -> None:
@@ -39,25 +38,16 @@ class OmenPopulation:
         order = sorted(self._waiting, key=lambda node: (draw(self._seed, node, Purpose.ORDER, 0), node))
         self._waiting = []
         for node in order:
-            self._join(node, None)
+            self.mended.join(node)
         if changes is not None:
             for node in sorted((*changes.leavers, *changes.crashes)):
-                self._leave(node)
+                self.mended.leave(node)
             for node in sorted(changes.joiners):
-                self._join(node, changes.interests.get(node))
+                self.mended.join(node, changes.interests.get(node))
             for node, topics in sorted(changes.interests.items()):
                 if node not in changes.joiners and self.mended.present[node]:
-                    self._leave(node)
-                    self._join(node, topics)
-        self.mended.renew()
-
-    def _leave(self, node: int) -> None:
-        self.mended.leave(node)
-        self.mended.renew()
-
-    def _join(self, node: int, topics: tuple[int, ...] | None) -> None:
-        self.mended.join(node, topics)
-        self.mended.renew()
+                    self.mended.leave(node)
+                    self.mended.join(node, topics)
 
     def fingerprint(self) -> int:
         """See `Population`."""
@@ -84,9 +74,9 @@ def omen_population(
     parameters: OmenParameters, seed: int, interest: Interest, absent: Sequence[int], room: int
 ) -> Population:
     """OMen's population (`System.population`)."""
-    if parameters.choices > 1 or parameters.backups != "primal-dual":
+    if parameters.choices > 1 or parameters.backups != "primal-dual" or parameters.drops:
         raise InputError(
-            "the kernel of omen takes any random holder as a backup; set choices=1 and backups=primal-dual, or use "
-            "engine='event'"
+            "the kernel of omen takes any random holder as a backup and drops no links; set choices=1, "
+            "backups=primal-dual and drops=false, or use engine='event'"
         )
     return OmenPopulation(parameters, seed, interest, absent)

@@ -77,6 +77,8 @@ def filler(info: Any) -> Any:
             return kind(*(filler(field.type) for field in fields))
         case inspect.Metadata(type=inner):
             return filler(inner)
+        case inspect.EnumType(cls=kind):
+            return next(iter(kind))
     raise AssertionError(f"a message field annotated with {info} hides what it carries; use another annotation")
 
 

@@ -18,6 +18,8 @@ GRAPHS = {
     "ego-facebook": "ego-facebook/facebook_combined.txt.gz",
     "Cornell": "facebook100-cornell5/cornell5_edges.txt.gz",
 }
+# Directed: a user is followed.
+FOLLOWERS = {"Twitter": "twitter-ego-followers/bofa_careers_edges.txt.gz"}
 TRACE = "google-2011-machines/part-00000-of-00001.csv.gz"
 
 
@@ -32,11 +34,40 @@ def sets(name: str, seed: int, backups: str) -> Experiment:
     return Experiment(system=SYSTEM, name="backup_sets", arguments=arguments, seed=seed)
 
 
-def mend(graph: str, seed: int, nodes: int, events: int, rivals: tuple[str, ...] = (), **parameters: Any) -> Experiment:
+def mend(
+    graph: str,
+    seed: int,
+    nodes: int,
+    events: int,
+    rivals: tuple[str, ...] = (),
+    every: int = EVERY,
+    diameters: bool = False,
+    **parameters: Any,
+) -> Experiment:
     """Churn of the real trace on a friend graph."""
-    arguments = {"nodes": nodes, "events": events, "every": EVERY, "parameters": parameters, "rivals": list(rivals)}
-    data = {"graph": GRAPHS[graph], "trace": TRACE}
-    return Experiment(system=SYSTEM, name="mend", arguments=arguments, data=data, seed=seed)
+    arguments = {"nodes": nodes, "events": events, "every": every, "parameters": parameters, "rivals": list(rivals)}
+    if diameters:
+        arguments["diameters"] = True
+    return _on_graph("mend", graph, seed, arguments, {"trace": TRACE})
+
+
+def views(graph: str, seed: int, nodes: int, coverage: int) -> Experiment:
+    """What the first successor of each node keeps for it."""
+    return _on_graph("local_views", graph, seed, {"nodes": nodes, "parameters": {"coverage": coverage}}, {})
+
+
+def on_nodes(graph: str, seed: int, nodes: int, events: int, rivals: tuple[str, ...] = ()) -> Experiment:
+    """Churn of the real trace on nodes that run OMen. Paper: L is 1 (6.3). Chosen: turns of ten seconds; no bridges."""
+    parameters = {"period_us": 10_000_000, "mend_us": 0, "resilience": 1}
+    arguments = {"nodes": nodes, "events": events, "parameters": parameters, "rivals": list(rivals)}
+    return _on_graph("nodes_under_churn", graph, seed, arguments, {"trace": TRACE})
+
+
+def _on_graph(name: str, graph: str, seed: int, arguments: dict[str, Any], data: dict[str, str]) -> Experiment:
+    if graph in FOLLOWERS:
+        arguments = {**arguments, "directed": True}
+    data = {"graph": {**GRAPHS, **FOLLOWERS}[graph], **data}
+    return Experiment(system=SYSTEM, name=name, arguments=arguments, data=data, seed=seed)
 
 
 def metric(name: str) -> Callable[[Metrics], float]:
