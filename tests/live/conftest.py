@@ -1,6 +1,7 @@
 """Live nodes for tests: started together, recorded, and audited after the test."""
 
 import asyncio
+import socket
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 
 import pytest
@@ -49,6 +50,17 @@ async def take(messages, count, seconds=10):
             if len(found) == count:
                 return found
     return found
+
+
+def free_ports(count):
+    """Ports of this machine that no process listens on."""
+    sockets = [socket.socket() for _ in range(count)]
+    for each in sockets:
+        each.bind(("127.0.0.1", 0))
+    ports = [each.getsockname()[1] for each in sockets]
+    for each in sockets:
+        each.close()
+    return ports
 
 
 class RawPeer:

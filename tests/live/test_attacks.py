@@ -2,6 +2,8 @@
 
 import asyncio
 import os
+import subprocess
+import sys
 
 import pytest
 
@@ -179,6 +181,55 @@ def test_unfinished_frames_of_strangers_take_a_bounded_number_of_bytes(network):
     # One read may exceed the bound before a link closes.
     assert most <= 1_000_000 + 64 * 1024
     assert counts["link refused: too many unfinished frames"] >= 39
+
+
+# A node in a process of its own: its peak memory, in KiB, is what it prints after its input ends.
+ATTACKED = """
+import asyncio, resource, sys
+from gossamer import Node
+
+async def main():
+    async with Node() as node:
+        print(node.address, flush=True)
+        await asyncio.to_thread(sys.stdin.read)
+        refused = node.status().counts.get("link refused: too many unfinished frames", 0)
+        print(refused, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.slow
+def test_a_node_takes_less_than_100_mb_while_512_strangers_send_a_megabyte_of_an_unfinished_frame():
+    node = subprocess.Popen([sys.executable, "-c", ATTACKED], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    async def send(address, identity):
+        """Send all but the end of a frame; whether the node took all of it before it closed the link."""
+        peer = await RawPeer.dial(address)
+        peer.send(wire.Hello(wire.MAGIC, wire.VERSIONS, (), identity, b"127.0.0.1:1", ("spidercast", "tree")))
+        peer.writer.write((1_048_000).to_bytes(4, "big") + b"." * 1_040_000)
+        try:
+            await peer.writer.drain()
+        except ConnectionError:
+            return peer, False
+        return peer, True
+
+    async def strangers(address):
+        async with asyncio.timeout(120):
+            sent = [await send(address, 1_000 + index) for index in range(512)]
+            for peer, _ in sent:
+                await peer.close()
+            return sum(is_taken for _, is_taken in sent)
+
+    try:
+        taken = asyncio.run(strangers(node.stdout.readline().strip()))
+        refused, peak_kib = map(int, node.communicate(timeout=30)[0].split())
+    finally:
+        node.kill()
+        node.wait()
+    assert peak_kib * 1024 < 100_000_000
+    assert taken > 400, "the strangers did send their frames"
+    assert refused > 400
 
 
 def test_a_flood_of_frames_is_read_no_faster_than_allowed(network):

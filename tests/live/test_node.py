@@ -45,6 +45,29 @@ def test_messages_of_a_publisher_arrive_in_order_and_once(network):
         assert [message.payload for message in found] == [b"%d" % number for number in range(200)]
 
 
+@pytest.mark.slow
+def test_nodes_with_100_000_topics_link_and_exchange_messages(network):
+    async def scenario():
+        async with network(1, audited=False) as (one,):
+            for number in range(100_000):
+                one.open_publisher(f"t{number}")
+            # The second node has one topic when it links; the third has as many as the first.
+            async with network(2, audited=False, join=[one.address]) as (few, many):
+                for number in range(100_000):
+                    many.open_publisher(f"t{number}")
+                async with few.subscribe("t99999") as at_few, many.subscribe("t99999") as at_many:
+                    for node in (one, few, many):
+                        await node.ready("t99999", 2, timeout=30)
+                    await one.publish("t99999", b"x")
+                    messages = await take(at_few, 1) + await take(at_many, 1)
+                    counts = [node.status().counts for node in (one, few, many)]
+                    return [(message.topic, message.payload) for message in messages], counts
+
+    messages, counts = asyncio.run(scenario())
+    assert messages == [("t99999", b"x")] * 2
+    assert not any("frames that could not be read" in each for each in counts)
+
+
 def test_a_node_does_not_get_its_own_messages_unless_it_asks(network):
     async def scenario():
         async with network(2) as (one, other):

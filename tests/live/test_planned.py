@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack
 import pytest
 
 from gossamer import InputError, Node, PlanEntry
-from tests.live.conftest import take
+from tests.live.conftest import free_ports, take
 from tests.waiting import until
 
 # A chain through "all", and a pair in "pair".
@@ -19,18 +19,6 @@ PLAN = {
     }
     for name in ("n0", "n1", "n2", "n3", "n4")
 }
-
-
-def free_ports(count):
-    import socket
-
-    sockets = [socket.socket() for _ in range(count)]
-    for each in sockets:
-        each.bind(("127.0.0.1", 0))
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
 
 
 async def start(stack, path, names, addresses, system="planned"):

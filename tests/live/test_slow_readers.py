@@ -1,9 +1,12 @@
 """Slow readers: publishers wait, or messages are dropped and counted."""
 
 import asyncio
+import json
+from contextlib import AsyncExitStack
+from itertools import pairwise
 
-from gossamer import Limits
-from tests.live.conftest import take
+from gossamer import Limits, Node, PlanEntry
+from tests.live.conftest import free_ports, take
 from tests.waiting import until
 
 
@@ -108,3 +111,77 @@ def test_a_publisher_that_drops_leaves_out_slow_links_and_its_receipt_lists_them
     refused, other, counts = asyncio.run(scenario())
     assert refused == ((other, "link is slow"),)
     assert counts["refused: link is slow"] >= 1
+
+
+async def start_chain(stack, folder, names, limits):
+    """Nodes by name, each linked with the one before and the one after it."""
+    links = list(pairwise(names))
+    peers = {name: [other for link in links if name in link for other in link if other != name] for name in names}
+    (path := folder / "peers.json").write_text(
+        json.dumps({name: {"topics": ["t"], "peers": peers[name]} for name in names})
+    )
+    addresses = {name: f"127.0.0.1:{port}" for name, port in zip(names, free_ports(len(names)), strict=True)}
+    nodes = {}
+    for name in names:
+        plan = PlanEntry(path, name, addresses)
+        node = Node(addresses[name], [addresses[names[0]]], system="planned", plan=plan, limits=limits)
+        nodes[name] = await stack.enter_async_context(node)
+    return nodes, peers
+
+
+def test_a_publisher_waits_for_a_stuck_reader_four_hops_away_once_and_not_once_for_each_hop(tmp_path):
+    names = ("first", "second", "third", "fourth", "last")
+    # The queue towards the stuck reader takes all messages, so that no frame is refused.
+    limits = Limits(patience_seconds=0.5, stuck_seconds=60, queue_bytes=32 * 1024 * 1024)
+
+    async def scenario():
+        async with AsyncExitStack() as stack:
+            nodes, peers = await start_chain(stack, tmp_path, names, limits)
+            readers = [await stack.enter_async_context(nodes[name].subscribe("t")) for name in names[1:-1]]
+            await stack.enter_async_context(nodes["last"].subscribe("t", slow="block", queue=1))
+            nodes["first"].open_publisher("t")
+            for name in names:
+                await nodes[name].ready("t", len(peers[name]), timeout=20)
+            clock, standstills = asyncio.get_running_loop().time, []
+            # 15 MB: several times what the queues of the chain hold before each hop waits for the next one.
+            for _ in range(3_000):
+                before = clock()
+                await nodes["first"].publish("t", b"." * 5_000)
+                standstills.append(clock() - before)
+            # The publisher stands still after some 900 messages; then messages flow again, also behind every hop.
+            await until(lambda: all(reader.waiting > 2_000 for reader in readers))
+            return [seconds for seconds in standstills if seconds > 0.1]
+
+    # The test reads a clock because the bound is a time: half a second, which a node checks every 0.2 s. Four hops that
+    # wait one after the other take at least 2 s.
+    standstills = asyncio.run(scenario())
+    assert standstills, "nobody waited for the stuck reader"
+    assert sum(standstills) < 1.5
+
+
+def test_a_healthy_subscriber_pauses_for_less_than_a_second_while_another_reader_is_stuck(network):
+    async def scenario(stuck_options):
+        async with network(3, audited=False) as (one, stuck, healthy):
+            async with stuck.subscribe("t", **stuck_options), healthy.subscribe("t") as messages:
+                one.open_publisher("t")
+                for node in (one, stuck, healthy):
+                    await node.ready("t", 2, timeout=20)
+
+                async def publish():
+                    for _ in range(2_000):
+                        await one.publish("t", b"." * 5_000)
+
+                clock = asyncio.get_running_loop().time
+                publishing, times = asyncio.create_task(publish()), [clock()]
+                async with asyncio.timeout(30):
+                    async for _ in messages:
+                        times.append(clock())
+                        if len(times) == 2_001:
+                            break
+                await publishing
+                return max(later - earlier for earlier, later in pairwise(times))
+
+    # The test reads a clock because the bound is a time. A reader that drops stops nobody; one that blocks is waited for
+    # until the patience of its neighbours ends.
+    assert asyncio.run(scenario({"queue": 10})) < 1
+    assert asyncio.run(scenario({"slow": "block", "queue": 10})) < 1

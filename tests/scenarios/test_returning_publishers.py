@@ -63,7 +63,8 @@ def test_a_publisher_that_returns_does_not_hide_the_messages_that_a_subscriber_m
     gossamer.testing.run(scenario, seed=seed)
 
 
-def test_a_publisher_that_closes_and_opens_a_topic_does_not_hide_missed_messages():
+@pytest.mark.parametrize("seed", range(8))
+def test_a_publisher_that_closes_and_opens_a_topic_does_not_hide_missed_messages(seed):
     async def scenario(network):
         relay = network.node()
         await relay.start()
@@ -90,7 +91,7 @@ def test_a_publisher_that_closes_and_opens_a_topic_does_not_hide_missed_messages
             assert payloads == [b"1", b"2", b"3"]
             reading.cancel()
 
-    gossamer.testing.run(scenario, seed=1)
+    gossamer.testing.run(scenario, seed=seed)
 
 
 def test_a_publisher_whose_clock_went_back_before_its_restart_is_heard(tmp_path):

@@ -80,10 +80,10 @@ def test_ids_of_missing_nodes_and_topics_are_refused():
         Interest.from_pairs(np.array([0, 2]), np.array([5, 0]), 3, 3)
 
 
-@pytest.mark.parametrize("ends", [(4, 5), (-1, 2), (5, 5), (0, 3 * 3 + 1)])
+@pytest.mark.parametrize("ends", [(4, 5), (-1, 2), (5, 5), (0, 5), (0, 3 * 3 + 1)])
 @pytest.mark.parametrize("links", [[(0, 1)], [(1, 2), (0, 1)], [(0, 1), (0, 1)], [(2, 2)]])
 def test_a_link_to_a_missing_node_is_refused_in_any_order_of_links(links, ends):
-    """Unsorted and repeated links are sorted by a key, in which a node that is out of range looks like another one."""
+    """Unsorted and repeated links are sorted by a key, in which a missing node looks like another one: 0-5 like 1-2."""
     u, v = np.array([*links, ends]).T
     named = ends[0] if ends[0] < 0 else ends[1]
     with pytest.raises(ValueError, match=f"names node {named}, but there are only 3 nodes"):
