@@ -8,7 +8,9 @@ import pytest
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay
 from gossamer.model.values.draw import below, draw, finish, unit
+from gossamer.protocols.contract.actions import Observe
 from gossamer.protocols.contract.events import MessageReceived
+from gossamer.protocols.contract.facts import BridgeWanted
 from gossamer.protocols.contract.system import read_parameters
 from gossamer.simulator import event_population
 from gossamer.simulator.checkers import all_checkers
@@ -24,6 +26,19 @@ SECOND_US = 1_000_000
 SYSTEM = find_system("omen")
 
 
+class Bridges:
+    """A watcher that counts the bridges that nodes want."""
+
+    def __init__(self):
+        self.count = 0
+
+    def handled(self, at_us, node, event, actions):
+        self.count += sum(isinstance(each, Observe) and isinstance(each.fact, BridgeWanted) for each in actions)
+
+    def gone(self, at_us, node):
+        pass
+
+
 class OmenNet:
     """Nodes that started together, all but the absent ones."""
 
@@ -31,6 +46,7 @@ class OmenNet:
         self.seed = seed
         self.interest = interest
         self.links, self.log, self.control = LinkBook(), DeliveryLog(), ControlCounter(10**15)
+        self.bridges = Bridges()
         self.parameters = read_parameters(SYSTEM, settings)
         self.population = EventPopulation(
             SYSTEM,
@@ -38,7 +54,7 @@ class OmenNet:
             seed,
             interest,
             Network(ConstantLatency(20_000)),
-            (self.links, self.log, self.control, *all_checkers(dissemination)),
+            (self.links, self.log, self.control, self.bridges, *all_checkers(dissemination)),
             dissemination=dissemination,
         )
         self.engine = self.population.engine

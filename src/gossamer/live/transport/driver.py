@@ -52,10 +52,11 @@ from gossamer.protocols.contract.events import (
     Stopping,
     TimerFired,
 )
-from gossamer.protocols.contract.facts import Fact, PeerMisbehaved
+from gossamer.protocols.contract.facts import BridgeWanted, Fact, PeerMisbehaved
 from gossamer.protocols.contract.messages import BURST_MAX, Burst, Data, Peer
 from gossamer.protocols.contract.node import NodeMachine
 from gossamer.protocols.contract.record import Header
+from gossamer.protocols.delivery.recovery.messages import Have
 from gossamer.protocols.membership.cyclon import Join
 
 # Chosen: the size of a burst. The messages of a larger one would wait for each other at every hop.
@@ -340,12 +341,11 @@ class LiveDriver:
     def _on_refused(self, node: NodeId, messages: Sequence[Any], reason: str) -> None:
         self.counts[f"refused: {reason}"] += len(messages)
         for message in messages:
-            if isinstance(message, Data | Burst):
-                if self._tally is not None:
-                    self._tally.refused.append((node, reason))
-                if self._loop is not None:
-                    # Later: the machine is still handling another event.
-                    self._loop.call_soon(self.give, Refused(node, message))
+            if self._tally is not None and isinstance(message, Data | Burst):
+                self._tally.refused.append((node, reason))
+            if self._loop is not None and isinstance(message, Data | Burst | Have):
+                # Later: the machine is still handling another event.
+                self._loop.call_soon(self.give, Refused(node, message))
 
     def _set_timer(self, action: SetTimer) -> None:
         assert self._loop is not None
@@ -362,6 +362,8 @@ class LiveDriver:
     def _observe(self, action: Observe) -> None:
         if isinstance(action.fact, PeerMisbehaved):
             self.counts[f"misbehaved: {action.fact.reason}"] += 1
+        elif isinstance(action.fact, BridgeWanted):
+            self.counts["bridges to disconnected parts of a topic"] += 1
         if self._watch is not None:
             self._watch(action.fact)
 

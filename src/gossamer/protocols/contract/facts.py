@@ -42,6 +42,12 @@ class PeerMisbehaved(Fact, frozen=True, array_like=True, gc=False, tag="peer_mis
     reason: str
 
 
+class BridgeWanted(Fact, frozen=True, array_like=True, gc=False, tag="bridge_wanted"):
+    """A topic of this node seems to be disconnected; this node asks `node`, which holds it too, for a link."""
+
+    node: NodeId
+
+
 class Arrived(Fact, frozen=True, array_like=True, gc=False, tag="arrived"):
     """A new message on a topic that this node holds, with `hops` already counted up.
 

@@ -5,7 +5,8 @@ from collections.abc import Set as AbstractSet
 
 from gossamer.model.values.draw import Purpose, draw_base
 from gossamer.model.values.ids import NodeId, TopicId
-from gossamer.protocols.contract.actions import Action
+from gossamer.protocols.contract.actions import Action, Observe
+from gossamer.protocols.contract.facts import BridgeWanted
 from gossamer.protocols.contract.messages import Peer
 from gossamer.protocols.contract.parts import InterestView
 from gossamer.protocols.membership.interest_exchange import InterestExchange
@@ -188,6 +189,7 @@ class CoveredView:
         # A node that once did not answer may be asked: after a partition, each side ignores nodes of the other.
         peer = self._roots.next_bridge(self._view, exclude, key)
         if peer is not None:
+            out.append(Observe(BridgeWanted(peer.node)))
             self.nodes[peer.node] = peer.address
             self._bridges[peer.node] = None
             self._ask(peer.node, out)

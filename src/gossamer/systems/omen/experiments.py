@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -128,6 +129,10 @@ def _mend(
     present[absent] = False
     existing = plan(interest.among(present), rule)
     mended = MendedOverlay(settings, seed, interest, existing, absent.tolist())
+    as_printed = None
+    if "OMen-S" in rivals:
+        inside = msgspec.structs.replace(settings, counted="inside")
+        as_printed = MendedOverlay(inside, seed, interest, existing, absent.tolist())
     spidercasts = {name: _SpiderCast(name, seed, interest, absent) for name in rivals if name.startswith("SpiderCast")}
     found: dict[str, list[float]] = {}
     parted = 0
@@ -136,6 +141,9 @@ def _mend(
         found.setdefault("shadow_sizes", []).append(done.shadow_size)
         found.setdefault("links_added", []).append(len(done.added))
         found.setdefault("links_dropped", []).append(len(mended.renew()))
+        if as_printed is not None:
+            (as_printed.join if is_join else as_printed.leave)(node)
+            as_printed.renew()
         present[node] = is_join
         for spidercast in spidercasts.values():
             spidercast.change(node, bool(is_join))
@@ -146,6 +154,8 @@ def _mend(
             continue
         overlays = {"OMen": mended.overlay()}
         parted += int((measure_topics(overlays["OMen"], among).components > 1).sum())
+        if as_printed is not None:
+            overlays["OMen-S"] = as_printed.overlay()
         if "LowODA-Re" in rivals:
             overlays["LowODA-Re"] = plan(among, rule)
         if "LowODA-Inc" in rivals:

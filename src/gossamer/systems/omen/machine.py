@@ -31,7 +31,7 @@ from gossamer.protocols.contract.events import (
     TimerFired,
     Unsubscribe,
 )
-from gossamer.protocols.contract.facts import Fact, PeerMisbehaved
+from gossamer.protocols.contract.facts import BridgeWanted, Fact, PeerMisbehaved
 from gossamer.protocols.contract.messages import Peer, Timer, WireMessage
 from gossamer.protocols.contract.parts import NOTHING, InterestView
 from gossamer.protocols.membership.cyclon import Cyclon
@@ -268,6 +268,7 @@ class Omen:
         key = draw_base(self._seed, self._node, Purpose.LONELY_TOPIC, now_us)
         peer = self.roots.next_bridge(self._view, {self._node, *self.links.neighbours}, key)
         if peer is not None:
+            out.append(Observe(BridgeWanted(peer.node)))
             self.asks.ask(peer, out)
 
     # Messages.
@@ -279,6 +280,8 @@ class Omen:
         match message:
             case RingRequest() | RingReply():
                 self.ring.on_message(sender, message, self._descriptor(), now_us, out)
+                if self._turn:
+                    self.watchers.refresh(out)
                 self.repairs.ring_changed(now_us, out)
             case WatchPulse():
                 if self.watching.pulse(sender, message, self._descriptor(), now_us, out):

@@ -1,5 +1,7 @@
 """The gossip that keeps the circle: exchanges of descriptors, and random nodes for them (Algorithm 3)."""
 
+from collections.abc import Sequence
+
 from gossamer.model.values.draw import Purpose, draw_base
 from gossamer.model.values.ids import NodeId
 from gossamer.protocols.contract.actions import Action, Observe
@@ -10,11 +12,14 @@ from gossamer.protocols.membership.cyclon import Cyclon
 from gossamer.systems.omen.circle import Circle
 from gossamer.systems.omen.messages import RingDescriptor, RingReply, RingRequest, Suspicion, send
 
+# Chosen: further exchanges in a turn, each with a nearer successor than the last.
+CHASES_MAX = 8
+
 
 class Ring:
     """The exchanges of one node. Random nodes come from Cyclon or, in simulations, from the interest view."""
 
-    __slots__ = ("_circle", "_membership", "_node", "_partner", "_seed", "_view")
+    __slots__ = ("_asked", "_circle", "_membership", "_node", "_partner", "_seed", "_view")
 
     def __init__(self, seed: int, node: NodeId, circle: Circle, view: InterestView, membership: Cyclon | None) -> None:
         self._seed = seed
@@ -24,17 +29,25 @@ class Ring:
         self._membership = membership
         # The node that this node has sent descriptors to.
         self._partner: NodeId | None = None
+        # The nodes that were asked in this turn because they became the first successor.
+        self._asked: set[NodeId] = set()
 
     def turn(self, me: RingDescriptor, now_us: int, out: list[Action]) -> None:
         """The active thread."""
         self._circle.grow_older()
         samples = self._samples(now_us)
         self._circle.take(me, samples)
+        self._asked.clear()
         partner = self._circle.view.partner(me, 0, now_us)
         if partner is not None:
-            self._partner = partner.node
-            buffer = self._circle.view.buffer(me, partner, samples, self._circle.size)
-            out.append(send(Peer(partner.node, partner.address), RingRequest(buffer)))
+            self._ask(partner, me, samples, out)
+
+    def _ask(
+        self, partner: RingDescriptor, me: RingDescriptor, samples: Sequence[RingDescriptor], out: list[Action]
+    ) -> None:
+        self._partner = partner.node
+        buffer = self._circle.view.buffer(me, partner, samples, self._circle.size)
+        out.append(send(Peer(partner.node, partner.address), RingRequest(buffer)))
 
     def on_message(
         self, sender: NodeId, message: RingRequest | RingReply, me: RingDescriptor, now_us: int, out: list[Action]
@@ -53,6 +66,16 @@ class Ring:
             # It is alive and is taken for dead: it must know.
             out.append(send(Peer(sender, theirs.address), Suspicion(theirs.version)))
         self._circle.take(me, message.descriptors[: self._circle.size], sender)
+        if isinstance(message, RingReply):
+            self._chase(me, out)
+
+    def _chase(self, me: RingDescriptor, out: list[Action]) -> None:
+        """Differs: a node that has found a nearer successor asks it at once, so that a newcomer soon has its place."""
+        first = next(iter(self._circle.successors()), None)
+        found = None if first is None else self._circle.view.get(first.node)
+        if found is not None and found.node not in self._asked and len(self._asked) < CHASES_MAX:
+            self._asked.add(found.node)
+            self._ask(found, me, (), out)
 
     def known(self) -> list[Peer]:
         """All nodes that this node knows on the circle and from Cyclon."""

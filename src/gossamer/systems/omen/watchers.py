@@ -86,15 +86,23 @@ class Watchers:
                 self._linked[topic] = self._turns
         if len(self._linked) > len(self._exchange.topics):
             self._linked = {topic: turn for topic, turn in self._linked.items() if topic in self._exchange.topics}
+        self._pulse(self._renew(out), out)
+
+    def refresh(self, out: list[Action]) -> None:
+        """The circle has changed: tell new watchers at once."""
+        known = set(self._watchers)
+        self._pulse([peer for peer in self._renew(out) if peer.node not in known], out)
+
+    def _renew(self, out: list[Action]) -> list[Peer]:
         successors = {peer.node: peer for peer in self._circle.successors()}
         for node, watcher in self._watchers.items():
             if node not in successors:
                 out.append(send(watcher.peer, WatchEnd()))
         known = self._watchers
-        self._watchers = {}
-        for node, peer in successors.items():
-            self._watchers[node] = _Watcher(peer, known[node].silent_turns if node in known else 0)
-        self._pulse(self.peers(), out)
+        self._watchers = {
+            node: _Watcher(peer, known[node].silent_turns if node in known else 0) for node, peer in successors.items()
+        }
+        return self.peers()
 
     def told(self, sender: NodeId, state: int, out: list[Action]) -> None:
         """A watcher knows this version of the state; it gets the present one."""

@@ -5,7 +5,8 @@ A turn of a task does at most one thing: it asks one peer to become a neighbour,
 
 from gossamer.model.values.draw import Purpose, draw_base
 from gossamer.model.values.ids import NodeId
-from gossamer.protocols.contract.actions import Action
+from gossamer.protocols.contract.actions import Action, Observe
+from gossamer.protocols.contract.facts import BridgeWanted
 from gossamer.protocols.contract.messages import Peer
 from gossamer.protocols.contract.parts import InterestView
 from gossamer.protocols.membership.interest_exchange import InterestExchange
@@ -138,6 +139,7 @@ class Maintenance:
             return False
         peer = attempts.take_given(self._tasks[Task.RANDOM], now_us)
         if peer is not None:
+            out.append(Observe(BridgeWanted(peer.node)))
             self.ask(Task.RANDOM, peer, now_us, out, is_bridge=True)
         return True
 
@@ -149,6 +151,7 @@ class Maintenance:
         key = draw_base(self._seed, self._node, Purpose.SPIDERCAST_BRIDGE, now_us)
         peer = roots.next_bridge(self._view, {self._node, *random.neighbours}, key)
         if peer is not None:
+            out.append(Observe(BridgeWanted(peer.node)))
             self.ask(Task.RANDOM, peer, now_us, out, is_bridge=True)
 
     def _disconnect(self, kind: Task, under_covered_most: int | None, now_us: int, out: list[Action]) -> bool:

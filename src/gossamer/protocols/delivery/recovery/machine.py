@@ -22,6 +22,7 @@ from gossamer.protocols.contract.events import (
     MessageReceived,
     Publish,
     PublishBurst,
+    Refused,
     Subscribe,
     TimerFired,
     Unsubscribe,
@@ -119,6 +120,9 @@ class Recovery:
             case TimerFired():
                 if self._catch_ups.on_due(event.timer.topic, now_us, out):
                     self._end_catch_up(event.timer.topic, now_us, out)
+            case Refused():
+                # The neighbour missed a message, or what told of one: tell it again until the queue has room.
+                self._tails.welcome(event.node, now_us, out)
             case Subscribe():
                 self._on_subscribe(event, now_us, out)
             case Unsubscribe():

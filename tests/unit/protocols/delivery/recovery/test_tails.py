@@ -2,7 +2,7 @@
 
 from gossamer.model.values.ids import Role
 from gossamer.protocols.contract.actions import Send
-from gossamer.protocols.contract.events import Publish, Subscribe
+from gossamer.protocols.contract.events import Publish, Refused, Subscribe
 from gossamer.protocols.contract.facts import NeighbourUp
 from gossamer.protocols.delivery.recovery.messages import Have, HaveDue, Tail
 from tests.unit.protocols.delivery.recovery.one_node import ANN, ME, OTHER, SECOND, TOPIC, Node, data
@@ -36,3 +36,19 @@ def test_a_new_neighbour_receives_the_last_messages_of_all_shared_topics():
     node.timers.append((node.now_us + SECOND, 0, HaveDue()))
     sends = [a for a in node.wait(30 * SECOND) if type(a) is Send]
     assert {send.to for send in sends} == {(3,)}
+
+
+def test_a_neighbour_towards_which_messages_were_refused_is_told_the_last_ones_until_it_takes_them():
+    node = Node()
+    node.get(data(1))
+    node.wait(30 * SECOND)
+    # The queue towards node 3 is full: a message was refused, and so is what tells of it.
+    node.give(Refused(3, data(1)))
+    for _ in range(20):
+        told = [a for a in node.wait(2 * SECOND) if type(a) is Send]
+        assert [send.to for send in told if type(send.message) is Have]
+        for send in told:
+            node.give(Refused(3, send.message))
+    told = [a for a in node.wait(30 * SECOND) if type(a) is Send]
+    assert {send.to for send in told} == {(3,)}
+    assert not [a for a in node.wait(30 * SECOND) if type(a) is Send], "then nothing more is sent"
