@@ -25,7 +25,8 @@ make_grid_interests(GridLaw(nodes=30, topics=6), 1)
 make_social_graph(100, SocialLaw(mean_degree=4), True, 1)
 for system in all_systems().values():
     if system.population is not None:
-        population = load(system.population)(read_parameters(system, {}), 1, interest, (), 0)
+        settings = system.study[0].parameters if system.study else {}
+        population = load(system.population)(read_parameters(system, settings), 1, interest, (), 0)
         population.cycle()
         overlay = population.overlay()
 from gossamer.planners.plan import PlanRequest, plan
