@@ -53,3 +53,11 @@ def test_data_keeps_to_the_overlay_of_its_topic_in_fifty_recorded_processes(syst
     done = subprocess.run(command, capture_output=True, text=True, timeout=800, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert json.loads(done.stdout)["audit"]["breach_count"] == 0
+
+
+@pytest.mark.parametrize(("share", "killed"), [("0.02", 1), ("0.04", 2)])
+def test_omen_connects_all_topics_within_two_seconds_after_as_many_kills_as_its_resilience(share, killed):
+    found = up("--rate", "150", "--seconds", "24", "--kill", share, "--settle", "10", "--system", "omen")
+    assert found["killed"] == killed
+    assert found["seconds_to_connect_again"] <= 2
+    assert (found["missing"], found["twice"], found["out_of_order"]) == (0, 0, 0)
