@@ -162,7 +162,8 @@ def test_hole_6_a_watcher_that_stands_by_takes_over_when_its_timer_runs_out():
     assert (scenario(), scenario(NEVER)) == (0, 1)
 
 
-def test_hole_7_a_newcomer_that_has_not_watched_the_node_hands_the_event_over():
+@pytest.mark.parametrize("has_heard", [False, True], ids=["nothing", "a pulse"])
+def test_hole_7_a_newcomer_that_knows_no_state_of_the_node_hands_the_event_over(has_heard):
     def scenario():
         nodes = HOLDERS + 12
         interest = one_topic(HOLDERS, 12)
@@ -185,9 +186,9 @@ def test_hole_7_a_newcomer_that_has_not_watched_the_node_hands_the_event_over():
         net.block(WatchState, receivers={newcomer})
         net.population.join(newcomer)
         net.wait(6)
-        watching = net.part(newcomer).watching
-        watching.watched.pop(node)
-        net.block(None, senders={node}, receivers={newcomer})
+        if not has_heard:
+            net.part(newcomer).watching.watched.pop(node)
+            net.block(None, senders={node}, receivers={newcomer})
         net.population.crash(node)
         net.wait(40)
         return net.parted_topics()
@@ -196,7 +197,7 @@ def test_hole_7_a_newcomer_that_has_not_watched_the_node_hands_the_event_over():
         notice = Repairs.notice
 
         def swallow(self, event, terminals, watched, *arguments):
-            known = watched is not None or event in self.open or event in self._done
+            known = (watched is not None and watched.state) or event in self.open or event in self._done
             return notice(self, event, terminals, watched, *arguments) if known else False
 
         patch.setattr(Repairs, "notice", swallow)

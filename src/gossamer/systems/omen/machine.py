@@ -333,9 +333,9 @@ class Omen:
             is_done = True
         else:
             self._believe(event, sender)
-            # A neighbour speaks for itself only: other nodes will be asked for their links.
+            # A neighbour speaks for itself only, because terminals will be asked for their links; a watcher passes reports on.
             terminals = message.terminals
-            if sender != event.node and not message.is_handed_over:
+            if sender != event.node and sender not in self.circle.view:
                 terminals = tuple(peer for peer in terminals if peer.node == sender)
             found = self.repairs.notice(
                 event, terminals, watched, now_us, out, message.is_handed_over, sender == event.node

@@ -35,11 +35,8 @@ from gossamer.systems.omen.parameters import OmenParameters
 from gossamer.systems.omen.repair import EventPhase, Repair, new_links
 from gossamer.systems.omen.watch import Watched
 
-# Chosen: events that a node works on, and finished ones that it remembers.
-OPEN_MAX = 64
-DONE_MAX = 64
-# Chosen: shadow nodes that are asked at once.
-ASKS_MAX = 64
+# Chosen: events that a node works on, finished ones that it remembers, and shadow nodes that it asks at once.
+OPEN_MAX = DONE_MAX = ASKS_MAX = 64
 # Chosen: turns after which a coordinator tries again to link a node that still has topics without a neighbour.
 AGAIN_TURNS = 3
 # Chosen: how often a coordinator repairs again after a check.
@@ -107,14 +104,13 @@ class Repairs:
         if repair is None:
             repair = self._done.get(event)
             if repair is not None:
-                news = [peer for peer in terminals if peer.node not in repair.terminals]
-                if not news:
+                if all(peer.node in repair.terminals for peer in terminals):
                     return True
                 # A neighbour that nobody knew of: the repair did not join it.
                 del self._done[event]
                 repair.fresh_us = now_us
-            elif watched is None or len(self.open) >= OPEN_MAX:
-                # This node has not watched the node (hole 7): others have.
+            elif watched is None or not watched.state or len(self.open) >= OPEN_MAX:
+                # The node has not told this one its state yet (hole 7), but has told others.
                 if is_handed_over or not self._is_mine(event.node):
                     return None
                 out += [send(peer, ChurnNotice(event, tuple(terminals), True)) for peer in self._circle.successors()]
@@ -128,8 +124,13 @@ class Repairs:
         for node in [*repair.terminals, *repair.backups]:
             if self._circle.is_failed(node):
                 self._lose(repair, node)
-        if repair.phase is EventPhase.STANDBY and (self._is_mine(event.node) or is_handed_over):
-            self._queue(repair, now_us, out)
+        if repair.phase is EventPhase.STANDBY:
+            if self._is_mine(event.node) or is_handed_over:
+                self._queue(repair, now_us, out)
+            elif terminals and not is_certain:
+                # A neighbour reported to this node: it may not know the first successor.
+                first = self._circle.first_after(event.node)
+                out.append(send(self._circle.peer(first), ChurnNotice(event, tuple(terminals))))
         return False
 
     def join(self, watched: Watched, now_us: int, out: list[Action]) -> None:
@@ -215,10 +216,9 @@ class Repairs:
 
     def take_state(self, sender: NodeId, state: ShadowState, now_us: int, out: list[Action]) -> None:
         """A shadow node has told its links."""
-        for repair in list(self.open.values()):
-            if repair.token == state.token:
-                repair.take(sender, state, now_us)
-                self._process(repair, now_us, out)
+        for repair in [each for each in self.open.values() if each.token == state.token]:
+            repair.take(sender, state, now_us)
+            self._process(repair, now_us, out)
 
     def watched_told(self, watched: Watched, now_us: int, out: list[Action]) -> None:
         """More is known of the shadow nodes of a predecessor, which may be waiting for its first links."""

@@ -126,6 +126,7 @@ def test_a_flood_of_questions_is_answered_a_bounded_number_of_times_in_a_turn():
 def test_a_false_report_of_a_death_does_not_outlast_the_next_word_of_the_node():
     node = OneNode()
     node.hear(2, WatchPulse(1_024, 1))
+    node.hear(2, WatchState(1_024, 1, 1, 1, (7,), (Peer(3), Peer(4))))
     assert of_kind(node.hear(1, ChurnNotice(ChurnEvent(2, NUMBER_MAX, ChurnKind.LEAVE))), Suspicion) == [2]
     assert node.part.circle.is_failed(2)
     # The node refutes: an incarnation of a thousand more at most is asked of it.
