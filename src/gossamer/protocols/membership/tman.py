@@ -110,6 +110,14 @@ class TManView(Generic[D]):
         held = self._entries.get(node)
         return None if held is None else held[0]
 
+    def renew(self, descriptor: D) -> bool:
+        """The node of a descriptor has sent it itself: it is young again. Returns False if the view has no such version."""
+        held = self._entries.get(descriptor.node)
+        if held is None or held[0].version != descriptor.version:
+            return False
+        self._entries[descriptor.node] = (descriptor, self._clock)
+        return True
+
     def descriptors(self) -> list[D]:
         """The descriptors with their present ages."""
         return [self._aged(descriptor, born) for descriptor, born in self._entries.values()]

@@ -63,7 +63,9 @@ SYSTEMS: tuple[System, ...] = (
         # Chosen: the study builds the overlay by joins, one by one; `lowoda` is the plan. Under churn, turns of ten
         # seconds take a tenth of the time to simulate.
         study=(StudyEntry({"start": "joins", "choices": 1, "drops": False}, "omen, by joins"),),
-        churn_study=(StudyEntry({"period_us": 10 * SECOND_US}, "omen, 10 s turns"),),
+        churn_study=(
+            StudyEntry({"period_us": 10 * SECOND_US, "mend_us": 10 * SECOND_US}, "omen, 10 s turns", ("tree",)),
+        ),
         live=(
             LiveStart("omen", "omen", _LIVE),
             # Chosen: five turns to find the peers of the plan. Then OMen keeps the topics connected.

@@ -78,6 +78,12 @@ class Circle:
         self.view.merge(me, alive, sender)
         self._order = None
 
+    def hear(self, me: RingDescriptor, node: NodeId, address: bytes, incarnation: int) -> None:
+        """A node has shown that it is alive."""
+        descriptor = RingDescriptor(node, address, incarnation, 0, self.loads.get(node, 0))
+        if not self.view.renew(descriptor):
+            self.take(me, (descriptor,), node)
+
     def grow_older(self) -> None:
         """A turn has passed."""
         self._clock += 1

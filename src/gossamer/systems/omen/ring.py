@@ -19,7 +19,7 @@ CHASES_MAX = 8
 class Ring:
     """The exchanges of one node. Random nodes come from Cyclon or, in simulations, from the interest view."""
 
-    __slots__ = ("_asked", "_circle", "_membership", "_node", "_partner", "_seed", "_view")
+    __slots__ = ("_chases", "_circle", "_first", "_membership", "_node", "_partner", "_seed", "_view")
 
     def __init__(self, seed: int, node: NodeId, circle: Circle, view: InterestView, membership: Cyclon | None) -> None:
         self._seed = seed
@@ -29,15 +29,16 @@ class Ring:
         self._membership = membership
         # The node that this node has sent descriptors to.
         self._partner: NodeId | None = None
-        # The nodes that were asked in this turn because they became the first successor.
-        self._asked: set[NodeId] = set()
+        # The first successor that was asked last, and further exchanges in this turn.
+        self._first: NodeId | None = None
+        self._chases = 0
 
     def turn(self, me: RingDescriptor, now_us: int, out: list[Action]) -> None:
         """The active thread."""
         self._circle.grow_older()
         samples = self._samples(now_us)
         self._circle.take(me, samples)
-        self._asked.clear()
+        self._chases = 0
         partner = self._circle.view.partner(me, 0, now_us)
         if partner is not None:
             self._ask(partner, me, samples, out)
@@ -73,8 +74,9 @@ class Ring:
         """Differs: a node that has found a nearer successor asks it at once, so that a newcomer soon has its place."""
         first = next(iter(self._circle.successors()), None)
         found = None if first is None else self._circle.view.get(first.node)
-        if found is not None and found.node not in self._asked and len(self._asked) < CHASES_MAX:
-            self._asked.add(found.node)
+        if found is not None and found.node != self._first and self._chases < CHASES_MAX:
+            self._first = found.node
+            self._chases += 1
             self._ask(found, me, (), out)
 
     def known(self) -> list[Peer]:

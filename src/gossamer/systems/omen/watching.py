@@ -83,8 +83,7 @@ class Watching:
             # It is alive and is taken for dead: it must know.
             out.append(send(peer, Suspicion(message.incarnation)))
             return False
-        load = self._circle.loads.get(sender, 0)
-        self._circle.take(me, (RingDescriptor(sender, message.address, message.incarnation, 0, load),), sender)
+        self._circle.hear(me, sender, message.address, message.incarnation)
         watched = self._admit(sender)
         if watched is None:
             out.append(send(peer, WatchOk(message.state)))

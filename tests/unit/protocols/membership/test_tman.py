@@ -313,3 +313,17 @@ def test_the_state_stays_bounded_whatever_peers_send(messages):
         for action in out:
             if isinstance(action, Send):
                 assert len(action.message.descriptors) <= PARAMETERS.buffer_size
+
+
+def test_a_descriptor_that_its_node_sends_again_is_young_again_if_the_view_has_this_version():
+    view = TManView(1, 1, 5, 3, by_rank(lambda base, other: other.node, 1, 1))
+    me = Descriptor(1, b"", 1, 0)
+    view.merge(me, [Descriptor(2, b"", 7, 0)])
+    for _ in range(3):
+        view.grow_older()
+    assert not view.renew(Descriptor(2, b"", 8, 0))
+    assert view.renew(Descriptor(2, b"", 7, 0))
+    assert not view.renew(Descriptor(3, b"", 7, 0))
+    assert view.grow_older() == ()
+    assert view.get(2).version == 7
+    assert view.get(3) is None
