@@ -12,6 +12,8 @@ from tests.seeds import some_slow
 LIVE = SYSTEM.live[0].settings
 # Seeds of schedules: quick ones, and those of `make test-slow`.
 QUICK, ALL = 24, 400
+# Seeds that once failed: a restart while a neighbour's event is repaired (337), an event that a newcomer knows nothing of (652).
+ONCE_FAILED = (337, 652)
 
 
 def small_net(seed, resilience=2, nodes=None, **settings):
@@ -36,7 +38,7 @@ def test_after_every_single_event_the_overlay_is_topic_connected_again(seed):
         net.wait(8)
 
 
-@pytest.mark.parametrize("seed", some_slow(ALL, QUICK))
+@pytest.mark.parametrize("seed", some_slow(ALL, QUICK, ONCE_FAILED))
 def test_after_concurrent_events_and_disturbed_messages_the_overlay_is_topic_connected(seed):
     resilience = 1 + seed % 3
     net = small_net(seed, resilience)

@@ -6,7 +6,7 @@ from gossamer.protocols.contract.messages import Peer, WireMessage
 from gossamer.protocols.membership.interest_exchange import InterestExchange
 from gossamer.systems.omen.circle import Circle
 from gossamer.systems.omen.drops import Drops
-from gossamer.systems.omen.links import LinkAsks, OmenLinks
+from gossamer.systems.omen.links import LinkAsks, LinkOrder, OmenLinks
 from gossamer.systems.omen.messages import (
     NODES_MAX,
     Departure,
@@ -107,18 +107,16 @@ class Linking:
         if self._parameters.drops and not self._repairs.open and self._turn >= self._moved_turn + DROP_AFTER_TURNS:
             self._drops.turn(out)
 
-    def on_command(self, sender: NodeId, message: LinkCommand, out: list[Action]) -> None:
+    def on_command(self, sender: NodeId, message: LinkCommand, now_us: int, out: list[Action]) -> None:
         """A coordinator wants links. What it says is not checked, but its effect is bounded, and ends must share topics."""
+        room = COMMANDED_MAX - self._commanded
+        self._commanded += len(message.peers)
+        # A coordinator asks again for those that are left out.
+        peers = message.peers[: max(room, 0)]
         coordinator = Peer(sender, message.address)
-        for peer in message.peers:
-            self._commanded += 1
-            if self._commanded > COMMANDED_MAX:
-                # A coordinator asks again.
-                return
-            if peer.node in self.links.neighbours:
-                out.append(send(coordinator, LinkDone(message.event, peer.node, True)))
-            elif peer.node == self._node or not self.asks.ask(peer, out, message.event, coordinator):
-                out.append(send(coordinator, LinkDone(message.event, peer.node, False)))
+        order = self.asks.order(message.event, coordinator, peers, self.links.neighbours, out)
+        if order is not None and peers:
+            self._answer(order, now_us, out)
 
     def on_message(self, sender: NodeId, message: WireMessage, now_us: int, out: list[Action]) -> None:
         """A message from the other end of a link, or of one that is to be."""
@@ -181,8 +179,15 @@ class Linking:
 
     def close_ask(self, node: NodeId, is_up: bool, now_us: int, out: list[Action]) -> None:
         """A node has answered a request for a link, or cannot be reached."""
-        for event, other, done in self.asks.close(node, is_up, out, self._node):
-            self._repairs.link_done(self._node, event, other, done, now_us, out)
+        for order in self.asks.close(node, is_up):
+            self._answer(order, now_us, out)
+
+    def _answer(self, order: LinkOrder, now_us: int, out: list[Action]) -> None:
+        done = LinkDone(order.event, tuple(sorted(order.up)), tuple(sorted(order.down)))
+        if order.coordinator.node == self._node:
+            self._repairs.links_done(self._node, done, now_us, out)
+        else:
+            out.append(send(order.coordinator, done))
 
     def lose(self, node: NodeId, out: list[Action]) -> None:
         """The link to a node is gone."""

@@ -5,7 +5,7 @@ a lost message or a restart. Each end therefore sends pulses, and a node that ha
 the sender then asks for the link again, because only an agreed drop may take away a link that a topic needs.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from gossamer.model.values.ids import NodeId, TopicId
@@ -18,7 +18,6 @@ from gossamer.systems.omen.messages import (
     NODES_MAX,
     STATE_TOPICS,
     ChurnEvent,
-    LinkDone,
     LinkOk,
     LinkRequest,
     ShadowLink,
@@ -94,21 +93,33 @@ class OmenLinks(InterestedLinks[OmenNeighbour]):
 
 @dataclass
 class _Ask:
-    """A node that was asked for a link, and the coordinators that want to know about it."""
+    """A node that was asked for a link."""
 
     peer: Peer
     turns: int = 0
-    waiting: dict[ChurnEvent, Peer] = field(default_factory=dict)
+
+
+@dataclass
+class LinkOrder:
+    """The links that a coordinator wants from this node. It is answered when none is awaited any more."""
+
+    event: ChurnEvent
+    coordinator: Peer
+    awaited: set[NodeId] = field(default_factory=set)
+    up: set[NodeId] = field(default_factory=set)
+    down: set[NodeId] = field(default_factory=set)
 
 
 class LinkAsks:
     """The links that this node has asked for and that are not open yet."""
 
-    __slots__ = ("_exchange", "_open", "address", "incarnation")
+    __slots__ = ("_exchange", "_node", "_open", "_orders", "address", "incarnation")
 
-    def __init__(self, exchange: InterestExchange) -> None:
+    def __init__(self, node: NodeId, exchange: InterestExchange) -> None:
+        self._node = node
         self._exchange = exchange
         self._open: dict[NodeId, _Ask] = {}
+        self._orders: dict[tuple[ChurnEvent, NodeId], LinkOrder] = {}
         self.incarnation = 0
         self.address = b""
 
@@ -120,30 +131,40 @@ class LinkAsks:
         ask = self._open.get(node)
         return Peer(node) if ask is None else ask.peer
 
-    def ask(
-        self, peer: Peer, out: list[Action], event: ChurnEvent | None = None, coordinator: Peer | None = None
-    ) -> bool:
+    def ask(self, peer: Peer, out: list[Action]) -> bool:
         """Ask a node for a link; returns whether there was room for the request."""
-        ask = self._open.get(peer.node)
-        if ask is None:
-            if len(self._open) >= ASKS_MAX:
-                return False
-            ask = self._open[peer.node] = _Ask(peer)
-            self._request(peer, out)
-        if event is not None and coordinator is not None:
-            ask.waiting[event] = coordinator
+        if peer.node in self._open:
+            return True
+        if len(self._open) >= ASKS_MAX or peer.node == self._node:
+            return False
+        self._open[peer.node] = _Ask(peer)
+        self._request(peer, out)
         return True
 
-    def close(self, node: NodeId, is_up: bool, out: list[Action], me: NodeId) -> list[tuple[ChurnEvent, NodeId, bool]]:
-        """A node has answered or cannot be reached: tell the coordinators; returns what this node itself coordinates."""
-        ask = self._open.pop(node, None)
-        own: list[tuple[ChurnEvent, NodeId, bool]] = []
-        for event, coordinator in ({} if ask is None else ask.waiting).items():
-            if coordinator.node == me:
-                own.append((event, node, is_up))
+    def order(
+        self, event: ChurnEvent, coordinator: Peer, peers: Iterable[Peer], linked: Collection[NodeId], out: list[Action]
+    ) -> LinkOrder | None:
+        """Ask for the links that a coordinator wants; returns its order if all is known already."""
+        # A command that is repeated takes the place of the one before: it names all links that are still missing.
+        order = self._orders[event, coordinator.node] = LinkOrder(event, coordinator)
+        for peer in peers:
+            if peer.node in linked:
+                order.up.add(peer.node)
             else:
-                out.append(send(coordinator, LinkDone(event, node, is_up)))
-        return own
+                (order.awaited if self.ask(peer, out) else order.down).add(peer.node)
+        return self._answered(order)
+
+    def close(self, node: NodeId, is_up: bool) -> list[LinkOrder]:
+        """A node has answered or cannot be reached; returns the orders that can be answered now."""
+        self._open.pop(node, None)
+        orders = [order for order in self._orders.values() if node in order.awaited]
+        for order in orders:
+            order.awaited.discard(node)
+            (order.up if is_up else order.down).add(node)
+        return [order for order in orders if self._answered(order)]
+
+    def _answered(self, order: LinkOrder) -> LinkOrder | None:
+        return None if order.awaited else self._orders.pop((order.event, order.coordinator.node))
 
     def turn(self, out: list[Action]) -> list[NodeId]:
         """Ask again; returns the nodes that have not answered for too long."""

@@ -105,7 +105,7 @@ class Omen:
         self.neighbours_on = self.links.neighbours_on
         # When each sender was last heard. The node machine fills it; every turn empties it.
         self.heard: dict[NodeId, int] = {}
-        self.asks = LinkAsks(exchange)
+        self.asks = LinkAsks(node, exchange)
         # Watching L + 1 predecessors, not L, leaves a watcher if L of them fail at once with one between (hole 3).
         self.circle = Circle(seed, node, parameters.resilience + 1)
         self.ring = Ring(seed, node, self.circle, view, membership)
@@ -307,9 +307,9 @@ class Omen:
                 if self.watchers.refute(sender, message.incarnation, out):
                     self.asks.incarnation = self.watchers.incarnation
             case LinkCommand():
-                self.linking.on_command(sender, message, out)
+                self.linking.on_command(sender, message, now_us, out)
             case LinkDone():
-                self.repairs.link_done(sender, message.event, message.node, message.is_up, now_us, out)
+                self.repairs.links_done(sender, message, now_us, out)
             case ComponentClaims():
                 if not self.roots.take_claims((self.links,), sender, message.claims):
                     out.append(Observe(PeerMisbehaved(sender, "claims what cannot be")))

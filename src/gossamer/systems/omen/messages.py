@@ -17,6 +17,7 @@ from gossamer.protocols.roots import DEPTH_MAX
 
 # Nodes in one frame: neighbours of a node, links of a repair.
 NODES_MAX = 1_000
+SomeNodes = Annotated[tuple[NodeId, ...], Meta(max_length=NODES_MAX)]
 SomePeers = Annotated[tuple[Peer, ...], Meta(max_length=NODES_MAX)]
 Count = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 # Descriptors in a ring exchange; the watchers that a node names.
@@ -169,11 +170,11 @@ class LinkCommand(WireMessage, frozen=True, array_like=True, gc=False, tag="omen
 
 
 class LinkDone(WireMessage, frozen=True, array_like=True, gc=False, tag="omen_link_done"):
-    """The sender and `node` are linked, or cannot be."""
+    """Answers a LinkCommand: the nodes that the sender is linked to now, and those that it cannot be linked to."""
 
     event: ChurnEvent
-    node: NodeId
-    is_up: bool
+    up: SomeNodes
+    down: SomeNodes
 
 
 # Links.

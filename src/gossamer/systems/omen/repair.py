@@ -7,7 +7,7 @@ from gossamer.model.values.ids import NodeId, TopicId
 from gossamer.protocols.contract.messages import Peer
 from gossamer.protocols.contract.parts import InterestView
 from gossamer.protocols.repair import Labels, Link, connect, labels_inside, labels_of_terminals
-from gossamer.systems.omen.messages import ChurnEvent, ChurnKind
+from gossamer.systems.omen.messages import ChurnEvent, ChurnKind, ShadowState
 from gossamer.systems.omen.parameters import OmenParameters
 from gossamer.systems.omen.watch import Subject, Watched
 
@@ -80,6 +80,19 @@ class Repair(Subject):
             if len(self.terminals) < TERMINALS_MAX:
                 self.terminals.setdefault(peer.node)
                 self.addresses.setdefault(peer.node, peer.address)
+
+    def take(self, node: NodeId, state: ShadowState, now_us: int) -> None:
+        """A shadow node has answered.
+
+        What a neighbour is not linked to any more must be joined, too: it may have restarted while this event was
+        repaired, and whoever repairs that does not know of the link between these two events.
+        """
+        shadow = self.shadows.get(node)
+        before = {} if shadow is None else shadow.links
+        super().take(node, state, now_us)
+        if shadow is not None and node in self.terminals:
+            lost = [other for other in before if other not in shadow.links and other != self.event.node]
+            self.add_terminals(map(self.peer, lost))
 
     @property
     def is_about_absence(self) -> bool:

@@ -27,6 +27,7 @@ from gossamer.systems.omen.messages import (
     ChurnNotice,
     DoneNotice,
     LinkCommand,
+    LinkDone,
     ShadowState,
     Suspicion,
     send,
@@ -165,7 +166,7 @@ class Repairs:
         """This node coordinates the event: other watchers stand by, and the node may object."""
         repair.enter(EventPhase.QUEUED)
         event = repair.event
-        for peer in self._circle.successors():
+        for peer in self._circle.successors()[: self._parameters.resilience]:
             if peer.node != event.node:
                 repair.notified[peer.node] = peer
                 out.append(send(peer, ChurnNotice(event)))
@@ -233,18 +234,19 @@ class Repairs:
                 repair.shadows = dict(watched.shadows)
                 self._process(repair, now_us, out)
 
-    def link_done(
-        self, sender: NodeId, event: ChurnEvent, node: NodeId, is_up: bool, now_us: int, out: list[Action]
-    ) -> None:
-        """An end of a new link has acknowledged it, or could not reach the other end (hole 5)."""
-        repair = self.open.get(event)
-        link = (min(sender, node), max(sender, node))
-        if repair is None or repair.pending.get(link) != sender:
+    def links_done(self, sender: NodeId, done: LinkDone, now_us: int, out: list[Action]) -> None:
+        """An end of new links has acknowledged them, or could not reach the other ends (hole 5)."""
+        repair = self.open.get(done.event)
+        if repair is None:
             return
-        del repair.pending[link]
-        if not is_up:
-            self._lose(repair, node)
-        if not repair.pending:
+        is_awaited = bool(repair.pending)
+        for node in (*done.up, *done.down):
+            link = (min(sender, node), max(sender, node))
+            if repair.pending.get(link) == sender:
+                del repair.pending[link]
+                if node in done.down:
+                    self._lose(repair, node)
+        if is_awaited and not repair.pending:
             self._check(repair, now_us, out)
 
     def done(self, event: ChurnEvent) -> None:
@@ -338,11 +340,10 @@ class Repairs:
             if end != self._node:
                 out.append(send(repair.peer(end), LinkCommand(repair.event, tuple(peers[:NODES_MAX]), self.address)))
                 continue
-            for peer in peers:
-                if peer.node in self._links.neighbours:
-                    self.link_done(end, repair.event, peer.node, True, now_us, out)
-                else:
-                    self._asks.ask(peer, out, repair.event, Peer(self._node))
+            order = self._asks.order(repair.event, Peer(end), peers, self._links.neighbours, out)
+            if order is not None:
+                done = LinkDone(order.event, tuple(order.up), tuple(order.down))
+                self.links_done(end, done, now_us, out)
 
     def _command_again(self, repair: Repair, now_us: int, out: list[Action]) -> None:
         # An end may itself wait for the other end.

@@ -115,6 +115,31 @@ def test_a_coordinator_that_lies_makes_a_node_ask_a_bounded_number_of_others():
     assert not node.part.links.neighbours, "an end that does not answer is no neighbour"
 
 
+def test_a_command_is_answered_once_when_all_of_its_links_are_up_or_cannot_be():
+    node = OneNode()
+    event = ChurnEvent(3, 1, ChurnKind.LEAVE)
+    node.hear(100, LinkRequest(1, 1, 1, (7,)))
+    command = LinkCommand(event, (Peer(100), Peer(101), Peer(102), Peer(ME)))
+    assert of_kind(node.hear(1, command), LinkDone) == []
+    assert of_kind(node.hear(101, LinkOk(1, 1, 1, (7,))), LinkDone) == []
+    sent = node.hear(102, LinkRefusal())
+    assert [each for each in sent if isinstance(each[1], LinkDone)] == [(1, LinkDone(event, (100, 101), (ME, 102)))]
+    assert of_kind(node.hear(1, LinkCommand(event, (Peer(101),))), LinkDone) == [1], "if the answer was lost"
+
+
+def test_a_coordinator_that_never_stops_commanding_is_answered_about_its_last_command_only():
+    node = OneNode()
+    event = ChurnEvent(3, 1, ChurnKind.LEAVE)
+    answers = []
+    for turn in range(40):
+        peers = tuple(Peer(1_000 * (turn + 1) + each) for each in range(COMMANDED_MAX))
+        sent = node.hear(1, LinkCommand(event, peers)) + node.turn()
+        answers += [message for _, message in sent if isinstance(message, LinkDone)]
+        assert len(node.part.asks._orders) <= 1
+    assert answers
+    assert all(len(each.up) + len(each.down) <= COMMANDED_MAX for each in answers)
+
+
 def test_a_flood_of_questions_is_answered_a_bounded_number_of_times_in_a_turn():
     node = OneNode()
     sent = [each for _ in range(1_000) for each in node.hear(1, ShadowAsk(3, 1, 0, (7,)))]
@@ -223,7 +248,7 @@ messages = st.one_of(
     st.builds(Suspicion, numbers),
     st.builds(DoneNotice, churn),
     st.builds(LinkCommand, churn, peers),
-    st.builds(LinkDone, churn, ids, st.booleans()),
+    st.builds(LinkDone, churn, st.lists(ids, max_size=4).map(tuple), st.lists(ids, max_size=4).map(tuple)),
     st.builds(LinkRequest, numbers, numbers, counts, topics),
     st.builds(LinkOk, numbers, numbers, counts, topics),
     st.just(LinkRefusal()),
