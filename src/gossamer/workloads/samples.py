@@ -20,14 +20,15 @@ U64 = np.uint64
 ADD, REMOVE = 0, 1
 
 
-def sample_graph(path: Path, node_count: int, starts: int, seed: int, directed: bool) -> Interest:
-    """The friend or follower workload of the first `node_count` nodes that a breadth-first search reaches.
+def sample_graph(path: Path, node_count: int | None, starts: int, seed: int, directed: bool) -> Interest:
+    """The friend or follower workload of the first `node_count` nodes that a breadth-first search reaches; None: of all.
 
     The search starts at a few random nodes and goes along edges in both directions. Nodes of one hop come in a random
     order. All edges between sampled nodes are kept.
     """
     ids, places = np.unique(read_pairs(path, "edges"), return_inverse=True)
     source, target = places.reshape(-1, 2).T
+    node_count = len(ids) if node_count is None else node_count
     if not 1 <= starts <= node_count <= len(ids):
         raise InputError(f"a sample needs 1 to {len(ids)} nodes and at most as many starts, got {node_count}, {starts}")
     keys = draws(U64(seed), U64(Purpose.SAMPLE), U64(0), len(ids))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay
-from gossamer.planners.greedy import Draft, lowoda, plan
+from gossamer.planners.greedy import GM, MINMAXODA, Draft, GreedyRule, lowoda, plan
 from gossamer.protocols.contract.system import load, read_parameters
 from gossamer.simulator.measure import measure_topics
 from gossamer.simulator.population import CycleChanges
@@ -91,6 +91,16 @@ def local_views(
     }
 
 
+def follow_counts(seed: int, nodes: int, counts: Sequence[int], graph: str, directed: bool = False) -> dict[str, Any]:
+    """The share of users with at least so many followers and followees, in a graph and in a sample of it (Figure 7)."""
+    found: dict[str, Any] = {}
+    whole = sample_graph(Path(graph), None, STARTS, seed, directed)
+    for name, interest in {"graph": whole, "sample": sample_graph(Path(graph), nodes, STARTS, seed, directed)}.items():
+        for kind, each in {"followers": interest.popularity, "followees": interest.sizes}.items():
+            found[f"{name}: {kind}"] = [100 * float((each >= count).mean()) for count in counts]
+    return found
+
+
 def nodes_under_churn(
     seed: int,
     nodes: int,
@@ -156,8 +166,7 @@ def _mend(
         parted += int((measure_topics(overlays["OMen"], among).components > 1).sum())
         if as_printed is not None:
             overlays["OMen-S"] = as_printed.overlay()
-        if "LowODA-Re" in rivals:
-            overlays["LowODA-Re"] = plan(among, rule)
+        overlays |= {name: plan(among, anew) for name, anew in _planners(rule).items() if name in rivals}
         if "LowODA-Inc" in rivals:
             overlays["LowODA-Inc"] = existing
         overlays |= {name: spidercast.overlay() for name, spidercast in spidercasts.items()}
@@ -168,6 +177,11 @@ def _mend(
             if diameters:
                 _note_diameters(found, name, overlay, among)
     return {**found, "parted_topics": parted}
+
+
+def _planners(rule: GreedyRule) -> dict[str, GreedyRule]:
+    """The rivals that plan a whole overlay anew after an event."""
+    return {"LowODA-Re": rule, "GM": GM, "MinMaxODA": MINMAXODA}
 
 
 def _note(found: dict[str, list[float]], name: str, degrees: NDArray[np.integer]) -> None:

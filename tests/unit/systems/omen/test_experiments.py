@@ -3,7 +3,7 @@
 import pytest
 
 from gossamer.model.values.draw import draw
-from gossamer.systems.omen.experiments import local_views, mend, nodes_under_churn
+from gossamer.systems.omen.experiments import follow_counts, local_views, mend, nodes_under_churn
 
 NODES = 40
 
@@ -32,6 +32,22 @@ def test_links_inside_the_shadow_set_alone_add_more_links_and_diameters_are_note
     assert found["parted_topics"] == 0
     assert found["OMen-S mean"][-1] > found["OMen mean"][-1]
     assert len(found["OMen diameter mean"]) == len(found["LowODA-Re diameter most"]) == 3
+
+
+def test_planners_that_start_anew_trade_the_average_degree_for_the_maximum(data):
+    found = mend(1, NODES, 20, 10, {}, **data, rivals=["LowODA-Re", "GM", "MinMaxODA"])
+    assert found["GM mean"][-1] <= found["LowODA-Re mean"][-1] <= found["MinMaxODA mean"][-1]
+    assert found["MinMaxODA most"][-1] <= found["GM most"][-1]
+
+
+def test_shares_of_followers_and_followees_are_counted_in_the_graph_and_in_a_sample(tmp_path):
+    graph = tmp_path / "edges.txt"
+    # Everyone follows 0, and 1 follows 2.
+    graph.write_text("1 0\n2 0\n3 0\n1 2\n")
+    found = follow_counts(1, 4, [1, 2, 3], str(graph), directed=True)
+    assert found["graph: followers"] == [50, 25, 25]
+    assert found["graph: followees"] == [75, 25, 0]
+    assert found["sample: followers"] == found["graph: followers"]
 
 
 def test_each_event_on_nodes_is_repaired_with_few_messages_to_few_nodes(data):

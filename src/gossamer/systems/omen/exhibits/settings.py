@@ -56,6 +56,11 @@ def views(graph: str, seed: int, nodes: int, coverage: int) -> Experiment:
     return _on_graph("local_views", graph, seed, {"nodes": nodes, "parameters": {"coverage": coverage}}, {})
 
 
+def follows(graph: str, seed: int, nodes: int, counts: tuple[int, ...]) -> Experiment:
+    """Numbers of followers and followees."""
+    return _on_graph("follow_counts", graph, seed, {"nodes": nodes, "counts": list(counts)}, {})
+
+
 def on_nodes(graph: str, seed: int, nodes: int, events: int, rivals: tuple[str, ...] = ()) -> Experiment:
     """Churn of the real trace on nodes that run OMen. Paper: L is 1 (6.3). Chosen: turns of ten seconds; no bridges."""
     parameters = {"period_us": 10_000_000, "mend_us": 0, "resilience": 1}
