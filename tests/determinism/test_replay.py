@@ -157,7 +157,7 @@ def test_every_event_survives_the_record():
     message = Join(Peer(3, b"addr"))
     events = [
         Started((Peer(1, b"a"),), False, b"me"),
-        Restarted((Peer(1, b"a"),), False, b"me", 2**61),
+        Restarted((Peer(1, b"a"),), False, b"me", b"secret", 2**61),
         Subscribe(5, 1),
         Unsubscribe(5),
         Publish(5, b"payload"),

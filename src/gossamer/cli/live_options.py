@@ -103,7 +103,11 @@ def settings_of(
     content |= {name: value for name, value in flags.items() if value not in (None, False, [])}
     in_file = content.get("secrets", {})
     if secrets and isinstance(in_file, Mapping):
-        content["secrets"] = {**in_file, **dict(map(_split_secret, secrets))}
+        given = list(map(_split_secret, secrets))
+        for topic, _ in given:
+            if sum(topic == other for other, _ in given) > 1:
+                raise InputError(f"--secret gives {topic!r} two secrets; give it one")
+        content["secrets"] = {**in_file, **dict(given)}
     found = node_settings(content, "the command" if config is None else str(config))
     system, dissemination = live_parameters(set_flags, found.system, found.dissemination)
     return replace(

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from msgspec.structs import replace
 
 from gossamer.cli.live_options import (
     Advertise,
@@ -65,6 +66,14 @@ def node(
     record: Annotated[
         str | None, typer.Option(metavar="FILE", help="Record every event and action for `gossamer replay`.")
     ] = None,
+    record_content: Annotated[
+        bool | None,
+        typer.Option(
+            "--record-content/--no-record-content",
+            help="Whether the record has payloads and secrets; without them it can be audited, not replayed. [default: yes]",
+            show_default=False,
+        ),
+    ] = None,
     plan: Annotated[
         str | None, typer.Option(metavar="FILE", help="With --system planned: the peers.json of `gossamer plan`.")
     ] = None,
@@ -109,6 +118,8 @@ def node(
         name=name,
         metrics=metrics,
     )
+    if record_content is not None:
+        found = replace(found, record_content=record_content)
     handler = log_to(sys.stderr, log_format.value)
     try:
         asyncio.run(_run(found, prints))

@@ -74,7 +74,9 @@ def _replay_one(path: Path, audit: Any, say: Callable[[int], None]) -> dict[str,
         header, steps = records.read_record(source)
         whole = records.WholeSteps(steps)
         audited = audit.read(header, _told(whole, source, say))
-        count, difference = records.replay(audited, partial(machine_of, header), decoder_of(header))
+        count, difference = 0, None
+        if header.content:
+            count, difference = records.replay(audited, partial(machine_of, header), decoder_of(header))
         # The replay stops at the first difference; the audit reads the rest of the record.
         deque(audited, maxlen=0)
     return {
@@ -84,6 +86,7 @@ def _replay_one(path: Path, audit: Any, say: Callable[[int], None]) -> dict[str,
         "equal_steps": count,
         "difference": difference,
         "cut_off": whole.is_cut,
+        "replayed": header.content,
     }
 
 
@@ -95,11 +98,13 @@ def _show(results: list[dict[str, Any]], findings: Any) -> None:
                 f"{result['record']}: step {difference.step} differs: node {difference.node} at {difference.at_us} us was "
                 f"given {difference.event}\n  recorded: {difference.recorded}\n  replayed: {difference.replayed}"
             )
+        if not result["replayed"]:
+            typer.echo(f"{result['record']} was recorded without content: it is audited and not replayed.")
         if result["cut_off"]:
             typer.echo(f"{result['record']} ends in the middle of a step, which happens when a node is killed.")
     steps = sum(result["equal_steps"] for result in results)
     systems = ", ".join(sorted({result["system"] for result in results}))
-    if not any(result["difference"] for result in results):
+    if steps and not any(result["difference"] for result in results):
         typer.echo(f"{steps:,} steps of {systems} replayed; every action is the same.")
     if findings.data_sent or findings.deliveries:
         facts = {name: getattr(findings, name) for name in ("nodes", "data_sent", "data_received", "deliveries")}

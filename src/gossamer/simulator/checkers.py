@@ -189,13 +189,16 @@ class NonDisclosureChecker:
 
     A node that unsubscribed knows the topic already; messages about the topic may still be under way to it.
     The checker looks at all fields of a message: fields that name topics, every number that is too large to be anything
-    else, and every byte string except the application's own.
+    else, text, and every byte string except the application's own. What only a comparison can show, such as counts and times,
+    `tests/attacks/test_two_worlds.py` compares.
     """
 
     def __init__(self) -> None:
         self._held: dict[int, set[int]] = {}
         # Ids and hashes of topics -> the topic.
         self._topics: dict[int | bytes, int] = {}
+        # Ids as text -> the topic.
+        self._texts: dict[str, int] = {}
 
     def handled(self, at_us: int, node: int, event: Event, actions: Sequence[Action]) -> None:
         """See `engine.Watcher`."""
@@ -217,8 +220,9 @@ class NonDisclosureChecker:
         word = topic.to_bytes(_WORD, "big")
         if topic >= _RECOGNISABLE:
             self._topics |= dict.fromkeys((topic, word, word[::-1]), topic)
+            self._texts |= dict.fromkeys((str(topic), word.hex()), topic)
         for content in (word, word[::-1], str(topic).encode()):
-            for algorithm in ("sha256", "sha1", "md5", "blake2b"):
+            for algorithm in ("sha256", "sha1", "md5", "blake2b", "blake2s", "sha3_256", "sha512", "sha224"):
                 digest = hashlib.new(algorithm, content).digest()
                 self._topics[digest[:_WORD]] = topic
                 self._topics[int.from_bytes(digest[:_WORD], "big")] = topic
@@ -242,9 +246,15 @@ class NonDisclosureChecker:
         elif kind is bytes:
             if len(value) >= _WORD and name not in _PAYLOADS:
                 found.update(self._topics[part] for part in _words(value) if part in self._topics)
-        elif kind is tuple or kind is list:
+                found.update(topic for text, topic in self._texts.items() if text.encode() in value)
+        elif kind is str:
+            found.update(topic for text, topic in self._texts.items() if text in value)
+        elif kind in (tuple, list, set, frozenset):
             for item in value:
                 self._look(item, name, found)
+        elif kind is dict:
+            for pair in value.items():
+                self._look(pair, name, found)
         elif isinstance(value, msgspec.Struct):
             found |= self._topics_in(value)
 

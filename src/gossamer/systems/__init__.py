@@ -15,7 +15,7 @@ and `problems` says why.
 import pkgutil
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from importlib.metadata import entry_points
 from types import MappingProxyType, ModuleType
@@ -38,10 +38,8 @@ from gossamer.protocols.contract.system import (
     load,
     read_parameters,
 )
-from gossamer.protocols.delivery.history import History
-from gossamer.protocols.delivery.recovery.machine import Recovery
+from gossamer.protocols.delivery.above import parts_above
 from gossamer.protocols.delivery.recovery.messages import RecoveryParameters
-from gossamer.protocols.delivery.state import DeliveryState
 from gossamer.protocols.dissemination import DISSEMINATIONS as BUILDING_BLOCKS
 
 # Everything that other rooms need to know about systems; they import it from here.
@@ -272,17 +270,10 @@ def make_machine(
     parts = system.parts(parameters, seed, node, view)
     if dissemination is None:
         return NodeMachine(parts)
-    overlay: Any = parts[-1]
     carried = check_dissemination(system, dissemination, settings)
-    make = find_dissemination(dissemination).part
-    if recovery is None:
-        return NodeMachine(
-            (*parts, make(carried, overlay, seed, node, DeliveryState(node, discloses=system.discloses)))
-        )
-    kept = check_recovery(system, dissemination, recovery)
-    history = History(kept.history, kept.history_bytes)
-    held = DeliveryState(node, history=history, recovers=True, discloses=system.discloses)
-    return NodeMachine((*parts, make(carried, overlay, seed, node, held), Recovery(kept, overlay, held, node)))
+    kept = None if recovery is None else check_recovery(system, dissemination, recovery)
+    disseminates = partial(find_dissemination(dissemination).part, carried)
+    return NodeMachine((*parts, *parts_above(parts[-1], disseminates, kept, seed, node, system.discloses)))
 
 
 def machine_of(header: Header, node: NodeId, view: InterestView | None = None) -> NodeMachine:

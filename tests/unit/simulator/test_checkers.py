@@ -1,6 +1,6 @@
 """Checkers raise when a machine breaks a rule."""
 
-from hashlib import md5, sha256
+from hashlib import md5, sha3_256, sha256
 
 import pytest
 
@@ -203,6 +203,11 @@ def tell(message, holds=()):
         Word(content=b"x" + md5(LARGE.to_bytes(8, "little")).digest()[:10]),
         ShuffleReply((ViewEntry(3, 0, b"", (LARGE,)),)),
         Word(peers=(Peer(3, LARGE.to_bytes(8, "big")),)),
+        Word(content=f"topic {LARGE}".encode()),
+        Word(peers=(f"{LARGE:016x}",)),
+        Word(peers=({LARGE},)),
+        Word(peers=({3: LARGE.to_bytes(8, "big")},)),
+        Word(content=sha3_256(str(LARGE).encode()).digest()[:8]),
     ],
     ids=str,
 )

@@ -54,8 +54,8 @@ class Node:
 
     `join` are addresses of nodes that are already in the network. `settings` are parameters of the system. `advertise`
     is the address that other nodes use, if it differs from `listen`. `identity_file` keeps the identity over restarts.
-    `record` is a file for every event and action, which `gossamer replay` reads. `environment` gives sockets, clocks
-    and random bytes; `gossamer.testing` passes its own.
+    `record` is a file of all events and actions for `gossamer replay`, without payloads and secrets if `record_content` is
+    False. `environment` gives sockets, clocks and random bytes; `gossamer.testing` passes its own.
     """
 
     def __init__(
@@ -73,6 +73,7 @@ class Node:
         plan: PlanEntry | FilePath | None = None,
         limits: Limits | None = None,
         record: FilePath | None = None,
+        record_content: bool = True,
         environment: Environment = REAL,
         **deprecated: Unpack[DeprecatedOptions],
     ) -> None:
@@ -91,12 +92,11 @@ class Node:
             raise InputError("system='planned' and `plan` go together: give plan=PlanEntry(path, name=...)")
         self._plan = None if plan is None else PlannedPeers(plan)
         self._topics = LiveTopics(stack.discloses, limits.payload_bytes, security.secrets)
-        node_security = NodeSecurity(security, identity_file, self._topics.name_of, environment.random_bytes)
+        node_security = NodeSecurity(security, identity_file, self._topics, environment.random_bytes)
         reading = self.pause_reading, self.resume_reading
-        unseal = node_security.unseal
-        validation = Validation(self._topics, self._on_validated, *reading, unseal, environment.monotonic)
+        validation = Validation(self._topics, self._on_validated, *reading, node_security.unseal, environment.monotonic)
         record_path = None if record is None else Path(record)
-        self._parts = NodeParts(stack, limits, node_security, self._topics, validation, record_path)
+        self._parts = NodeParts(stack, limits, node_security, self._topics, validation, record_path, record_content)
         self.id: NodeId = node_security.node
         self._permissions = Permissions(node_security, validation, self.hex_id)
         self._address = ""
@@ -393,5 +393,6 @@ class Node:
             return
         validates = topic.validator is not None or topic.payload_bytes < self._parts.limits.payload_bytes
         peers = () if self._plan is None else self._plan.peers_on(topic.name)
+        self._running.watch_secret(topic)
         own_last = driver.own_last(topic.id)
         driver.give(Subscribe(topic.id, topic.role, peers, True, topic.secret, validates, last, last_us, *own_last))

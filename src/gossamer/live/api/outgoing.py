@@ -14,13 +14,15 @@ from gossamer.protocols.contract.actions import Deliver
 class Outgoing:
     """Signs messages, gives them to the driver, and waits for slow links."""
 
-    def __init__(self, node: NodeId, driver: LiveDriver, sockets: Sockets, signer: Any) -> None:
+    def __init__(self, node: NodeId, driver: LiveDriver, sockets: Sockets, signer: Any, cipher: Any) -> None:
         self.published = 0
         self._node = node
         self._driver = driver
         self._sockets = sockets
         # See `security.signing.Signer`; None where messages are not signed.
         self._signer = signer
+        # See `security.payloads.PayloadCipher`; None if no topic has a secret.
+        self._cipher = cipher
 
     def publish(self, topics: Sequence[LiveTopic], content: bytes, patient: bool) -> tuple[int, Tally]:
         """Publish one message; answers its sequence number and the neighbours that it was queued for.
@@ -28,11 +30,14 @@ class Outgoing:
         With patient=False, slow links are left out.
         """
         driver, first = self._driver, topics[0]
-        sealed, sequence, published_us = content, driver.next_sequence(), 0
+        sealed, sequence, published_us = content, driver.next_sequence(first.id), 0
+        if self._cipher is not None:
+            # A topic with a secret is never published on together with others.
+            sealed = self._cipher.encrypt(first.id, self._node, sequence, sealed)
         also = tuple(topic.id for topic in topics[1:]) if len(topics) > 1 else ()
         if self._signer is not None:
             published_us = driver.clock_us()
-            sealed = self._signer.seal((first.id, *also), sequence, content, published_us)
+            sealed = self._signer.seal((first.id, *also), sequence, sealed, published_us)
         tally = driver.publish(first.id, sealed, also, sequence, published_us, patient)
         self.published += 1
         for topic in topics:

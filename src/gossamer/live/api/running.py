@@ -1,32 +1,39 @@
 """A node between its start and its stop."""
 
+import asyncio
+import logging
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
 
 from gossamer.live.api.incoming import Incoming
 from gossamer.live.api.limits import Limits
 from gossamer.live.api.outgoing import Outgoing
 from gossamer.live.api.readiness import Readiness
 from gossamer.live.api.stacks import Stack
-from gossamer.live.api.topics import LiveTopics
+from gossamer.live.api.topics import LiveTopic, LiveTopics
 from gossamer.live.api.validation import Validation
 from gossamer.live.operations.status import NodeStatus, link_status, topic_status
 from gossamer.live.security.node_security import NodeSecurity
-from gossamer.live.transport.addresses import words_of
 from gossamer.live.transport.driver import LiveDriver
+from gossamer.live.transport.labels import TopicLabels
 from gossamer.live.transport.last_numbers import LastNumbers
 from gossamer.live.transport.numbers import SequenceNumbers
+from gossamer.live.transport.recording import open_record
 from gossamer.live.transport.sockets import Sockets
-from gossamer.model.values.errors import InputError
-from gossamer.model.values.ids import NodeId
+from gossamer.model.values.ids import NodeId, TopicId
+from gossamer.model.values.shown import SECRET_BYTES
 from gossamer.protocols.contract.events import Restarted, Started
 from gossamer.protocols.contract.messages import Peer
 from gossamer.protocols.contract.node import NodeMachine
 from gossamer.systems import make_machine
+
+log = logging.getLogger("gossamer.live")
+
+# Chosen: several times what probes take to find a node with a topic that one in ten nodes holds.
+LONELY_SECONDS = 30.0
 
 
 @dataclass(frozen=True)
@@ -39,6 +46,7 @@ class NodeParts:
     topics: LiveTopics
     validation: Validation
     record: Path | None
+    record_content: bool = True
 
 
 class RunningNode:
@@ -53,16 +61,19 @@ class RunningNode:
         self.readiness = Readiness(machine.overlay.neighbours_on)
         self.incoming = Incoming(parts.topics, self.readiness)
         self._parts = parts
-        self._numbers = SequenceNumbers(parts.security.sequence_file)
+        # Topics with a secret: when to say that nobody was found.
+        self._lonely: dict[TopicId, asyncio.TimerHandle] = {}
+        base = None if parts.stack.discloses else parts.security.number_base
+        self._numbers = SequenceNumbers(parts.security.sequence_file, base)
         # Opened last: if another part cannot be made, no file stays open.
-        self._record = None if parts.record is None else _open_record(parts.record)
+        self._record = None if parts.record is None else open_record(parts.record)
         self.driver = LiveDriver(
             machine,
             parts.security.node,
             address.encode(),
             sockets,
             self.incoming.on_fact,
-            None if self._record is None else (self._record, parts.stack.header(seed)),
+            None if self._record is None else (self._record, parts.stack.header(seed, parts.record_content)),
             self.incoming.deliver,
             parts.validation.request,
             parts.security.guard,
@@ -70,18 +81,46 @@ class RunningNode:
             environment,
             self._numbers,
             None if parts.security.topics_file is None else LastNumbers(parts.security.topics_file),
+            None if parts.stack.discloses else TopicLabels(parts.security.node),
         )
         self.incoming.driver = self.driver
-        self.outgoing = Outgoing(parts.security.node, self.driver, sockets, parts.security.signer)
+        self.outgoing = Outgoing(
+            parts.security.node, self.driver, sockets, parts.security.signer, parts.security.cipher
+        )
 
     def start(self, contacts: tuple[Peer, ...], address: str) -> None:
         """Start the driver. If the identity is kept, versions of the interest exceed those of every run before."""
+        stack, security = self._parts.stack, self._parts.security
+        if not stack.discloses and security.tls is None and security.cipher is None:
+            log.warning(
+                "%s without `keys` and without `secrets` hides nothing from those who read the connections or guess the "
+                "names of topics; see docs/privacy.md",
+                stack.system.name,
+            )
         joining, where = bool(contacts), address.encode()
-        if self._parts.security.sequence_file is None:
-            self.driver.start(Started(contacts, joining, where))
+        secret = self.sockets.environment.random_bytes(SECRET_BYTES)
+        if security.sequence_file is None:
+            self.driver.start(Started(contacts, joining, where, secret))
         else:
             version = self._numbers.next(self.sockets.environment.time_ns() // 1000)
-            self.driver.start(Restarted(contacts, joining, where, version))
+            self.driver.start(Restarted(contacts, joining, where, secret, version))
+
+    def watch_secret(self, topic: LiveTopic) -> None:
+        """Say once, on this node's own side, if nobody with the same secret is found for a topic.
+
+        To others a node with another secret looks like one that does not hold the topic, so nobody can tell it.
+        """
+        if topic.secret and topic.id not in self._lonely:
+            loop = asyncio.get_running_loop()
+            self._lonely[topic.id] = loop.call_later(LONELY_SECONDS, self._say_if_lonely, topic)
+
+    def _say_if_lonely(self, topic: LiveTopic) -> None:
+        if topic.is_held and not self.overlay.neighbours_on(topic.id):
+            log.warning(
+                "no other node with the same secret was found for %r in %g s; if others follow it, their secret differs",
+                topic.name,
+                LONELY_SECONDS,
+            )
 
     def status(self, address: str, join: Sequence[str], drops: Counter[str]) -> NodeStatus:
         """The state of the node at this moment; `drops` are messages that its readers lost, by reason."""
@@ -104,18 +143,13 @@ class RunningNode:
         self.driver.stop()
         self._parts.validation.stop()
         self.readiness.stop()
+        for handle in self._lonely.values():
+            handle.cancel()
         await self.sockets.closed()
         if self._record is not None:
             # If the disk is full, the driver has logged it.
             with suppress(OSError):
                 self._record.close()
-
-
-def _open_record(path: Path) -> BinaryIO:
-    try:
-        return path.open("wb")
-    except (OSError, ValueError) as error:  # ValueError: a zero byte in the path
-        raise InputError(f"cannot write the record {path}: {words_of(error)}") from None
 
 
 def _make_machine(stack: Stack, seed: int, node: NodeId) -> NodeMachine:

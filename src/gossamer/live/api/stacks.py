@@ -25,17 +25,19 @@ class Stack:
     @property
     def names(self) -> tuple[str, ...]:
         """The names that must be equal at both ends of a connection."""
-        return (self.system.name, self.dissemination)
+        names = (self.system.name, self.dissemination)
+        return names if self.discloses else (*names, "labels")
 
-    def header(self, seed: int) -> Header:
+    def header(self, seed: int, content: bool = True) -> Header:
         """The header for a record of a node with this stack."""
         return Header(
             system=self.system.name,
             parameters=msgspec.to_builtins(self.parameters),
-            seed=seed,
+            seed=seed if content else 0,
             dissemination=self.dissemination,
             dissemination_parameters=dict(self.dissemination_settings),
             recovery={} if self.recovers else None,
+            content=content,
         )
 
     @property

@@ -125,7 +125,13 @@ class Subscription:
             payload: Any = action.payload
             if not self._is_plain:
                 try:
-                    payload = self._decode(payload if self._unseal is None else self._unseal(action))
+                    content = payload if self._unseal is None else self._unseal(action)
+                except ValueError:
+                    self.unreadable += 1
+                    self._node.count_drop("payload not encrypted with the topic's secret")
+                    continue
+                try:
+                    payload = self._decode(content)
                 except ValueError:
                     self.unreadable += 1
                     self._node.count_drop("payload not readable by the codec")

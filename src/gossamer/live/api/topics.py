@@ -94,6 +94,11 @@ class LiveTopics:
         self.by_id.pop(topic.id, None)
         self.by_name.pop(topic.name, None)
 
+    def secret_of(self, topic: TopicId) -> bytes:
+        """The secret of a topic; empty if it has none, or is not known here."""
+        found = self.by_id.get(topic)
+        return b"" if found is None else found.secret
+
     def name_of(self, topic: TopicId) -> str | None:
         """The name that belongs to an id, if this node knows it."""
         found = self.by_id.get(topic)

@@ -68,7 +68,11 @@ class Validation:
 
     def _validate(self, action: Validate) -> None:
         topic = self._topics.by_id.get(action.topic)
-        content = action.payload if self._unseal is None else self._unseal(action)
+        try:
+            content = action.payload if self._unseal is None else self._unseal(action)
+        except ValueError:
+            self._settle(action.ticket, Outcome.REJECT)
+            return
         if topic is None or len(content) > topic.payload_bytes:
             self._settle(action.ticket, Outcome.REJECT)
             return

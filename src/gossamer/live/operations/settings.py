@@ -43,6 +43,7 @@ class NodeSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     secrets: dict[str, str] = field(default_factory=dict)
     identity_file: str | None = None
     record: str | None = None
+    record_content: bool = True
     # For system="planned": the peers.json of `gossamer plan`, this node's name in it, and the addresses of the named nodes.
     plan: str | None = None
     name: str = ""
@@ -72,6 +73,7 @@ class NodeSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             plan=None if self.plan is None else PlanEntry(self.plan, self.name, self.addresses or {}),
             limits=self.limits,
             record=self.record,
+            record_content=self.record_content,
         )
 
 

@@ -5,15 +5,18 @@ The modules for keys, signatures and rules are imported only by nodes that use t
 
 import os
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from gossamer.live.api.options import FilePath, Security
+from gossamer.live.api.topics import LiveTopics
 from gossamer.live.security import SIGNATURE_MODES
 from gossamer.live.transport.sockets import Sockets
 from gossamer.live.transport.tls import Tls
 from gossamer.model.values.errors import InputError, PeerError
 from gossamer.model.values.ids import NodeId, TopicId, identity
+from gossamer.model.values.shown import Shown
 from gossamer.protocols.contract.actions import Deliver, Validate
 from gossamer.protocols.contract.messages import Data, data_in
 
@@ -25,7 +28,7 @@ class NodeSecurity:
         self,
         options: Security,
         identity_file: FilePath | None,
-        topic_name: Callable[[TopicId], str | None],
+        topics: LiveTopics,
         random_bytes: Callable[[int], bytes] = os.urandom,
     ) -> None:
         keys, signatures, rules = options.keys, options.signatures, options.rules
@@ -77,6 +80,15 @@ class NodeSecurity:
         else:
             # Nothing proves an identity here, so a random id serves until the node stops.
             self.node = identity(random_bytes(32))
+        # Only for topics with a secret.
+        self.cipher: Any = None
+        if options.secrets:
+            from gossamer.live.security.payloads import PayloadCipher
+
+            self.cipher = PayloadCipher(topics.secret_of, random_bytes)
+        # Lasts as long as the identity.
+        lasting = random_bytes(32) if private_key is None else sha256(private_key.private_bytes_raw()).digest()
+        self._numbers = Shown(lasting)
         if signatures != "off":
             self._sign_with(private_key, certificate, authorities)
         # The rules of the file, and their application to the messages of links.
@@ -86,7 +98,11 @@ class NodeSecurity:
             from gossamer.live.security.access import AccessRules, Guard
 
             self._allowed = AccessRules.load(Path(rules))
-            self._rules = Guard(self._allowed, topic_name)
+            self._rules = Guard(self._allowed, topics.name_of)
+
+    def number_base(self, topic: TopicId) -> int:
+        """By how much the numbers of this node's messages on a topic are higher than the clock, if topics are apart."""
+        return self._numbers.first_number(topic)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -100,8 +116,11 @@ class NodeSecurity:
 
     @property
     def unseal(self) -> Callable[[Deliver | Validate], bytes] | None:
-        """A function from a delivery, or a request to validate, to its content; None if payloads have no envelopes."""
-        return None if self._policy is None else self._content
+        """A function from a delivery, or a request to validate, to its content; None if payloads are the content.
+
+        The function raises a ValueError if the payload is not encrypted as its topic demands.
+        """
+        return None if self._policy is None and self.cipher is None else self._content
 
     # What this node itself may do.
 
@@ -177,5 +196,7 @@ class NodeSecurity:
         return None
 
     def _content(self, action: Deliver | Validate) -> bytes:
-        content: bytes = self._signing.content_of(action.payload)
+        content: bytes = action.payload if self._policy is None else self._signing.content_of(action.payload)
+        if self.cipher is not None:
+            content = self.cipher.decrypt(action.topic, action.publisher, action.sequence, content)
         return content

@@ -23,6 +23,7 @@ from typing import Any, BinaryIO
 from gossamer.live.transport import wire
 from gossamer.live.transport.environment import REAL, Environment
 from gossamer.live.transport.interface import MessageGuard, Transport
+from gossamer.live.transport.labels import TopicLabels
 from gossamer.live.transport.last_numbers import LastNumbers
 from gossamer.live.transport.newcomers import Newcomers
 from gossamer.live.transport.numbers import SequenceNumbers
@@ -50,7 +51,9 @@ from gossamer.protocols.contract.events import (
     Refused,
     Started,
     Stopping,
+    Subscribe,
     TimerFired,
+    Unsubscribe,
 )
 from gossamer.protocols.contract.facts import BridgeWanted, Fact, PeerMisbehaved
 from gossamer.protocols.contract.messages import BURST_MAX, Burst, Data, Peer
@@ -86,6 +89,7 @@ class LiveDriver:
         environment: Environment = REAL,
         numbers: SequenceNumbers | None = None,
         last_numbers: LastNumbers | None = None,
+        labels: TopicLabels | None = None,
     ) -> None:
         self.node = node
         self.address = address
@@ -109,6 +113,7 @@ class LiveDriver:
         self._numbers = numbers or SequenceNumbers()
         # Only a node that keeps its identity keeps these.
         self._last_numbers = last_numbers
+        self._labels = labels
         self._timers: set[asyncio.TimerHandle] = set()
         self._tally: Tally | None = None
         self._newcomers = Newcomers()
@@ -150,7 +155,11 @@ class LiveDriver:
 
     def give(self, event: Event, earliest_us: int = 0) -> None:
         """Give the machine an event and carry out its actions."""
+        if self._labels is not None and type(event) is Subscribe:
+            self._labels.note(event)
         self._give_all((event,), earliest_us)
+        if self._labels is not None and type(event) is Unsubscribe:
+            self._labels.note(event)
 
     def _give_all(self, events: Sequence[Event], earliest_us: int = 0) -> None:
         """Give the machine events of the same time and carry out its actions.
@@ -246,14 +255,14 @@ class LiveDriver:
         """Microseconds since 1970, as this node counts them."""
         return self._monotonic_ns() // 1000 + self._offset_us
 
-    def next_sequence(self) -> int:
+    def next_sequence(self, topic: TopicId | None = None) -> int:
         """The sequence number of the next publication (`events.Publish`), for its receipt and its signature."""
-        return self._numbers.next(self.clock_us())
+        return self._numbers.next(self.clock_us(), topic)
 
     def own_last(self, topic: TopicId) -> tuple[int, int]:
         """The number of this node's last message on a topic in an earlier run, and its age; zeros if there is none."""
         number, at_us = (0, 0) if self._last_numbers is None else self._last_numbers.get(topic)
-        if not 0 < number <= self._numbers.earlier:
+        if not self._numbers.was_used(topic, number):
             # The files of two runs do not belong together: one of them was deleted or restored.
             return 0, 0
         return number, max(self.clock_us() - at_us, 0)
@@ -266,7 +275,7 @@ class LiveDriver:
         Answers the frames that could not be decoded or were not allowed, and the number of messages, where a burst counts
         each of its messages.
         """
-        guard, decode = self._guard, self._decode
+        guard, decode, labels = self._guard, self._decode, self._labels
         events: list[Event] = []
         bad: list[bytes] = []
         count = len(bodies)
@@ -279,6 +288,12 @@ class LiveDriver:
                 continue
             if isinstance(message, Burst):
                 count += message.count - 1
+            if labels is not None:
+                message = labels.show(sender, message)
+                if message is None:
+                    # No answer: the sender must not learn that this node does not hold the topic.
+                    self.counts["frames on topics that this node does not hold"] += 1
+                    continue
             if type(message) is wire.Bye:
                 bad.append(body)
             elif guard is not None and (reason := guard.admits(link_name, sender, message)) is not None:
@@ -324,11 +339,15 @@ class LiveDriver:
 
     def _send(self, to: tuple[NodeId, ...], addresses: tuple[bytes, ...], messages: Sequence[Any]) -> None:
         """Send messages to each of these nodes. With a guard or with addresses there is only one message."""
-        frames = [wire.frame(message) for message in messages]
-        self.sent_count += len(to) * len(frames)
+        labels = self._labels
+        frames = [] if labels is not None else [wire.frame(message) for message in messages]
+        self.sent_count += len(to) * len(messages)
         send, me, guard, tally = self._transport.send, self.node, self._guard, self._tally
         patient = tally is None or tally.patient
         for node, address in zip(to, addresses or repeat(b""), strict=False):
+            if labels is not None:
+                hidden = [labels.hide(node, message) for message in messages]
+                frames = [wire.frame(message) for message in hidden if message is not None]
             if guard is not None and not guard.lets_out(node, messages[0]):
                 reason: str | None = "may not subscribe"
             else:

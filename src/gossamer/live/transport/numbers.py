@@ -2,9 +2,12 @@
 
 import logging
 import os
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 from gossamer.model.values.errors import InputError
+from gossamer.model.values.ids import TopicId
 
 log = logging.getLogger("gossamer.live")
 
@@ -18,20 +21,32 @@ class SequenceNumbers:
 
     `path` is a file beside the node's identity; it contains a number that no message of an earlier run exceeds. Without
     a file the node has a new identity after a restart, so that its numbers may begin anywhere.
+
+    With `base`, each topic has numbers of its own: the numbers on one topic do not show what was published on others. `base`
+    says by how much those of a topic are higher, so that numbers of two topics do not meet; it must not change over restarts.
     """
 
-    def __init__(self, path: Path | None = None) -> None:
+    def __init__(self, path: Path | None = None, base: Callable[[TopicId], int] | None = None) -> None:
         self._path = path
-        self._last = 0
+        # A base is computed once for each topic: it takes as long as the rest of a publication.
+        self._base = None if base is None else cache(base)
+        # By topic, without its base; None: what counts for all topics.
+        self._last: dict[TopicId | None, int] = {}
         self._reserved = 0
-        # A number that no message of an earlier run exceeds.
+        # A number that no message of an earlier run exceeds, without its base.
         self.earlier = 0 if path is None else _read(path)
 
-    def next(self, clock_us: int) -> int:
-        """The next number; the first one is higher than the clock."""
-        self._last = (self._last or max(clock_us, self.earlier)) + 1
-        if self._path is not None and self._last > self._reserved:
-            self._reserved = self._last + RESERVED
+    def was_used(self, topic: TopicId, number: int) -> bool:
+        """Whether an earlier run may have used a number on a topic."""
+        return 0 < number - (0 if self._base is None else self._base(topic)) <= self.earlier
+
+    def next(self, clock_us: int, topic: TopicId | None = None) -> int:
+        """The next number; the first one is higher than the clock. None: a number that is not for a message."""
+        if self._base is None:
+            topic = None
+        number = self._last[topic] = (self._last.get(topic, 0) or max(clock_us, self.earlier)) + 1
+        if self._path is not None and number > self._reserved:
+            self._reserved = number + RESERVED
             try:
                 _write(self._path, self._reserved)
             except OSError as error:
@@ -40,7 +55,7 @@ class SequenceNumbers:
                     self._path,
                     error.strerror,
                 )
-        return self._last
+        return number if topic is None or self._base is None else self._base(topic) + number
 
 
 def _read(path: Path) -> int:

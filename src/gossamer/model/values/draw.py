@@ -72,14 +72,12 @@ class Purpose(IntEnum):
     STAN_TOPIC = 70
     STAN_WEIGHT = 71
     STAN_WALK = 72
-    STAN_NAME = 73
     STAN_PHASE = 74
     STAN_RAISE = 75
     STAN_SHRINK = 76
     STAN_FIRST = 77
     STAN_CONTACT = 78
     STAN_PROBE = 79
-    STAN_NONCE = 80
     SIMILAR_PARTNER = 90  # the node of a similar view that a node exchanges views with
     SIMILAR_TIE = 91  # ties between equally similar nodes
     COVER_TIE = 92  # ties between nodes that cover equally many topics

@@ -18,12 +18,14 @@ class Outcome(IntEnum):
 class Started(Value, frozen=True, array_like=True, gc=False, tag="started"):
     """The node has started.
 
-    If `joining`, the contacts introduce the node to the network; otherwise they are its first view.
+    If `joining`, the contacts introduce the node to the network; otherwise they are its first view. `secret` is for what
+    the node shows to others (`model.values.shown`); a simulated node has none.
     """
 
     contacts: tuple[Peer, ...] = ()
     joining: bool = True
     address: Address = b""
+    secret: bytes = b""
 
 
 class Restarted(Started, frozen=True, array_like=True, gc=False, tag="restarted"):

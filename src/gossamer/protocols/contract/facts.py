@@ -20,6 +20,14 @@ class NeighbourDown(Fact, frozen=True, array_like=True, gc=False, tag="neighbour
     node: NodeId
 
 
+class TopicNeighboursChanged(Fact, frozen=True, array_like=True, gc=False, tag="topic_neighbours_changed"):
+    """The neighbours of this node on a topic changed in one step. Systems that do not disclose interests report this."""
+
+    topic: TopicId
+    removed: tuple[NodeId, ...]
+    added: tuple[NodeId, ...]
+
+
 class ViewChanged(Fact, frozen=True, array_like=True, gc=False, tag="view_changed"):
     """A membership view lost the `removed` nodes and gained the `added` nodes in one step."""
 

@@ -96,6 +96,12 @@ class NodeMachine:
                     self._teach(level, facts, now_us, out)
         return out
 
+    def teach(self, facts: Sequence[Fact], now_us: int, out: list[Action]) -> None:
+        """Tell all parts facts from outside, such as changes of an overlay that is not a part of this machine."""
+        for fact in facts:
+            for level, part in enumerate(self._parts):
+                self._teach(level, part.learn(fact, now_us, out), now_us, out)
+
     def _teach(self, level: int, facts: Sequence[Fact], now_us: int, out: list[Action]) -> None:
         """Pass facts to all parts above `level`, and the facts that those return to the parts above them."""
         for fact in facts:

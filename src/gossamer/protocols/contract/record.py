@@ -35,7 +35,9 @@ from gossamer.protocols.contract.messages import Peer, Value
 from gossamer.protocols.contract.parts import Machine, Part
 
 FORMAT = "gossamer-record"
-VERSION = 3
+VERSION = 4
+# Version 3 differs in the event `Restarted` only.
+READS = (3, 4)
 # Chosen: 16 MiB, larger than any event that we write. A longer frame means that the file is damaged.
 FRAME_BYTES_MAX = 16 * 1024 * 1024
 
@@ -52,6 +54,8 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     dissemination_parameters: dict[str, Any] = {}
     # None: the stack has no recovery.
     recovery: dict[str, Any] | None = None
+    # Whether payloads and secrets are in the record. Without them it can be audited, and not replayed.
+    content: bool = True
 
 
 # An answer of an interest view: a peer, a set of topics, or a number.
@@ -257,7 +261,7 @@ def read_record(source: BinaryIO) -> tuple[Header, Iterator[Step]]:
         header = _header_decoder.decode(first)
     except ValueError:  # msgspec's own errors, and UnicodeDecodeError where a name is not text
         raise InputError("this is not a Gossamer record: it does not begin with a header") from None
-    if header.format != FORMAT or header.version != VERSION:
+    if header.format != FORMAT or header.version not in READS:
         raise InputError(f"the record has format {header.format} {header.version}; this reads {FORMAT} {VERSION}")
     return header, _steps(frames)
 

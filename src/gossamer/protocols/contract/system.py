@@ -138,6 +138,8 @@ class System:
 
     def carries(self, dissemination: "Dissemination") -> bool:
         """Whether this dissemination can run on the system's overlay."""
+        if not self.discloses and dissemination.relays_without_topic:
+            return False
         return not self.is_central and self.knows >= dissemination.needs
 
 

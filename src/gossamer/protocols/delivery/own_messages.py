@@ -17,19 +17,39 @@ AnyData = TypeVar("AnyData", bound=Data)
 AnyBurst = TypeVar("AnyBurst", bound=Burst)
 
 
+class NumberCounter:
+    """Numbers for messages to which the driver gives none. Where topics are kept apart, all topics of a node share it."""
+
+    __slots__ = ("last",)
+
+    def __init__(self) -> None:
+        self.last = 0
+
+    def following(self, now_us: int) -> int:
+        """The number after the last one, or after the clock."""
+        return (self.last or now_us) + 1
+
+
 class OwnMessages:
     """Makes the messages that the application publishes, remembers them as seen and keeps them in the history."""
 
-    __slots__ = ("_closed", "_discloses", "_node", "_roles", "_seen", "_sequence", "history", "last_on")
+    __slots__ = ("_closed", "_counter", "_discloses", "_node", "_roles", "_seen", "_sequence", "history", "last_on")
 
     def __init__(
-        self, node: NodeId, interests: OwnInterests, seen: SeenMessages, history: History | None, discloses: bool
+        self,
+        node: NodeId,
+        interests: OwnInterests,
+        seen: SeenMessages,
+        history: History | None,
+        discloses: bool,
+        counter: NumberCounter | None = None,
     ) -> None:
         self._node = node
         self._roles = interests.roles
         self._seen = seen
         self._discloses = discloses
         self._sequence = 0
+        self._counter = counter or NumberCounter()
         self.history = history
         # The sequence number of the node's last message on each topic.
         self.last_on: dict[TopicId, int] = {}
@@ -63,10 +83,10 @@ class OwnMessages:
         elif topic not in self._roles:
             return None
         # `contract.events.Publish` states how messages are numbered.
-        sequence = event.sequence or (self._sequence or now_us) + 1
+        sequence = event.sequence or self._counter.following(now_us)
         if sequence <= self._sequence:
             raise _not_increasing(sequence, self._sequence)
-        self._sequence = sequence
+        self._sequence = self._counter.last = sequence
         self._seen.add(self._node, sequence)
         last_on = self.last_on
         data = kind(
@@ -94,10 +114,10 @@ class OwnMessages:
         topic, count = event.topic, len(event.items)
         if topic not in self._roles:
             return None
-        first = event.sequence or (self._sequence or now_us) + 1
+        first = event.sequence or self._counter.following(now_us)
         if first <= self._sequence:
             raise _not_increasing(first, self._sequence)
-        self._sequence = first + count - 1
+        self._sequence = self._counter.last = first + count - 1
         if not self._seen.add_all(self._node, first, count, 0):
             # Another node has published messages under this node's id; some numbers are already remembered.
             for number in range(first, first + count):

@@ -6,7 +6,7 @@ from gossamer.protocols.delivery.application import Application
 from gossamer.protocols.delivery.history import History
 from gossamer.protocols.delivery.intake import Intake
 from gossamer.protocols.delivery.interests import OwnInterests
-from gossamer.protocols.delivery.own_messages import OwnMessages
+from gossamer.protocols.delivery.own_messages import NumberCounter, OwnMessages
 from gossamer.protocols.delivery.seen import SEEN_MAX, SeenMessages
 from gossamer.protocols.delivery.validation import ValidationQueue
 
@@ -15,7 +15,8 @@ class DeliveryState:
     """Puts the parts of this room together. A dissemination and recovery take the parts that they need.
 
     `history`: where messages are kept for neighbours that ask; None if nothing asks. `recovers`: recovery is above the
-    dissemination. `discloses`: the system tells neighbours which topics a node holds.
+    dissemination. `discloses`: the system tells neighbours which topics a node holds. `counter`: counts the node's own
+    messages on other topics, too.
     """
 
     __slots__ = ("application", "history", "intake", "interests", "own_messages", "seen", "validation")
@@ -27,13 +28,14 @@ class DeliveryState:
         history: History | None = None,
         recovers: bool = False,
         discloses: bool = True,
+        counter: NumberCounter | None = None,
     ) -> None:
         self.interests = OwnInterests()
         self.seen = SeenMessages(seen_max)
         self.history = history
         self.validation = ValidationQueue(self.interests)
         self.application = Application(self.interests)
-        self.own_messages = OwnMessages(node, self.interests, self.seen, history, discloses)
+        self.own_messages = OwnMessages(node, self.interests, self.seen, history, discloses, counter)
         self.intake = Intake(self.interests, self.seen, self.validation, self.application, history, recovers, discloses)
 
     def require_history(self) -> History:

@@ -40,6 +40,11 @@ class Announce(WireMessage, frozen=True, array_like=True, gc=False, tag="tree_an
 
     names: Annotated[tuple[Named, ...], Meta(max_length=NAMES_MAX)]
 
+    @property
+    def topic(self) -> TopicId:
+        """The topic of the first name; where topics are kept apart, it is that of all names."""
+        return self.names[0].topic if self.names else 0
+
 
 class Graft(WireMessage, frozen=True, array_like=True, gc=False, tag="tree_graft"):
     """A request to send these messages, and all later messages of the topic."""

@@ -20,11 +20,13 @@ probability view_factor / view size.
 Differs: the result of a walk is accepted only for the walk that is open; any other result is dropped.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import ClassVar
 
 from gossamer.model.values.draw import Purpose, below, draw, stepped, unit
 from gossamer.model.values.ids import NodeId, TopicId
+from gossamer.model.values.shown import Shown, simulated_secret
 from gossamer.protocols.contract.actions import Action, Observe, Send, SetTimer
 from gossamer.protocols.contract.events import (
     Event,
@@ -44,6 +46,7 @@ from gossamer.systems.stan.messages import (
     Collect,
     Collected,
     Enter,
+    Held,
     Hold,
     Release,
     TopicLeave,
@@ -58,23 +61,39 @@ from gossamer.systems.stan.proofs import prove, topic_key
 from gossamer.systems.stan.topic import TopicState
 from gossamer.systems.stan.view import TopicView, topic_seed, weight_key
 
+# Chosen: topics that were left whose late messages are recognised.
+LEFT_MAX = 1_024
+
 
 class Stan:
     """The overlay part. All state is kept by topic, except weights, addresses and physical neighbours."""
 
     __slots__ = (
+        "_changed",
         "_due_us",
+        "_left",
         "_links",
         "_node",
         "_parameters",
         "_prober",
         "_seed",
+        "_shown",
+        "_topic_seed",
         "_view_min",
         "_weights",
         "topics",
     )
 
-    MESSAGES: ClassVar[tuple[type[WireMessage], ...]] = (Collect, Collected, Hold, Release, Enter, Welcome, TopicLeave)
+    MESSAGES: ClassVar[tuple[type[WireMessage], ...]] = (
+        Collect,
+        Collected,
+        Hold,
+        Held,
+        Release,
+        Enter,
+        Welcome,
+        TopicLeave,
+    )
     TIMERS: ClassVar[tuple[type[Timer], ...]] = (WalkDue,)
 
     def __init__(self, parameters: StanParameters, seed: int, node: NodeId, prober: Prober | None = None) -> None:
@@ -84,8 +103,14 @@ class Stan:
         self._prober = prober
         self._view_min = VIEW_MIN if prober is None else VIEW_MIN_PROBED
         self._weights = weight_key(seed, node)
+        self._shown = Shown(simulated_secret(seed, node))
+        self._topic_seed: Callable[[TopicId], int] = partial(topic_seed, seed)
         self._due_us = 0
         self.topics: dict[TopicId, TopicState] = {}
+        # The keys of topics that this node has left, the longest ago first.
+        self._left: dict[TopicId, bytes] = {}
+        # Topics whose neighbours may have changed since the last report.
+        self._changed: dict[TopicId, None] = {}
         self._links = SharedLinks(node)
 
     def handle(self, event: Event, now_us: int, out: list[Action]) -> Sequence[Fact]:
@@ -101,13 +126,18 @@ class Stan:
                         # If it is alive after all, it learns that it left this view.
                         self._tell(state, (event.node,), Release, out)
                     self._remove_peer(state, event.node, now_us, out)
-                    self._note_alone(state)
             case Subscribe():
                 self._on_subscribe(event, out)
             case Unsubscribe():
                 self._on_unsubscribe(event.topic, out)
             case Started():
                 self._links.me = Peer(self._node, event.address)
+                if event.secret:
+                    # Whatever others make out about the draws in one topic tells them nothing about other topics.
+                    self._shown = Shown(event.secret)
+                    self._seed = self._shown.number(b"stan seed")
+                    self._weights = self._shown.number(b"stan weights")
+                    self._topic_seed = partial(self._shown.number, b"topic seed")
                 # Chosen: a random phase, so that nodes started together do not walk in step.
                 phase = draw(self._seed, self._node, Purpose.STAN_PHASE, now_us) % self._parameters.period_us
                 out.append(SetTimer(now_us + phase, WalkDue()))
@@ -115,7 +145,15 @@ class Stan:
             case Stopping():
                 for topic in list(self.topics):
                     self._on_unsubscribe(topic, out)
-        return self._links.take_facts()
+        return self._facts()
+
+    def _facts(self) -> Sequence[Fact]:
+        facts = self._links.take_facts()
+        if not self._changed:
+            return facts
+        changes = [self.topics[topic].take_change() for topic in self._changed if topic in self.topics]
+        self._changed.clear()
+        return [*facts, *(change for change in changes if change is not None)]
 
     def learn(self, fact: Fact, now_us: int, out: list[Action]) -> Sequence[Fact]:
         """A probe has found a peer: enter the topic through it, or start the next walk there."""
@@ -140,7 +178,9 @@ class Stan:
         key = topic_key(event.topic, event.secret)
         size = self._view_min if event.joining else max(1, min(len(event.peers), VIEW_MAX))
         view = TopicView(self._node, self._weights, size)
-        state = TopicState(event.topic, key, topic_seed(self._seed, event.topic), view, event.peers)
+        state = TopicState(
+            event.topic, key, self._topic_seed(event.topic), view, event.peers, self._changed, self._prober is not None
+        )
         self.topics[event.topic] = state
         if self._prober is not None:
             self._prober.add_topic(event.topic, key)
@@ -149,7 +189,6 @@ class Stan:
             self._weigh(state, event.peers, out)
         elif event.peers:
             self._enter(state, event.peers[0], out)
-        self._note_alone(state)
 
     def _on_unsubscribe(self, topic: TopicId, out: list[Action]) -> None:
         state = self.topics.pop(topic, None)
@@ -157,7 +196,11 @@ class Stan:
             return
         if self._prober is not None:
             self._prober.remove_topic(topic)
-        self._tell(state, state.neighbours, TopicLeave, out)
+        self._left.pop(topic, None)
+        self._left[topic] = state.key
+        if len(self._left) > LEFT_MAX:
+            del self._left[next(iter(self._left))]
+        self._tell(state, sorted({*state.view.nodes(), *state.holders}), TopicLeave, out)
         if state.view:
             out.append(Observe(TopicViewChanged(topic, tuple(state.view.nodes()), ())))
         for node in (*state.view.nodes(), *state.holders):
@@ -208,6 +251,10 @@ class Stan:
         out.append(SetTimer(self._due_us, WalkDue()))
         self._links.close_idle(out)
         for state in self.topics.values():
+            asked, given_up = state.unproved()
+            self._tell(state, asked, Hold, out)
+            for node in given_up:
+                self._remove_peer(state, node, now_us, out)
             if state.alone:
                 if state.contacts:
                     self._enter(state, state.contacts[state.entries % len(state.contacts)], out)
@@ -225,7 +272,7 @@ class Stan:
                 state.seed, self._node, Purpose.STAN_WALK, stepped(now_us, self._parameters.walk_hops + 1), self._node
             )
             target = self._links.peer(state.view[below(bits, len(state.view))])
-        state.walk = draw(state.seed, self._node, Purpose.STAN_NAME, now_us)
+        state.walk = self._shown.number(b"walk", state.topic, now_us)
         self._collect(state, target, self._links.me, state.walk, self._parameters.walk_hops, (), out)
 
     def _collect(
@@ -274,10 +321,15 @@ class Stan:
     def _on_message(self, sender: NodeId, message: WireMessage, now_us: int, out: list[Action]) -> None:
         assert isinstance(message, TopicMessage)
         state = self.topics.get(message.topic)
-        # No answer in either case: a stranger must not learn whether this node holds the topic.
-        if state is None or sender == self._node or message.proof != prove(state.key, b"stan", sender, self._node):
+        key = self._left.get(message.topic) if state is None else state.key
+        # No answer in any case: a stranger must not learn whether this node holds the topic.
+        if key is None or sender == self._node or message.proof != prove(key, b"stan", sender, self._node):
             out.append(Observe(PeerMisbehaved(sender, "spoke of a topic that is not held, or without its key")))
             return
+        if state is None:
+            # It was under way when this node left the topic.
+            return
+        state.prove(sender)
         match message:
             case Collect():
                 self._on_collect(state, sender, message, now_us, out)
@@ -285,6 +337,8 @@ class Stan:
                 self._take_in(state, message.walk, message.peers, out)
             case Hold():
                 self._add_holder(state, sender, out)
+                if self._prober is not None:
+                    self._tell(state, (sender,), Held, out)
             case Release():
                 self._remove_holder(state, sender, out)
             case Enter():
@@ -293,7 +347,6 @@ class Stan:
                 self._on_welcome(state, sender, message, out)
             case TopicLeave():
                 self._remove_peer(state, sender, now_us, out)
-        self._note_alone(state)
 
     def _weigh(self, state: TopicState, peers: Iterable[Peer], out: list[Action]) -> None:
         """Offer peers to a view, and tell the nodes that enter and leave it."""
@@ -318,12 +371,12 @@ class Stan:
         if state.remove_holder(node):
             self._links.untie(node, out)
 
-    def _note_alone(self, state: TopicState) -> None:
-        if self._prober is not None:
-            self._prober.seek(state.topic, state.alone)
-
     def _tell(
-        self, state: TopicState, nodes: Sequence[NodeId], kind: type[Hold | Release | TopicLeave], out: list[Action]
+        self,
+        state: TopicState,
+        nodes: Sequence[NodeId],
+        kind: type[Hold | Held | Release | TopicLeave],
+        out: list[Action],
     ) -> None:
         for node in nodes:
             out.append(_send(self._links.peer(node), kind(state.topic, self._proof(state, node))))

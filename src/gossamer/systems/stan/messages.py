@@ -7,10 +7,12 @@ from msgspec import Meta
 from gossamer.model.values.ids import TopicId
 from gossamer.protocols.contract.facts import Fact
 from gossamer.protocols.contract.messages import Address, Peer, Timer, WireMessage
-from gossamer.systems.stan.parameters import VIEW_MAX, WALK_MAX
+from gossamer.systems.stan.parameters import TAGS_MAX, VIEW_MAX, WALK_MAX
 from gossamer.systems.stan.proofs import PROOF_BYTES
 
 Proof = Annotated[bytes, Meta(max_length=PROOF_BYTES)]
+# Proofs and bytes that look like proofs, in ascending order, one after another.
+Tags = Annotated[bytes, Meta(max_length=TAGS_MAX * PROOF_BYTES)]
 # A walk visits at most WALK_MAX + 1 nodes; each adds itself and its view.
 Peers = Annotated[tuple[Peer, ...], Meta(max_length=(WALK_MAX + 1) * (VIEW_MAX + 1))]
 
@@ -44,6 +46,10 @@ class Hold(TopicMessage, frozen=True, array_like=True, gc=False, tag="stan_hold"
     """The receiver is now in the view of the sender."""
 
 
+class Held(TopicMessage, frozen=True, array_like=True, gc=False, tag="stan_held"):
+    """Answer to `Hold`: its proof shows that the sender is in the topic, too."""
+
+
 class Release(TopicMessage, frozen=True, array_like=True, gc=False, tag="stan_release"):
     """The receiver is no longer in the view of the sender."""
 
@@ -66,18 +72,18 @@ class TopicLeave(TopicMessage, frozen=True, array_like=True, gc=False, tag="stan
 
 
 class Probe(WireMessage, frozen=True, array_like=True, gc=False, tag="stan_probe"):
-    """Asks whether the receiver holds a topic, without naming it. The tag is a proof, or looks like one."""
+    """Asks which topics the receiver shares with the sender, without naming any: a proof for each, among random tags."""
 
     nonce: int
-    tag: Proof
+    tags: Tags
     address: Address
 
 
 class ProbeReply(WireMessage, frozen=True, array_like=True, gc=False, tag="stan_probe_reply"):
-    """Sent for every probe: a proof if the receiver recognised the topic, otherwise a tag that looks like one."""
+    """Sent for every probe: a proof for each topic that the receiver recognised, among as many tags as the probe had."""
 
     nonce: int
-    tag: Proof
+    tags: Tags
 
 
 class WalkDue(Timer, frozen=True, array_like=True, gc=False, tag="stan_walk_due"):

@@ -18,6 +18,8 @@ VIEW_MAX = 256
 HOLDERS_MAX = 1_024
 # Chosen: 15, the most hops of a walk.
 WALK_MAX = 15
+# Chosen: 2,048, the most tags of a probe, 32 kB. A node with more topics leaves out some in turn.
+TAGS_MAX = 2_048
 
 
 class StanParameters(Struct, frozen=True, kw_only=True):
@@ -46,8 +48,16 @@ class StanParameters(Struct, frozen=True, kw_only=True):
         ),
     ] = "oracle"
     probes: Annotated[
-        int, Meta(ge=1, le=64, description="Chosen: 4. Probes in a turn, whatever the number of topics")
-    ] = 4
+        int, Meta(ge=1, le=64, description="Chosen: 2. Probes in a turn, whatever the number of topics")
+    ] = 2
+    probe_tags: Annotated[
+        int,
+        Meta(
+            ge=1,
+            le=TAGS_MAX,
+            description="Chosen: 32. Topics that a probe has room for. A node with more topics doubles it until they fit",
+        ),
+    ] = 32
     probe_us: Annotated[
         int, Meta(ge=1, le=PERIOD_US_MAX, description="Chosen: 500 ms. Microseconds between turns of probes")
     ] = SECOND_US // 2

@@ -1,19 +1,23 @@
 """Finding the first peer of a topic without disclosing which topics a node follows.
 
-Membership below (Cyclon) carries no interests. A node sends probes to peers of its membership view, each probe for one
-topic: a tag that only nodes with the topic's key can recognise. Every node answers every probe, with a proof of its own or
-with a random-looking tag. A node sends the same number of probes in every turn, whether it follows no topic or a thousand.
-Probes that no topic needs are sent for topics that already have peers, which reconnects components of a topic; a node
-without topics sends random-looking tags. The numbers of probes and answers therefore disclose nothing.
+Membership below (Cyclon) carries no interests. In every turn a node sends probes to peers of its membership view. A probe
+has a tag for each topic of the node, which only nodes with the topic's key can recognise, and random tags up to a size that
+does not depend on the topics. The receiver answers with as many tags: a proof for each topic that it recognised, and
+random ones. Tags are in ascending order, so their places tell nothing.
+
+Every probe is for every topic. How often a topic is probed therefore does not depend on the node's other topics, and the
+number and size of probes are the same for a node without topics. Probes also go on when a topic has peers, which finds
+components of a topic that have lost each other.
 
 docs/privacy.md describes what an eavesdropper can still learn.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 from gossamer.model.values.draw import Purpose, below, draw, stepped
 from gossamer.model.values.ids import NodeId, TopicId
+from gossamer.model.values.shown import Shown, simulated_secret
 from gossamer.protocols.contract.actions import Action, Send, SetTimer
 from gossamer.protocols.contract.events import Event, MessageReceived, Started, TimerFired
 from gossamer.protocols.contract.facts import Fact
@@ -21,24 +25,24 @@ from gossamer.protocols.contract.messages import Peer, Timer, WireMessage
 from gossamer.protocols.contract.parts import NOTHING
 from gossamer.protocols.membership.cyclon import Cyclon
 from gossamer.systems.stan.messages import Probe, ProbeDue, ProbeReply, TopicPeer
-from gossamer.systems.stan.parameters import StanParameters
-from gossamer.systems.stan.proofs import prove, topic_key
+from gossamer.systems.stan.parameters import TAGS_MAX, StanParameters
+from gossamer.systems.stan.proofs import PROOF_BYTES, prove
 
 
 class Prober:
-    """The part between membership and StAN. StAN tells it which topics exist and which need a peer."""
+    """The part between membership and StAN. StAN tells it which topics exist."""
 
     __slots__ = (
         "_address",
         "_due_us",
         "_keys",
         "_membership",
+        "_next",
         "_node",
         "_open",
-        "_own_key",
         "_parameters",
         "_seed",
-        "_sought",
+        "_shown",
     )
 
     MESSAGES: ClassVar[tuple[type[WireMessage], ...]] = (Probe, ProbeReply)
@@ -49,12 +53,12 @@ class Prober:
         self._seed = seed
         self._node = node
         self._membership = membership
-        # No other node knows this key: tags made with it look random to all others.
-        self._own_key = topic_key(node, draw(seed, node, Purpose.STAN_NONCE, 0).to_bytes(8, "big"))
+        self._shown = Shown(simulated_secret(seed, node))
         self._keys: dict[TopicId, bytes] = {}
-        self._sought: dict[TopicId, None] = {}
-        # The probes of this turn and of the turn before, by nonce: the topic, and the peer that was asked.
-        self._open: list[dict[int, tuple[TopicId, Peer]]] = [{}, {}]
+        # The probes of this turn and of the turn before, by nonce: the peer that was asked.
+        self._open: list[dict[int, Peer]] = [{}, {}]
+        # Where the topics of the next probe begin, if there are too many for one.
+        self._next = 0
         self._due_us = 0
         self._address = b""
 
@@ -68,6 +72,9 @@ class Prober:
             case TimerFired():
                 self._on_probe_due(now_us, out)
             case Started():
+                if event.secret:
+                    self._shown = Shown(event.secret)
+                    self._seed = self._shown.number(b"probe seed")
                 phase = draw(self._seed, self._node, Purpose.STAN_PHASE, now_us, item=1) % self._parameters.probe_us
                 self._due_us = now_us
                 self._address = event.address
@@ -87,14 +94,6 @@ class Prober:
     def remove_topic(self, topic: TopicId) -> None:
         """The node no longer follows a topic."""
         self._keys.pop(topic, None)
-        self._sought.pop(topic, None)
-
-    def seek(self, topic: TopicId, needs_peer: bool) -> None:
-        """Set whether a topic needs a peer."""
-        if needs_peer:
-            self._sought[topic] = None
-        else:
-            self._sought.pop(topic, None)
 
     # Probes.
 
@@ -108,43 +107,60 @@ class Prober:
         for step in range(self._parameters.probes if known else 0):
             counter = stepped(now_us, step)
             entry = known[below(draw(self._seed, self._node, Purpose.STAN_PROBE, counter), len(known))]
-            nonce = draw(self._seed, self._node, Purpose.STAN_NONCE, counter, item=1)
-            topic = self._next_topic(counter)
-            key = self._own_key if topic is None else self._keys[topic]
+            nonce = self._shown.number(b"probe nonce", counter)
             peer = Peer(entry.node, entry.address)
-            if topic is not None:
-                self._open[0][nonce] = (topic, peer)
-            tag = prove(key, b"probe", self._node, peer.node, nonce)
-            out.append(_send(peer, Probe(nonce, tag, self._address)))
+            self._open[0][nonce] = peer
+            proofs = [prove(key, b"probe", self._node, peer.node, nonce) for key in self._next_keys()]
+            size = self._parameters.probe_tags
+            while size < len(proofs):
+                size *= 2
+            tags = self._among_noise(proofs, min(size, TAGS_MAX), b"probe noise", nonce, peer.node)
+            out.append(_send(peer, Probe(nonce, tags, self._address)))
 
-    def _next_topic(self, counter: int) -> TopicId | None:
-        """A random topic that needs a peer, else any topic; None if the node follows none."""
-        topics = list(self._sought or self._keys)
-        if not topics:
-            return None
-        return min(topics, key=lambda topic: (draw(self._seed, self._node, Purpose.STAN_PROBE, counter, topic), topic))
+    def _next_keys(self) -> Sequence[bytes]:
+        """The keys of all topics; of more than a probe can have, the next ones in turn."""
+        keys = list(self._keys.values())
+        if len(keys) <= TAGS_MAX:
+            return keys
+        first = self._next % len(keys)
+        self._next = first + TAGS_MAX
+        return (keys + keys)[first : first + TAGS_MAX]
 
     def _on_probe(self, sender: NodeId, message: Probe, out: list[Action]) -> None:
-        nonce = message.nonce
-        answer = self._own_key
-        for key in self._keys.values():
-            # No early exit: the time that this takes must not show whether a topic was recognised.
-            if prove(key, b"probe", sender, self._node, nonce) == message.tag:
-                answer = key
-        # The tag is for the authenticated sender; no other node can use it.
-        tag = prove(answer, b"reply", self._node, sender, nonce)
-        out.append(_send(Peer(sender, message.address), ProbeReply(nonce, tag)))
+        nonce, tags = message.nonce, _split(message.tags)
+        # The proofs are for the authenticated sender; no other node can use them.
+        answers = [
+            prove(key, b"reply", self._node, sender, nonce)
+            for key in self._keys.values()
+            if prove(key, b"probe", sender, self._node, nonce) in tags
+        ]
+        # Junk must not make the answer longer than the probe.
+        size = len(message.tags) // PROOF_BYTES
+        reply = self._among_noise(answers[:size], size, b"reply noise", nonce, sender)
+        out.append(_send(Peer(sender, message.address), ProbeReply(nonce, reply)))
 
     def _on_reply(self, sender: NodeId, message: ProbeReply) -> Sequence[Fact]:
         for turn in self._open:
-            topic, peer = turn.get(message.nonce, (None, None))
-            if topic is None or peer is None or peer.node != sender:
-                continue
-            del turn[message.nonce]
-            key = self._keys.get(topic)
-            if key is not None and prove(key, b"reply", sender, self._node, message.nonce) == message.tag:
-                return (TopicPeer(topic, peer),)
+            peer = turn.get(message.nonce)
+            if peer is not None and peer.node == sender:
+                del turn[message.nonce]
+                tags = _split(message.tags)
+                return [
+                    TopicPeer(topic, peer)
+                    for topic, key in self._keys.items()
+                    if prove(key, b"reply", sender, self._node, message.nonce) in tags
+                ]
         return NOTHING
+
+    def _among_noise(self, proofs: Iterable[bytes], size: int, what: bytes, *keys: int) -> bytes:
+        tags = list(proofs)
+        noise = self._shown.noise(what, max(size - len(tags), 0) * PROOF_BYTES, *keys)
+        return b"".join(sorted((*tags, *_split(noise))))
+
+
+def _split(tags: bytes) -> frozenset[bytes]:
+    """The whole tags in bytes that a peer may have sent."""
+    return frozenset(tags[place : place + PROOF_BYTES] for place in range(0, len(tags), PROOF_BYTES))
 
 
 def _send(peer: Peer, message: WireMessage) -> Send:

@@ -43,19 +43,38 @@ def answer(machine, sender, probe):
     return reply
 
 
-def test_the_number_of_probes_does_not_depend_on_the_number_of_topics():
-    for topics in ((), (4,), range(40)):
+def tags_of(message):
+    return [message.tags[place : place + 16] for place in range(0, len(message.tags), 16)]
+
+
+def test_the_number_and_size_of_probes_do_not_depend_on_the_topics():
+    for topics in ((), (4,), range(30)):
         machine = node_with(topics)
         for number in range(1, 6):
             probes = turn(machine, number)
             assert len(probes) == PARAMETERS.probes
-            assert {len(probe.tag) for _, probe in probes} == {16}
+            assert {len(probe.tags) for _, probe in probes} == {32 * 16}
+            assert all(tags_of(probe) == sorted(tags_of(probe)) for _, probe in probes)
 
 
-def test_a_node_with_peers_in_every_topic_keeps_probing():
-    machine = node_with([4])
-    machine._parts[1].seek(4, needs_peer=False)
-    assert len(turn(machine)) == PARAMETERS.probes
+def test_a_probe_finds_every_topic_that_the_two_nodes_share():
+    machine, holder = node_with([4, 5, 6]), node_with([3, 4, 5], node=12)
+    to, probe = next((to, probe) for number in range(1, 20) for to, probe in turn(machine, number) if to == 12)
+    reply = answer(holder, 1, probe)
+    entered = sent(machine.handle(MessageReceived(to, reply), 10**7), Enter)
+    assert sorted(message.topic for _, message in entered) == [4, 5]
+
+
+def test_more_topics_than_fit_a_probe_are_probed_in_turn():
+    machine = node_with(range(3_000))
+    found = set()
+    for number in range(1, 4):
+        for to, probe in turn(machine, number):
+            tags = set(tags_of(probe))
+            found |= {
+                topic for topic in range(3_000) if prove(topic_key(topic, b""), b"probe", 1, to, probe.nonce) in tags
+            }
+    assert found == set(range(3_000))
 
 
 def test_a_holder_recognises_the_probe_and_the_prober_its_answer():
@@ -71,12 +90,12 @@ def test_a_holder_recognises_the_probe_and_the_prober_its_answer():
     assert not sent(machine.handle(MessageReceived(12, reply), number * PARAMETERS.probe_us + 2), Enter)
 
 
-def test_every_node_answers_every_probe_with_a_tag_of_the_same_size():
-    probe = Probe(7, prove(topic_key(4, b""), b"probe", 1, 12, 7), b"")
-    replies = [answer(node_with(topics, node=12), 1, probe) for topics in ((), (3,), (4,))]
-    assert {len(reply.tag) for reply in replies} == {16}
+def test_every_node_answers_every_probe_with_as_many_tags():
+    probe = Probe(7, prove(topic_key(4, b""), b"probe", 1, 12, 7) + b"x" * 48, b"")
+    replies = [answer(node_with(topics, node=12), 1, probe) for topics in ((), (3,), (4,), range(9))]
+    assert {len(reply.tags) for reply in replies} == {64}
     proof = prove(topic_key(4, b""), b"reply", 12, 1, 7)
-    assert [reply.tag == proof for reply in replies] == [False, False, True]
+    assert [proof in tags_of(reply) for reply in replies] == [False, False, True, True]
 
 
 def test_a_node_that_overhears_a_probe_cannot_use_it():
@@ -84,7 +103,7 @@ def test_a_node_that_overhears_a_probe_cannot_use_it():
     tag = prove(topic_key(4, b""), b"probe", 1, 12, 7)
     for sender, receiver, nonce in ((2, 12, 7), (1, 13, 7), (1, 12, 8)):
         reply = answer(node_with([4], node=receiver), sender, Probe(nonce, tag, b""))
-        assert reply.tag != prove(topic_key(4, b""), b"reply", receiver, sender, nonce)
+        assert tags_of(reply) != [prove(topic_key(4, b""), b"reply", receiver, sender, nonce)]
 
 
 def test_an_eavesdropper_can_test_a_guessed_name_but_not_without_the_secret():
@@ -92,7 +111,7 @@ def test_an_eavesdropper_can_test_a_guessed_name_but_not_without_the_secret():
     for secret, guessed in ((b"", True), (b"between us", False)):
         machine = node_with([4], secret=secret)
         to, probe = turn(machine)[0]
-        assert (prove(topic_key(4, b""), b"probe", 1, to, probe.nonce) == probe.tag) is guessed
+        assert (prove(topic_key(4, b""), b"probe", 1, to, probe.nonce) in tags_of(probe)) is guessed
 
 
 def test_an_answer_that_is_wrong_or_late_or_from_another_node_is_dropped():
@@ -112,6 +131,11 @@ def test_a_topic_that_the_node_left_is_neither_probed_nor_recognised():
     machine = node_with([4], node=12)
     machine.handle(Unsubscribe(4), 1)
     probe = Probe(7, prove(topic_key(4, b""), b"probe", 1, 12, 7), b"")
-    assert answer(machine, 1, probe).tag != prove(topic_key(4, b""), b"reply", 12, 1, 7)
+    assert tags_of(answer(machine, 1, probe)) != [prove(topic_key(4, b""), b"reply", 12, 1, 7)]
     for to, probe in turn(machine):
-        assert probe.tag != prove(topic_key(4, b""), b"probe", 12, to, probe.nonce)
+        assert prove(topic_key(4, b""), b"probe", 12, to, probe.nonce) not in tags_of(probe)
+
+
+def test_junk_in_a_probe_is_answered_with_as_many_bytes_at_most():
+    for junk in (b"", b"x", b"y" * 31, bytes(2_048 * 16)):
+        assert len(answer(node_with(range(40), node=12), 1, Probe(7, junk, b"")).tags) <= len(junk)

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, structs
 
 from gossamer.model.values.ids import NodeId, TopicId
 from gossamer.model.values.time import MILLISECOND_US, SECOND_US
@@ -114,6 +114,19 @@ class RecoveryParameters(Struct, frozen=True, kw_only=True):
     ] = 2 * SECOND_US
 
 
+# Chosen: a topic whose parts are kept apart has a quarter of the bytes that all topics share elsewhere.
+APART_SHARE = 4
+
+
+def for_one_topic(parameters: RecoveryParameters) -> RecoveryParameters:
+    """The limits of each topic, where topics are kept apart."""
+    return structs.replace(
+        parameters,
+        history_bytes=max(parameters.history_bytes // APART_SHARE, 1),
+        waiting_bytes=max(parameters.waiting_bytes // APART_SHARE, 1),
+    )
+
+
 class Tail(Value, frozen=True, array_like=True, gc=False):
     """The last message of a publisher on a topic that the sender has, and how old it is.
 
@@ -130,6 +143,11 @@ class Have(WireMessage, frozen=True, array_like=True, gc=False, tag="recovery_ha
     """The last message of each of these publishers that the sender has, on topics that both nodes hold."""
 
     tails: Annotated[tuple[Tail, ...], Meta(max_length=TAILS_MAX)]
+
+    @property
+    def topic(self) -> TopicId:
+        """The topic of the first message; where topics are kept apart, it is that of all messages."""
+        return self.tails[0].topic if self.tails else 0
 
 
 class Ask(WireMessage, frozen=True, array_like=True, gc=False, tag="recovery_ask"):

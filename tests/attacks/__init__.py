@@ -1,0 +1,1 @@
+"""Attacks on what StAN promises to hide. Modules without tests are the attackers' code."""
