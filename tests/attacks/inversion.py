@@ -20,14 +20,14 @@ def _unshift(value, bits):
     return found
 
 
-def _inverse(factor):
-    return pow(factor, -1, 2**64)
+# Odd factors can be divided by.
+UNSEED, UNFIRST, UNSECOND = (pow(factor, -1, 2**64) for factor in (SEED_FACTOR, FIRST_MULTIPLIER, SECOND_MULTIPLIER))
 
 
 def unfinish(value):
     """The number that `draw.finish` turned into `value`."""
-    value = _unshift(value, 31) * _inverse(SECOND_MULTIPLIER) & MASK
-    value = _unshift(value, 27) * _inverse(FIRST_MULTIPLIER) & MASK
+    value = _unshift(value, 31) * UNSECOND & MASK
+    value = _unshift(value, 27) * UNFIRST & MASK
     return _unshift(value, 30)
 
 
@@ -35,8 +35,7 @@ def seeds_behind(number, node, counters, items=(0, 1)):
     """Every seed from which a draw of this node, with any purpose and one of these counters and items, gives `number`."""
     base = unfinish(number)
     return {
-        (base - node * NODE_FACTOR - purpose * PURPOSE_FACTOR - counter * COUNTER_FACTOR - item * ITEM_FACTOR)
-        * _inverse(SEED_FACTOR)
+        (base - node * NODE_FACTOR - purpose * PURPOSE_FACTOR - counter * COUNTER_FACTOR - item * ITEM_FACTOR) * UNSEED
         & MASK
         for purpose in Purpose
         for counter in counters

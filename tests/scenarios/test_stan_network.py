@@ -34,7 +34,8 @@ class Net:
         self.links, self.log = LinkBook(), DeliveryLog()
         self.population = EventPopulation(
             simulated,
-            read_parameters(simulated, settings),
+            # Few tags: the checker looks at every byte of them.
+            read_parameters(simulated, {"probe_tags": 4, **settings}),
             seed,
             self.interest,
             network or Network(ConstantLatency(20_000)),
