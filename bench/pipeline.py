@@ -20,7 +20,7 @@ from gossamer.model.tables.workload import read_overlay, read_workload, write_in
 from gossamer.model.values.progress import silent
 from gossamer.model.values.run import Run, WorkloadLaw
 from gossamer.pipeline.analyse import FILES, SHUFFLE, write_analysis
-from gossamer.pipeline.ingest import FOUND, _read, ingest_edges
+from gossamer.pipeline.ingest import FOUND, _write_lines, ingest_edges
 from gossamer.pipeline.lines import EDGES, group_files
 from gossamer.pipeline.sample import write_sample
 from gossamer.pipeline.session import spark_session
@@ -64,7 +64,7 @@ def _ingest(spark: Any, folder: Path) -> None:
         for path in (graph, parsed, sample):
             path.mkdir()
         with _measured() as parse:
-            _read(spark, group_files([raw], EDGES, FOUND), parsed, EDGES, 0.25)
+            _write_lines(spark, group_files(spark, [raw], EDGES, FOUND), EDGES, ("source", "target"), parsed / "lines")
         before = _shuffled(folder)
         with _measured() as whole:
             ingest_edges(spark, [raw], graph, directed=False)

@@ -183,7 +183,7 @@ def test_traffic_is_counted_by_topic_and_window(spark, tmp_path):
     run, out = tmp_path / "run", tmp_path / "out"
     run.mkdir()
     out.mkdir()
-    assert not has_traffic(run)
+    assert not has_traffic(spark, run)
     # Topic 7: two messages in the first window, one in the second that nobody got; topic 8: nobody else was there.
     write_table(
         "publications",
@@ -210,7 +210,7 @@ def test_traffic_is_counted_by_topic_and_window(spark, tmp_path):
         run / "control.parquet",
         {"at_us": [1, 2, 11], "node": [0, 1, 0], "kind": ["A", "A", "B"], "messages": [2, 3, 4], "bytes": [20, 30, 40]},
     )
-    assert has_traffic(run)
+    assert has_traffic(spark, run)
     assert write_traffic(spark, run, out, window_us=10) == {"delivery_windows": 3, "control_windows": 2}
     found = read_table("delivery_windows", out / "delivery_windows.parquet")
     first, alone, second = found.sort_by([("at_us", "ascending"), ("topic", "ascending")]).to_pylist()

@@ -3,28 +3,19 @@
 And still when a worker dies midway.
 """
 
-import json
 import logging
-import os
-import signal
-import socket
 import subprocess
-import sys
 import threading
-import time
-from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
+import msgspec
 import pytest
 
 pytest.importorskip("pyspark", reason="the pipeline is part of gossamer[spark]")
 
-import pyspark
-
-from gossamer.pipeline.java import find_java_home
+from gossamer.model.values.draw import Purpose, below, draw
 from gossamer.pipeline.session import on_worker
 from gossamer.workloads.raw import write_raw_edges
+from tests.spark.cluster import Cluster, bytes_of, finish, gossamer
 
 STUDY = """
 users = 3000
@@ -47,128 +38,11 @@ def test_a_worker_without_our_libraries_fails_with_one_sentence():
         on_worker("gossamer.nowhere", "anything")([])
 
 
-class Cluster:
-    """A master and two workers of one core each, their logs in a folder; Spark's own settings come from `conf`."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.events = folder / "events"
-        self.processes: dict[str, subprocess.Popen[bytes]] = {}
-        (folder / "conf").mkdir(parents=True)
-        self.events.mkdir()
-        settings = {
-            "spark.eventLog.enabled": "true",
-            "spark.eventLog.dir": self.events.as_uri(),
-            "spark.eventLog.rolling.enabled": "false",
-            "spark.eventLog.compress": "false",
-            "spark.driver.host": "127.0.0.1",
-            "spark.executor.memory": "1g",
-            "spark.sql.shuffle.partitions": "8",
-        }
-        text = "".join(f"{name} {value}\n" for name, value in settings.items())
-        (folder / "conf" / "spark-defaults.conf").write_text(text)
-        self.environment = {
-            **os.environ,
-            "JAVA_HOME": str(find_java_home()),
-            "SPARK_CONF_DIR": str(folder / "conf"),
-            "SPARK_LOCAL_IP": "127.0.0.1",
-        }
-        port = _free_port()
-        self.url = f"spark://127.0.0.1:{port}"
-        self._start("master", "master.Master", "--host", "127.0.0.1", "--port", str(port))
-        for name in ("worker-1", "worker-2"):
-            where = ("--host", "127.0.0.1", "--cores", "1", "--memory", "2g", "--work-dir", str(folder / name))
-            self._start(name, "worker.Worker", *where, self.url)
-        self.wait(lambda: self.log("master").count("Registering worker") == 2, "two workers")
-
-    def _start(self, name: str, what: str, *arguments: str) -> None:
-        command = [str(Path(pyspark.__file__).parent / "bin" / "spark-class"), f"org.apache.spark.deploy.{what}"]
-        with (self.folder / f"{name}.log").open("wb") as log:
-            self.processes[name] = subprocess.Popen(
-                [*command, "--webui-port", "0", *arguments],
-                env=self.environment,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
-
-    def log(self, name: str) -> str:
-        return (self.folder / f"{name}.log").read_text(errors="replace")
-
-    def wait(self, is_so, what: str, seconds: float = 120) -> None:
-        """Wait for a condition, with a deadline."""
-        deadline = time.monotonic() + seconds
-        pause = threading.Event()
-        while not is_so():
-            assert time.monotonic() < deadline, f"waited {seconds} s for {what}\n{self.log('master')[-2000:]}"
-            pause.wait(0.05)
-
-    def kill(self, name: str) -> None:
-        """The worker and its executors, at once and without goodbye: they are one session of processes."""
-        os.killpg(self.processes[name].pid, signal.SIGKILL)
-        self.processes[name].wait()
-
-    def stop(self) -> None:
-        for name, process in self.processes.items():
-            if process.poll() is None:
-                self.kill(name)
-
-    def connect_server(self) -> str:
-        """A Spark Connect server beside it; its address."""
-        port = _free_port()
-        command = [str(Path(pyspark.__file__).parent / "bin" / "spark-submit")]
-        command += ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "--master", "local[2,4]"]
-        command += ["--conf", f"spark.connect.grpc.binding.port={port}", "--conf", "spark.ui.enabled=false"]
-        with (self.folder / "connect.log").open("wb") as log:
-            self.processes["connect"] = subprocess.Popen(
-                [*command, "spark-internal"],
-                env={**self.environment, "PYSPARK_PYTHON": sys.executable},
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
-        self.wait(lambda: "Connect server started" in self.log("connect"), "the Connect server")
-        return f"sc://127.0.0.1:{port}"
-
-    def gossamer(self, *arguments: str, remote: str | None = None) -> subprocess.Popen[str]:
-        where = ["--remote", remote] if remote else ["--master", self.url]
-        command = [sys.executable, "-m", "gossamer", *arguments, *where]
-        return subprocess.Popen(
-            command, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-        )
-
-    def told(self, kind: str) -> list[dict]:
-        """What Spark's event logs say of one kind of event."""
-        lines = (line for path in self.events.iterdir() for line in path.read_text().splitlines())
-        return [event for event in map(json.loads, lines) if event["Event"] == kind]
-
-
 @pytest.fixture
 def cluster(tmp_path):
     made = Cluster(tmp_path / "cluster")
     yield made
     made.stop()
-
-
-def gossamer(*arguments):
-    subprocess.run([sys.executable, "-m", "gossamer", *arguments], check=True, capture_output=True)
-
-
-def finish(process):
-    said, _ = process.communicate(timeout=600)
-    assert process.returncode == 0, said
-    return said
-
-
-def bytes_of(path: Path, *leave_out: str) -> bytes:
-    """A table's rows in order, as bytes."""
-    table = pq.read_table(path).drop_columns(list(leave_out))
-    table = table.sort_by([(name, "ascending") for name in table.column_names]).combine_chunks()
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema.remove_metadata()) as out:
-        for batch in table.replace_schema_metadata(None).to_batches():
-            out.write_batch(batch)
-    return sink.getvalue().to_pybytes()
 
 
 @pytest.mark.slow
@@ -196,26 +70,92 @@ def test_a_killed_worker_does_not_change_the_result(cluster, tmp_path):
     assert again, "the worker died before it did anything"
 
 
+# Tables of a study, and columns that are measured durations or contain them.
+TABLES = {
+    "graph/edges": (),
+    "graph/names": (),
+    "graph/quarantine": (),
+    "workload/interests": (),
+    "churn/churn": (),
+    "profile/spreads": (),
+    "results/failures": (),
+    "results/results": ("run_seconds", "metrics"),
+}
+
+
+def assert_equal_studies(one, other):
+    for name, leave_out in TABLES.items():
+        here, there = (bytes_of(side / f"{name}.parquet", *leave_out) for side in (one, other))
+        assert here == there, name
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(1_200)
 @pytest.mark.parametrize("where", ["cluster", "connect"])
 def test_a_study_on_a_cluster_gives_the_same_tables(cluster, tmp_path, where):
+    (tmp_path / "study.toml").write_text(STUDY)
+    gossamer("study", str(tmp_path / "study.toml"), "--out", str(tmp_path / "here"))
+    remote = cluster.connect_server() if where == "connect" else None
+    # The paths are relative: workers have other working folders than the driver.
+    finish(cluster.gossamer("study", "study.toml", "--out", "out/there", remote=remote, folder=tmp_path))
+    assert_equal_studies(tmp_path / "here", tmp_path / "out" / "there")
+
+
+class Killer:
+    """Follows what a study prints, and kills a worker once in each stage, at a drawn moment."""
+
+    def __init__(self, cluster: Cluster, seconds: dict[str, float], seed: int) -> None:
+        self.cluster, self.seconds, self.seed = cluster, seconds, seed
+        self.said: list[str] = []
+        self.killed: list[str] = []
+        self.stop = threading.Event()
+
+    def follow(self, process: subprocess.Popen[str]) -> None:
+        waiting: list[threading.Thread] = []
+        for line in process.stdout:
+            self.said.append(line)
+            stage = line.rpartition("]")[2].strip().removesuffix(" ...")
+            if line.strip().endswith("...") and stage in self.seconds:
+                waiting.append(threading.Thread(target=self._kill_in, args=(stage,)))
+                waiting[-1].start()
+        process.wait(timeout=600)
+        self.stop.set()
+        for thread in waiting:
+            thread.join()
+
+    def _kill_in(self, stage: str) -> None:
+        share = below(draw(self.seed, len(stage), Purpose.SAMPLE, 1), 1_000) / 1_000
+        if self.stop.wait(share * self.seconds[stage]):
+            return
+        alive = [
+            name for name, process in self.cluster.processes.items() if "worker" in name and process.poll() is None
+        ]
+        chosen = alive[below(draw(self.seed, len(stage), Purpose.SAMPLE, 2), len(alive))]
+        self.cluster.kill(chosen)
+        self.killed.append(f"{chosen} in {stage}")
+        self.cluster.add_worker()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3_600)
+def test_a_study_survives_the_loss_of_a_worker_in_every_stage(cluster, tmp_path):
+    """Each stage loses a worker at a drawn moment, and another worker starts; ten seeds."""
     definition = tmp_path / "study.toml"
     definition.write_text(STUDY)
-    gossamer("study", str(definition), "--out", str(tmp_path / "here"))
-    remote = cluster.connect_server() if where == "connect" else None
-    finish(cluster.gossamer("study", str(definition), "--out", str(tmp_path / "there"), remote=remote))
-    for name in ("graph/edges", "workload/interests", "churn/churn", "results/failures"):
-        here, there = (bytes_of(tmp_path / side / f"{name}.parquet") for side in ("here", "there"))
-        assert here == there, name
-    here, there = (
-        bytes_of(tmp_path / side / "results" / "results.parquet", "run_seconds", "metrics")
-        for side in ("here", "there")
-    )
-    assert here == there
-
-
-def _free_port() -> int:
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        return int(listening.getsockname()[1])
+    finish(cluster.gossamer("study", str(definition), "--out", str(tmp_path / "calm")))
+    seconds = {
+        path.parent.name: msgspec.json.decode(path.read_bytes())["stage_seconds"]
+        for path in (tmp_path / "calm").glob("*/manifest.json")
+    }
+    seconds.pop("raw")  # without Spark
+    for seed in range(1, 11):
+        killer = Killer(cluster, seconds, seed)
+        out = tmp_path / f"seed-{seed}"
+        process = cluster.gossamer("study", str(definition), "--out", str(out))
+        killer.follow(process)
+        logging.info("seed %d killed %s", seed, ", ".join(killer.killed))
+        assert process.returncode == 0, f"seed {seed}, killed {killer.killed}\n{''.join(killer.said)[-3000:]}"
+        assert len(killer.killed) >= 3, killer.killed
+        assert_equal_studies(tmp_path / "calm", out)
+    lost = cluster.told("SparkListenerExecutorRemoved")
+    assert len(lost) >= 20, "hardly any executor was lost while a study ran"

@@ -9,12 +9,12 @@ pytest.importorskip("pyspark", reason="the pipeline is part of gossamer[spark]")
 
 from gossamer.model.values.errors import InputError
 from gossamer.pipeline.formats import WHITESPACE, Format
-from gossamer.pipeline.ids import dense_ids
+from gossamer.pipeline.ids import is_number, write_ids
 from gossamer.pipeline.ingest import ingest_edges, ingest_machine_events, ingest_memberships
 from gossamer.pipeline.inputs import input_files
 from gossamer.pipeline.lines import EDGES, judge_lines, read_lines
 from gossamer.pipeline.sample import along_edges, write_sample
-from gossamer.pipeline.session import spark_path
+from gossamer.pipeline.storage import spark_path
 
 LINES = """# SNAP says so
 % and KONECT so
@@ -105,13 +105,52 @@ def test_line_numbers_are_right_in_a_file_of_many_blocks(spark, tmp_path):
     assert [row[1] for row in rows(spark, tmp_path / "out" / "quarantine.parquet", "line")] == [1, 700, 999]
 
 
+NUMBERS = [str(number) for number in (7, 10, 9, 100, 0, 10)]
+WORDS = [*NUMBERS, "x", "é", "007", "-1", "9" * 30]
+
+
 @pytest.mark.parametrize("partitions", [1, 2, 8])
-def test_dense_ids_are_ranks_for_any_partitioning(spark, partitions):
-    values = [str(number) for number in (7, 10, 9, 100, 0)] + ["x", "é", "10"]
-    names = spark.createDataFrame([(value,) for value in values], "name string").repartition(partitions)
-    found = {row["name"]: row["id"] for row in dense_ids(names, partitions).toLocalIterator()}
+@pytest.mark.parametrize(("values", "are_numbers"), [(NUMBERS, True), (NUMBERS, False), (WORDS, False)])
+def test_ids_are_ranks_for_any_partitioning(spark, tmp_path, partitions, values, are_numbers):
+    names = spark.createDataFrame([(value,) for value in values], "user string").repartition(partitions)
+    spark.conf.set("spark.sql.shuffle.partitions", str(partitions))
+    if are_numbers:
+        names = names.selectExpr("cast(user as bigint) as user")
+    found = write_ids(names, ("user",), are_numbers, tmp_path, "names.parquet")
     expected = sorted(set(values), key=lambda name: (len(name.encode()), name.encode()))
-    assert found == {name: place for place, name in enumerate(expected)}
+    assert rows(spark, tmp_path / "names.parquet", "id") == list(enumerate(expected))
+    assert (found.count, found.name_bytes) == (len(expected), sum(len(name.encode()) for name in expected))
+    for most in (0, 2**30):  # by shuffling, and sent to every worker
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr("gossamer.pipeline.ids.BROADCAST_BYTES_MAX", most)
+            numbered = found.put_for(names, "user")
+        assert sorted(row["user"] for row in numbered.toLocalIterator()) == sorted(map(expected.index, values))
+
+
+def test_a_number_is_one_only_if_its_text_can_be_written_again(spark):
+    texts = ["0", "7", "10", "9" * 18, "00", "07", "-1", "+1", "1.0", "1e3", " 1", "", "x", "9" * 19]
+    table = spark.createDataFrame([(text,) for text in texts], "name string")
+    found = [row["is_one"] for row in table.select(is_number(table["name"]).alias("is_one")).toLocalIterator()]
+    assert [text for text, is_one in zip(texts, found, strict=True) if is_one] == ["0", "7", "10", "9" * 18]
+
+
+@pytest.mark.parametrize("most", [0, 2**30])
+def test_words_and_numbers_give_the_same_edges_by_either_plan(spark, tmp_path, monkeypatch, most):
+    monkeypatch.setattr("gossamer.pipeline.ids.BROADCAST_BYTES_MAX", most)
+    pairs = [(3, 1), (1, 3), (2, 2), (10, 9), (9, 10), (0, 10), (0, 10), (1, 2)]
+    for name, sign in (("numbers", ""), ("words", "n")):
+        (tmp_path / f"{name}.txt").write_text("".join(f"{sign}{u} {sign}{v}\n" for u, v in pairs))
+        (tmp_path / name).mkdir()
+        found = ingest_edges(spark, [tmp_path / f"{name}.txt"], tmp_path / name, directed=False)
+        assert (found.counts.rows, found.counts.merged, found.counts.self_loops) == (4, 3, 1)
+        ids = {number: place for place, number in enumerate((0, 1, 2, 3, 9, 10))}
+        expected = sorted({tuple(sorted((ids[u], ids[v]))) for u, v in pairs if u != v})
+        assert rows(spark, tmp_path / name / "edges.parquet", "source", "target") == expected
+        assert sorted(path.name for path in (tmp_path / name).iterdir()) == [
+            "edges.parquet",
+            "names.parquet",
+            "quarantine.parquet",
+        ]
 
 
 def test_memberships_become_interests(spark, tmp_path):
@@ -284,7 +323,7 @@ def test_a_sample_of_many_small_components_is_complete_after_few_hops(spark, tmp
 
     def counted(edges):
         reach = along_edges(edges)
-        return lambda frontier: hops.append(1) or reach(frontier)
+        return lambda frontier, count: hops.append(1) or reach(frontier, count)
 
     monkeypatch.setattr("gossamer.pipeline.sample.along_edges", counted)
     (tmp_path / "e.txt").write_text("".join(f"{2 * pair} {2 * pair + 1}\n" for pair in range(100)) + "500 500\n")

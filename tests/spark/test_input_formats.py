@@ -13,7 +13,7 @@ from gossamer.pipeline.formats import Reading
 from gossamer.pipeline.ingest import ingest_edges, ingest_memberships
 from gossamer.pipeline.inputs import input_files
 from gossamer.pipeline.sample import write_sample
-from gossamer.pipeline.session import pattern_path, read_parquet, spark_path, write_parquet
+from gossamer.pipeline.storage import pattern_path, read_parquet, spark_path, write_parquet
 
 
 def rows(spark, path, *order):
@@ -56,7 +56,7 @@ def test_a_pattern_in_a_file_name_does_not_read_other_files(spark, tmp_path):
 
 
 def test_a_table_that_is_not_where_it_should_be_is_an_error(spark, tmp_path, monkeypatch):
-    monkeypatch.setattr("gossamer.pipeline.session.spark_path", lambda path: f"file://{tmp_path}/elsewhere")
+    monkeypatch.setattr("gossamer.pipeline.storage.spark_path", lambda path: f"file://{tmp_path}/elsewhere")
     with pytest.raises(CheckFailed, match=r"Spark has written here\.parquet, but not to"):
         write_parquet(spark.range(3), tmp_path / "here.parquet")
 

@@ -22,7 +22,8 @@ from pyspark.sql import functions as f
 from gossamer.pipeline.analyse import SHUFFLE, write_analysis
 from gossamer.pipeline.ingest import ingest_edges
 from gossamer.pipeline.sample import write_sample
-from gossamer.pipeline.session import spark_path, spark_session
+from gossamer.pipeline.session import spark_session
+from gossamer.pipeline.storage import spark_path
 
 folder = Path(sys.argv[1])
 with spark_session(driver_memory="1g") as spark:

@@ -2,13 +2,12 @@
 
 import time
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from gossamer.cli.console import working
-from gossamer.cli.options import Force, Json, Master, Out, Remote, WorkloadFolder, manifest
+from gossamer.cli.options import Conf, DriverMemory, Force, Json, Master, OutPlace, Remote, manifest
 from gossamer.cli.results import connected_sentence, show_metrics
 
 
@@ -22,10 +21,10 @@ class AnalysisMethod(StrEnum):
 
 def analyse(
     overlay: Annotated[
-        Path, typer.Argument(metavar="OVERLAY", help="An overlay.parquet, or the folder of a build or simulation.")
+        str, typer.Argument(metavar="OVERLAY", help="An overlay.parquet, or the folder of a build or simulation.")
     ],
-    workload: WorkloadFolder,
-    out: Out,
+    workload: Annotated[str, typer.Argument(metavar="WORKLOAD", help="A folder with interests.parquet.")],
+    out: OutPlace,
     way: Annotated[
         AnalysisMethod,
         typer.Option(
@@ -41,6 +40,8 @@ def analyse(
     ] = "10s",
     master: Master = None,
     remote: Remote = None,
+    driver_memory: DriverMemory = None,
+    conf: Conf = None,
     force: Force = False,
     json: Json = False,
 ) -> None:
@@ -52,35 +53,35 @@ def analyse(
 
     Example: gossamer analyse out/spidercast out/w out/analysis
     """
-    from gossamer.model.tables.folders import check_output, file_sha256, output_folder, write_json, write_manifest
-    from gossamer.model.tables.workload import INTERESTS, OVERLAY
+    from gossamer.model.tables.workload import INTERESTS
     from gossamer.model.values.errors import InputError
     from gossamer.model.values.time import duration_us
-    from gossamer.pipeline.analyse import write_analysis
+    from gossamer.pipeline.analyse import links_of, write_analysis
     from gossamer.pipeline.session import spark_session
+    from gossamer.pipeline.storage import check_local, fingerprint, output_place, read_place, write_facts, write_object
     from gossamer.pipeline.traffic import has_traffic, write_traffic
 
     started = time.monotonic()
     window_us = duration_us(window, "--window")
     if window_us < 1:
         raise InputError(f"--window must be longer than 0, got {window}")
-    check_output(out, force, [overlay, workload])
+    links, interests, out_place = (read_place(text) for text in (overlay, workload, out))
+    check_local(out_place, force, [links, interests])
     with (
-        spark_session(master, remote) as spark,
+        spark_session(master, remote, driver_memory, conf or ()) as spark,
         working("analysing"),
-        output_folder(out, force, [overlay, workload]) as folder,
+        output_place(spark, out_place, force, [links, interests]) as folder,
     ):
-        found = write_analysis(spark, overlay, workload, folder, way.value, not components_only)
+        found = write_analysis(spark, links, interests, folder, way.value, not components_only)
         rows = {"topics": found["topics"], "nodes": found["nodes"]}
-        if has_traffic(overlay):
-            rows |= write_traffic(spark, overlay, folder, window_us)
-        write_json(folder / "metrics.json", found)
-        links = overlay / OVERLAY if (overlay / OVERLAY).exists() else overlay
+        if has_traffic(spark, links):
+            rows |= write_traffic(spark, links, folder, window_us)
+        write_object(spark, folder / "metrics.json", found)
         inputs = {
-            name: {"sha256": file_sha256(path)}
-            for name, path in (("overlay", links), ("interests", workload / INTERESTS))
+            "overlay": fingerprint(spark, links_of(spark, links)),
+            "interests": fingerprint(spark, interests / INTERESTS),
         }
-        write_manifest(folder, manifest("analyse", None, started, inputs, rows))
+        write_facts(spark, folder, manifest("analyse", None, started, inputs, rows))
     show_metrics(f"{overlay} on {workload}", found, json)
     if not json:
         typer.echo(connected_sentence(found))

@@ -116,13 +116,15 @@ def root(
 # The extra that installs each optional module.
 _EXTRAS = {"numpy": "sim", "numba": "sim", "pyarrow": "sim", "pyspark": "spark", "matplotlib": "report", "scipy": "sim"}
 
-# Errors about a path that the user gave (exit code 2); others, such as a full disk, have exit code 1.
+# Errors about a path that the user gave, or its disk (exit code 2); others have exit code 1.
 _PATH_ERRORS = {
     errno.EACCES,
+    errno.EDQUOT,
     errno.EISDIR,
     errno.ELOOP,
     errno.ENAMETOOLONG,
     errno.ENOENT,
+    errno.ENOSPC,
     errno.ENOTDIR,
     errno.EPERM,
     errno.EROFS,

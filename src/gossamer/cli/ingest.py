@@ -1,14 +1,14 @@
 """`gossamer ingest` and `gossamer sample`: turn raw data into tables, and a sample into a workload, on Spark."""
 
 import time
+from contextlib import ExitStack
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from gossamer.cli.console import working
-from gossamer.cli.options import Force, Json, Master, Out, Remote, Seed, manifest
+from gossamer.cli.options import Conf, DriverMemory, Force, Json, Master, OutPlace, Remote, Seed, manifest
 from gossamer.cli.results import show_metrics
 
 
@@ -32,9 +32,10 @@ class SampleKind(StrEnum):
 def ingest(
     kind: Annotated[InputKind, typer.Argument(metavar="KIND", help="edges, memberships, machine-events or latency.")],
     source: Annotated[
-        str, typer.Argument(metavar="INPUT", help="A file, a folder, or a glob in quotes; plain, gzip or Parquet.")
+        str,
+        typer.Argument(metavar="INPUT", help="A file, a folder, a glob in quotes, or a URI; plain, gzip or Parquet."),
     ],
-    out: Out,
+    out: OutPlace,
     directed: Annotated[
         bool, typer.Option("--directed", help="For edges: the source follows the target; without it, both are friends.")
     ] = False,
@@ -57,6 +58,8 @@ def ingest(
     ] = None,
     master: Master = None,
     remote: Remote = None,
+    driver_memory: DriverMemory = None,
+    conf: Conf = None,
     force: Force = False,
     json: Json = False,
 ) -> None:
@@ -70,28 +73,29 @@ def ingest(
 
     Example: gossamer ingest edges friends.txt.gz out/graph
     """
-    from gossamer.model.tables.folders import check_output, file_sha256, output_folder, write_manifest
     from gossamer.model.values.errors import InputError
     from gossamer.pipeline.formats import Reading
     from gossamer.pipeline.ingest import ingest_edges, ingest_machine_events, ingest_memberships
     from gossamer.pipeline.inputs import file_labels, find_inputs
     from gossamer.pipeline.latency import ingest_latency
     from gossamer.pipeline.session import spark_session
+    from gossamer.pipeline.storage import check_local, fingerprint, is_remote, output_place, read_place, write_facts
 
     started = time.monotonic()
-    inputs_found = find_inputs(source)
-    files = inputs_found.files
+    out_place = read_place(out)
+    # Local files are looked for before Spark starts.
+    inputs_found = None if is_remote(source) else find_inputs(source)
     columns_named = tuple(name.strip() for name in columns.split(",")) if columns is not None else None
     reading = Reading(delimiter, header, columns_named)
     reading.delimiter_character()
     if kind is InputKind.latency and reading != Reading():
         raise InputError("`delimiter`, `header` and `columns` do not apply to latency: a file is a matrix of numbers")
-    check_output(out, force, files)
-    with (
-        spark_session(master, remote) as spark,
-        working(f"reading {len(files)} files"),
-        output_folder(out, force, files) as folder,
-    ):
+    check_local(out_place, force, inputs_found.files if inputs_found else ())
+    with spark_session(master, remote, driver_memory, conf or ()) as spark, ExitStack() as stack:
+        inputs_found = inputs_found or find_inputs(source, spark)
+        files = inputs_found.files
+        stack.enter_context(working(f"reading {len(files)} files"))
+        folder = stack.enter_context(output_place(spark, out_place, force, files))
         if kind is InputKind.edges:
             found = ingest_edges(spark, files, folder, directed, max_bad, reading)
         elif kind is InputKind.memberships:
@@ -101,14 +105,14 @@ def ingest(
         else:
             found = ingest_machine_events(spark, files, folder, max_bad, reading)
         facts = {**vars(found.counts), **{f"{name}_named": count for name, count in found.names.items()}}
-        inputs = {label: {"sha256": file_sha256(file)} for file, label in file_labels(files).items()}
+        inputs = {label: fingerprint(spark, file) for file, label in file_labels(files).items()}
         about = {
             "kind": kind.value,
             "directed": directed,
             "formats": found.format_facts(),
             "skipped": [path.name for path in inputs_found.skipped],
         }
-        write_manifest(folder, manifest("ingest", None, started, inputs, facts, **about))
+        write_facts(spark, folder, manifest("ingest", None, started, inputs, facts, **about))
     show_metrics(f"{kind.value} from {source}", facts, json)
     if not json:
         for sentence in dict.fromkeys(format.sentence() for format in found.formats.values()):
@@ -128,8 +132,8 @@ def _balance(facts: dict[str, Any]) -> str:
 
 
 def sample(
-    graph: Annotated[Path, typer.Argument(metavar="GRAPH", help="The output of `gossamer ingest`.")],
-    out: Out,
+    graph: Annotated[str, typer.Argument(metavar="GRAPH", help="The output of `gossamer ingest`.")],
+    out: OutPlace,
     nodes: Annotated[int, typer.Option(help="The number of nodes to sample.")],
     seed: Seed,
     starts: Annotated[int, typer.Option(help="The number of random nodes at which the search starts.")] = 3,
@@ -142,6 +146,8 @@ def sample(
     ] = SampleKind.friends,
     master: Master = None,
     remote: Remote = None,
+    driver_memory: DriverMemory = None,
+    conf: Conf = None,
     force: Force = False,
     json: Json = False,
 ) -> None:
@@ -152,17 +158,22 @@ def sample(
 
     Example: gossamer sample out/graph out/w --nodes 2000 --seed 1
     """
-    from gossamer.model.tables.folders import check_output, file_sha256, output_folder, write_manifest
     from gossamer.pipeline.sample import write_sample
     from gossamer.pipeline.session import spark_session
+    from gossamer.pipeline.storage import check_local, fingerprint, output_place, read_place, write_facts
 
     started = time.monotonic()
-    check_output(out, force, [graph])
-    with spark_session(master, remote) as spark, working("sampling"), output_folder(out, force, [graph]) as folder:
-        rows = write_sample(spark, graph, folder, nodes, starts, seed, kind.value)
+    source, out_place = read_place(graph), read_place(out)
+    check_local(out_place, force, [source])
+    with (
+        spark_session(master, remote, driver_memory, conf or ()) as spark,
+        working("sampling"),
+        output_place(spark, out_place, force, [source]) as folder,
+    ):
+        rows = write_sample(spark, source, folder, nodes, starts, seed, kind.value)
         table = "interests" if kind is SampleKind.memberships else "edges"
-        inputs = {table: {"sha256": file_sha256(graph / f"{table}.parquet")}}
-        write_manifest(folder, manifest("sample", seed, started, inputs, rows, kind=kind.value, seeds=starts))
+        inputs = {table: fingerprint(spark, source / f"{table}.parquet")}
+        write_facts(spark, folder, manifest("sample", seed, started, inputs, rows, kind=kind.value, seeds=starts))
     show_metrics(f"sample of {graph}", rows, json)
     without = rows.get("nodes_without_interests", 0)
     if without and not json:

@@ -51,6 +51,19 @@ Master = Annotated[
     str | None, typer.Option("--master", metavar="URL", help="A Spark cluster; by default Spark runs in this process.")
 ]
 Remote = Annotated[str | None, typer.Option("--remote", metavar="sc://...", help="A Spark Connect server.")]
+DriverMemory = Annotated[
+    str | None,
+    typer.Option(
+        "--driver-memory", metavar="SIZE", help="Memory of Spark's driver, for example 4g; a quarter by default."
+    ),
+]
+Conf = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--conf", metavar="NAME=VALUE", help="A setting of Spark, for example spark.local.dir=/big. Repeatable."
+    ),
+]
+OutPlace = Annotated[str, typer.Argument(metavar="OUT", help="The folder to write, or a URI; it must not exist.")]
 Out = Annotated[Path, typer.Argument(metavar="OUT", help="The folder to write; it must not exist.")]
 
 

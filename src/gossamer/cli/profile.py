@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gossamer.cli.console import print_json, working
-from gossamer.cli.options import Force, Json, Master, Out, Remote, manifest
+from gossamer.cli.options import Conf, DriverMemory, Force, Json, Master, Out, Remote, manifest
 from gossamer.cli.results import show_metrics
 
 if TYPE_CHECKING:
@@ -16,12 +16,14 @@ if TYPE_CHECKING:
 
 def profile(
     data: Annotated[
-        Path, typer.Argument(metavar="DATA", help="The output of `gossamer ingest`, `sample` or `workload`.")
+        str, typer.Argument(metavar="DATA", help="The output of `gossamer ingest`, `sample` or `workload`.")
     ],
     out: Out,
-    sample: Annotated[Path | None, typer.Option(metavar="FOLDER", help="A sample of DATA, to compare with it.")] = None,
+    sample: Annotated[str | None, typer.Option(metavar="FOLDER", help="A sample of DATA, to compare with it.")] = None,
     master: Master = None,
     remote: Remote = None,
+    driver_memory: DriverMemory = None,
+    conf: Conf = None,
     force: Force = False,
     json: Json = False,
 ) -> None:
@@ -34,18 +36,20 @@ def profile(
     Example: gossamer profile out/graph out/profile --sample out/friends
     """
     from gossamer.analysis.profile import draw_profile
-    from gossamer.model.tables.folders import check_output, file_sha256, output_folder, write_json, write_manifest
+    from gossamer.model.tables.folders import output_folder, write_json, write_manifest
     from gossamer.model.tables.schemas import write_table
     from gossamer.pipeline.profile import profile_folder, spread_columns
     from gossamer.pipeline.session import spark_session
+    from gossamer.pipeline.storage import check_local, exists, fingerprint, read_place
 
     started = time.monotonic()
-    folders = {"data": data, **({"sample": sample} if sample is not None else {})}
-    check_output(out, force, list(folders.values()))
+    folders = {"data": read_place(data), **({"sample": read_place(sample)} if sample is not None else {})}
+    local = [folder for folder in folders.values() if isinstance(folder, Path)]
+    check_local(out, force, local)
     with (
-        spark_session(master, remote) as spark,
+        spark_session(master, remote, driver_memory, conf or ()) as spark,
         working("profiling"),
-        output_folder(out, force, list(folders.values())) as folder,
+        output_folder(out, force, local) as folder,
     ):
         found = {name: profile_folder(spark, path) for name, path in folders.items()}
         figures: dict[str, Any] = {name: each.figures() for name, each in found.items()}
@@ -53,10 +57,10 @@ def profile(
         rows = {"spreads": write_table("spreads", folder / "spreads.parquet", spread_columns(found))}
         draw_profile(_curves(found, figures), [folder / "profile.svg", folder / "profile.png"])
         tables = {
-            f"{name}/{file.name}": {"sha256": file_sha256(file)}
+            f"{name}/{file.name}": fingerprint(spark, file)
             for name, path in folders.items()
             for file in (path / "edges.parquet", path / "interests.parquet")
-            if file.exists()
+            if exists(spark, file)
         }
         write_manifest(folder, manifest("profile", None, started, tables, rows))
     if json:

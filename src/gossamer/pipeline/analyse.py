@@ -23,10 +23,11 @@ from gossamer.model.tables.measures import (
     topic_figures,
     topic_measures,
 )
-from gossamer.model.tables.workload import INTERESTS, OVERLAY, absent_file
+from gossamer.model.tables.workload import ABSENT, INTERESTS, OVERLAY
 from gossamer.model.values.errors import InputError
 from gossamer.pipeline.files import can_use_files, measure_by_files
-from gossamer.pipeline.session import on_worker, read_parquet, write_parquet
+from gossamer.pipeline.session import on_worker
+from gossamer.pipeline.storage import Place, discard, exists, read_parquet, rewritten, write_parquet
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -115,22 +116,36 @@ def analyse_clustering(nodes: "DataFrame", links: "DataFrame") -> float:
 
 
 def write_analysis(
-    spark: "SparkSession", overlay: Path, workload: Path, folder: Path, way: str = AUTO, lengths: bool = True
+    spark: "SparkSession", overlay: Place, workload: Place, folder: Place, way: str = AUTO, lengths: bool = True
 ) -> dict[str, Any]:
     """Write topics.parquet and degrees.parquet of an overlay, and return the figures of `gossamer check`.
 
     Without `lengths`, diameters and clustering are left out, which cost most.
     """
-    overlay = overlay / OVERLAY if (overlay / OVERLAY).exists() else overlay
-    for path in (overlay, workload / INTERESTS):
-        if not path.exists():
+    links = links_of(spark, overlay)
+    for path in (links, workload / INTERESTS):
+        if not exists(spark, path):
             raise InputError(f"there is no {path}")
-    if way == FILES or (way == AUTO and can_use_files(spark, overlay, workload / INTERESTS, folder)):
-        return {**measure_by_files(spark, overlay, workload, folder, EXACT_NODES, lengths), "way": FILES}
-    return {**_by_shuffle(spark, overlay, workload, folder, lengths), "way": SHUFFLE}
+    if isinstance(links, Path) and isinstance(workload, Path) and isinstance(folder, Path):
+        if way == FILES or (way == AUTO and can_use_files(spark, links, workload / INTERESTS, folder)):
+            return {**measure_by_files(spark, links, workload, folder, EXACT_NODES, lengths), "way": FILES}
+    elif way == FILES:
+        raise InputError("`way` files needs local folders that all workers share; a URI is analysed by `way` shuffle")
+    return {**_by_shuffle(spark, links, workload, folder, lengths), "way": SHUFFLE}
 
 
-def _with_presence(spark: "SparkSession", interests: "DataFrame", absent: Path | None) -> "DataFrame":
+def links_of(spark: "SparkSession", overlay: Place) -> Place:
+    """The table of links that a file, or the folder of a build or simulation, names."""
+    return overlay / OVERLAY if exists(spark, overlay / OVERLAY) else overlay
+
+
+def _absent(spark: "SparkSession", links: Place) -> Place | None:
+    """The table of absent nodes beside a table of links; None if all nodes are present."""
+    place = links.parent / ABSENT
+    return place if exists(spark, place) else None
+
+
+def _with_presence(spark: "SparkSession", interests: "DataFrame", absent: Place | None) -> "DataFrame":
     """Interests with a column `present`, which is false for the nodes in the table of absent nodes."""
     from pyspark.sql import functions as f
 
@@ -140,14 +155,14 @@ def _with_presence(spark: "SparkSession", interests: "DataFrame", absent: Path |
     return interests.join(gone, "node", "left").select("node", "topic", f.col("gone").isNull().alias("present"))
 
 
-def _by_shuffle(spark: "SparkSession", overlay: Path, workload: Path, folder: Path, lengths: bool) -> dict[str, Any]:
+def _by_shuffle(spark: "SparkSession", overlay: Place, workload: Place, folder: Place, lengths: bool) -> dict[str, Any]:
     from pyspark.sql import functions as f
 
     interests = read_parquet(spark, workload / INTERESTS).select("node", "topic")
-    interests = _with_presence(spark, interests, absent_file(overlay))
+    interests = _with_presence(spark, interests, _absent(spark, overlay))
     links = read_parquet(spark, overlay).select("u", "v")
     # One row for each node; three queries below read it.
-    nodes = analyse_nodes(interests, links).localCheckpoint()
+    nodes = rewritten(analyse_nodes(interests, links), folder / "nodes.aside")
     stranger = nodes.where("topics is null").orderBy("node").first()
     if stranger is not None:
         raise InputError(f"{overlay} names node {stranger['node']}, which is not in the workload")
@@ -171,6 +186,8 @@ def _by_shuffle(spark: "SparkSession", overlay: Path, workload: Path, folder: Pa
     ).first()
     assert over_topics is not None
     assert over_nodes is not None
+    clustering = {"clustering": analyse_clustering(nodes, links)} if lengths else {}
+    discard(spark, folder / "nodes.aside")
     count = int(over_nodes["nodes"])
     return {
         "nodes": count,
@@ -180,7 +197,7 @@ def _by_shuffle(spark: "SparkSession", overlay: Path, workload: Path, folder: Pa
         **{name: int(over_topics[name]) for name in ("topics", "subscriptions")},
         **topic_figures(columns_of, lengths),
         "links_per_subscription": float(over_nodes["links_per_subscription"] or 0.0),
-        **({"clustering": analyse_clustering(nodes, links)} if lengths else {}),
+        **clustering,
         # Measures of nodes need the whole overlay in memory, which this way avoids.
         **({"left_out": [each.column for each in node_measures()]} if node_measures() else {}),
     }

@@ -4,7 +4,6 @@ The sample is the machines with the smallest keyed hashes, so that it does not d
 trace are scaled to the requested length. A machine that the trace adds at time zero is present from the start.
 """
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from gossamer.model.arrays.churn import ABSENT, CRASH, JOIN, Churn
 from gossamer.model.values.errors import InputError
-from gossamer.pipeline.session import read_parquet
+from gossamer.pipeline.storage import Place, exists, read_parquet
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -23,12 +22,12 @@ ADD, REMOVE = 0, 1
 QUIET_SHARE = 0.1
 
 
-def churn_from_events(spark: "SparkSession", folder: Path, node_count: int, until_us: int, seed: int) -> Churn:
+def churn_from_events(spark: "SparkSession", folder: Place, node_count: int, until_us: int, seed: int) -> Churn:
     """Joins and crashes of `node_count` machines, numbered from zero. A machine that the trace removes crashes."""
     from pyspark.sql import functions as f
 
     path = folder / "machine_events.parquet"
-    if not path.exists():
+    if not exists(spark, path):
         raise InputError(f"{folder} has no machine_events.parquet; `gossamer ingest machine-events` makes one")
     events = read_parquet(spark, path).where(f"event in ({ADD}, {REMOVE})")
     machines = events.select("node").distinct().orderBy(f.xxhash64(f.lit(seed), "node"), "node").limit(node_count)

@@ -9,13 +9,13 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from gossamer.model.values.errors import InputError
-from gossamer.pipeline.heads import PARQUET_MAGIC, data_lines, read_head
+from gossamer.pipeline.heads import Head, data_lines
+from gossamer.pipeline.storage import Place
 from gossamer.pipeline.words import kind_words, plain_word, words_of
 
 WHITESPACE, DELIMITED, JSON_LINES, PARQUET = "whitespace", "csv", "json lines", "parquet"
@@ -96,14 +96,11 @@ class Format:
         return f"{split}{quoted}, {header}"
 
 
-def find_format(path: Path, required: Sequence[str], optional: Sequence[str], reading: Reading) -> Format:
+def find_format(path: Place, required: Sequence[str], optional: Sequence[str], reading: Reading, head: Head) -> Format:
     """The format of a file whose rows have these columns."""
-    head = read_head(path)
-    if head.startswith(PARQUET_MAGIC):
-        import pyarrow.parquet as pq
-
-        return _by_keys(path, PARQUET, pq.read_schema(path).names, required, optional, reading)
-    lines = data_lines(head)
+    if head.columns:
+        return _by_keys(path, PARQUET, head.columns, required, optional, reading)
+    lines = data_lines(head.start)
     if not lines:
         # The caller counts the lines and says that there are only comments.
         return Format(WHITESPACE, places=tuple((name, place) for place, name in enumerate((*required, *optional))))
@@ -111,7 +108,7 @@ def find_format(path: Path, required: Sequence[str], optional: Sequence[str], re
         raise InputError(f"{path} is not JSON lines: write one object on each line, without the brackets around them")
     if lines[0].startswith("{"):
         return _by_keys(path, JSON_LINES, _json_keys(path, lines), required, optional, reading)
-    is_konect = data_lines(head, comments=True)[0].startswith("%")
+    is_konect = data_lines(head.start, comments=True)[0].startswith("%")
     delimiter = reading.delimiter_character() or (" " if is_konect else find_delimiter(lines))
     quote = find_quote(lines, delimiter)
     rows = [split_line(line, delimiter, quote) for line in lines]
@@ -200,7 +197,7 @@ def is_header(rows: Sequence[Sequence[str]], names: Sequence[str]) -> bool:
 
 
 def _places(
-    path: Path, header: Sequence[str], width: int, required: Sequence[str], optional: Sequence[str], reading: Reading
+    path: Place, header: Sequence[str], width: int, required: Sequence[str], optional: Sequence[str], reading: Reading
 ) -> tuple[tuple[str, int], ...]:
     """The place of every column that is read."""
     names = (*required, *optional)
@@ -228,7 +225,7 @@ def _check_columns(columns: Sequence[str], required: Sequence[str], names: Seque
         )
 
 
-def _place(path: Path, column: str, header: Sequence[str], width: int) -> int:
+def _place(path: Place, column: str, header: Sequence[str], width: int) -> int:
     for place, name in enumerate(header):
         if column == name or plain_word(column) == plain_word(name):
             return place
@@ -251,7 +248,7 @@ def _by_words(header: Sequence[str], names: Sequence[str]) -> dict[str, int]:
 
 
 def _by_keys(
-    path: Path, format: str, keys: Sequence[str], required: Sequence[str], optional: Sequence[str], reading: Reading
+    path: Place, format: str, keys: Sequence[str], required: Sequence[str], optional: Sequence[str], reading: Reading
 ) -> Format:
     """The format of a file whose columns have names of their own."""
     names = (*required, *optional)
@@ -270,7 +267,7 @@ def _by_keys(
     return Format(format, places=tuple((name, keys[found[name]]) for name in names if name in found))
 
 
-def _json_keys(path: Path, lines: Sequence[str]) -> list[str]:
+def _json_keys(path: Place, lines: Sequence[str]) -> list[str]:
     keys: dict[str, None] = {}
     for line in lines:
         try:

@@ -4,9 +4,12 @@ import bz2
 import gzip
 import re
 import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from gossamer.model.values.errors import InputError
+from gossamer.pipeline.storage import Place
 
 # Chosen: enough lines to find a format, and quick to read.
 HEAD_BYTES = 1 << 18
@@ -20,8 +23,16 @@ _PACKED = {b"PK\x03\x04": "zip", b"\x28\xb5\x2f\xfd": "zstandard", b"\xfd7zXZ": 
 _UNREADABLE = (".zst", ".xz", ".zip", ".7z", ".lz4", ".snappy", ".deflate")
 
 
-def read_head(path: Path) -> bytes:
-    """The first bytes of a file, decompressed."""
+@dataclass(frozen=True)
+class Head:
+    """The first bytes of a file, decompressed; of a Parquet file, the names of its columns."""
+
+    start: bytes
+    columns: Sequence[str] = ()
+
+
+def read_head(path: Path) -> Head:
+    """The head of a local file."""
     with path.open("rb") as file:
         start = file.read(8)
     is_gzip, is_bzip2 = path.suffix == ".gz", path.suffix == ".bz2"
@@ -42,15 +53,21 @@ def read_head(path: Path) -> bytes:
             raise
         raise damaged([path]) from None
     if head.startswith(PARQUET_MAGIC):
-        return head
+        import pyarrow.parquet as pq
+
+        return Head(head, pq.read_schema(path).names)
+    _check_text(path, head)
+    return Head(head)
+
+
+def _check_text(path: Place, head: bytes) -> None:
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise InputError(f"{path} is UTF-16; convert it to UTF-8, for example with iconv -f UTF-16 -t UTF-8")
     if b"\0" in head:
         raise InputError(f"{path} has NUL bytes, so it is not UTF-8 text; convert it (UTF-16?) or give another file")
-    return head
 
 
-def damaged(files: list[Path]) -> InputError:
+def damaged(files: Sequence[Place]) -> InputError:
     """The error for a compressed file that ends too early or has a wrong checksum."""
     names = ", ".join(file.name for file in files if file.suffix in (".gz", ".bz2"))
     which = names if len(files) == 1 else f"one of {names}"

@@ -7,15 +7,15 @@ compared, and written to the manifest. Names become dense ids that do not depend
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
-from shutil import rmtree
 from typing import TYPE_CHECKING, Any
 
-from gossamer.model.tables.schemas import SCHEMAS, check_table_types
+from gossamer.model.tables.schemas import check_table_types
 from gossamer.model.values.errors import CheckFailed, InputError
 from gossamer.pipeline.formats import Format, Reading
 from gossamer.pipeline.heads import damaged
-from gossamer.pipeline.ids import dense_ids
+from gossamer.pipeline.ids import NameIds, comes_after, is_number, write_ids
 from gossamer.pipeline.inputs import file_labels
 from gossamer.pipeline.lines import (
     EDGES,
@@ -25,15 +25,17 @@ from gossamer.pipeline.lines import (
     LineKind,
     bad_lines,
     group_files,
-    judge_files,
+    marked_lines,
 )
-from gossamer.pipeline.session import read_parquet, write_parquet
+from gossamer.pipeline.storage import Place, discard, key_of, read_parquet, same_place, write_parquet
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
 # Chosen: a file of another kind has errors on nearly every line, a file that was cut off or edited by hand on a few.
 MAX_BAD = 0.25
+# Chosen: lines for each partition of a shuffle. A hash table of a million pairs takes about 100 MB.
+PARTITION_LINES = 1_000_000
 # The format of every file is found.
 FOUND = Reading()
 
@@ -63,7 +65,7 @@ class Ingested:
 
     counts: LineCounts
     names: dict[str, int]
-    formats: Mapping[Path, Format]
+    formats: Mapping[Place, Format]
 
     def format_facts(self) -> dict[str, Any]:
         """The formats as they stand in the manifest."""
@@ -73,54 +75,61 @@ class Ingested:
 
 def ingest_edges(
     spark: "SparkSession",
-    files: list[Path],
-    folder: Path,
+    files: Sequence[Place],
+    folder: Place,
     directed: bool,
     max_bad: float = MAX_BAD,
     reading: Reading = FOUND,
 ) -> Ingested:
     """Write edges(source, target[, weight, time]) and names(id, name). Undirected edges have source < target."""
-    groups = group_files(files, EDGES, reading)
-    lines, good, kept = _read(spark, groups, folder, EDGES, max_bad)
-    if good.where("source != target").first() is None:
+    groups = group_files(spark, files, EDGES, reading)
+    ends = ("source", "target")
+    with _read(spark, groups, folder, EDGES, ends, max_bad) as (lines, good):
+        ids = write_ids(good, ends, lines.are_numbers, folder, "names.parquet")
+        pairs = good if directed else _low_first(good, lines.are_numbers)
+        counts = _write_rows(pairs, {"source": ids, "target": ids}, folder / "edges.parquet", lines, EDGES)
+    if counts.rows == 0:
         raise InputError(f"no edge is left of {lines.lines} lines: all others are self-loops; is this the right file?")
-    ids = _ids(spark, good, ("source", "target"), folder / "names.parquet")
+    return Ingested(counts, {"nodes": ids.count}, _formats(groups))
+
+
+def _low_first(rows: "DataFrame", are_numbers: bool) -> "DataFrame":
+    """The rows with source and target in the order of their ids, so that both directions of an edge are equal."""
     from pyspark.sql import functions as f
 
-    edges = _with_id(_with_id(good, ids, "source"), ids, "target")
-    low, high = f.least("source", "target"), f.greatest("source", "target")
-    if not directed:
-        edges = edges.select(low.alias("source"), high.alias("target"), *kept)
-    counts = _finish(edges, ("source", "target"), kept, folder / "edges.parquet", lines, "source = target")
-    return Ingested(counts, {"nodes": ids.count()}, _formats(groups))
+    source, target = f.col("source"), f.col("target")
+    swap = comes_after(source, target, are_numbers)
+    return rows.withColumns(
+        {"source": f.when(swap, target).otherwise(source), "target": f.when(swap, source).otherwise(target)}
+    )
 
 
 def ingest_memberships(
-    spark: "SparkSession", files: list[Path], folder: Path, max_bad: float = MAX_BAD, reading: Reading = FOUND
+    spark: "SparkSession", files: Sequence[Place], folder: Place, max_bad: float = MAX_BAD, reading: Reading = FOUND
 ) -> Ingested:
     """Write interests(node, topic), where users are nodes and groups are topics, and the names of both."""
-    groups = group_files(files, MEMBERSHIPS, reading)
-    lines, good, _ = _read(spark, groups, folder, MEMBERSHIPS, max_bad)
-    users = _ids(spark, good, ("user",), folder / "names.parquet")
-    topics = _ids(spark, good, ("group",), folder / "topic_names.parquet")
-    rows = _with_id(_with_id(good, users, "user"), topics, "group")
-    rows = rows.withColumnsRenamed({"user": "node", "group": "topic"})
-    counts = _finish(rows, ("node", "topic"), (), folder / "interests.parquet", lines, "false")
-    return Ingested(counts, {"nodes": users.count(), "topics": topics.count()}, _formats(groups))
+    groups = group_files(spark, files, MEMBERSHIPS, reading)
+    with _read(spark, groups, folder, MEMBERSHIPS, ("user", "group"), max_bad) as (lines, good):
+        rows = good.select(good["user"].alias("node"), good["group"].alias("topic"))
+        users = write_ids(rows, ("node",), lines.are_numbers, folder, "names.parquet")
+        topics = write_ids(rows, ("topic",), lines.are_numbers, folder, "topic_names.parquet")
+        counts = _write_rows(rows, {"node": users, "topic": topics}, folder / "interests.parquet", lines, MEMBERSHIPS)
+    return Ingested(counts, {"nodes": users.count, "topics": topics.count}, _formats(groups))
 
 
 def ingest_machine_events(
-    spark: "SparkSession", files: list[Path], folder: Path, max_bad: float = MAX_BAD, reading: Reading = FOUND
+    spark: "SparkSession", files: Sequence[Place], folder: Place, max_bad: float = MAX_BAD, reading: Reading = FOUND
 ) -> Ingested:
     """Write machine_events(at_us, node, event) and names; `event` is 0 ADD, 1 REMOVE or 2 UPDATE."""
-    groups = group_files(files, MACHINE_EVENTS, reading)
-    lines, good, _ = _read(spark, groups, folder, MACHINE_EVENTS, max_bad)
-    machines = _ids(spark, good, ("machine",), folder / "names.parquet")
-    rows = _with_id(good, machines, "machine").withColumnsRenamed({"machine": "node", "time": "at_us"})
-    path = folder / "machine_events.parquet"
-    counts = _finish(rows, tuple(SCHEMAS["machine_events"].required.names), (), path, lines, "false")
-    check_table_types("machine_events", path)
-    return Ingested(counts, {"nodes": machines.count()}, _formats(groups))
+    groups = group_files(spark, files, MACHINE_EVENTS, reading)
+    with _read(spark, groups, folder, MACHINE_EVENTS, ("machine",), max_bad) as (lines, good):
+        rows = good.select(good["time"].alias("at_us"), good["machine"].alias("node"), "event")
+        machines = write_ids(rows, ("node",), lines.are_numbers, folder, "names.parquet")
+        path = folder / "machine_events.parquet"
+        counts = _write_rows(rows, {"node": machines}, path, lines, MACHINE_EVENTS)
+    if isinstance(path, Path):
+        check_table_types("machine_events", path)
+    return Ingested(counts, {"nodes": machines.count}, _formats(groups))
 
 
 @dataclass(frozen=True)
@@ -129,20 +138,25 @@ class _Lines:
     comments: int
     headers: int
     quarantined: int
+    self_loops: int
+    # The optional columns that have values.
+    kept: tuple[str, ...]
+    # Whether every name is a number without leading zeros.
+    are_numbers: bool
 
 
-def _formats(groups: FilesByFormat) -> dict[Path, Format]:
+def _formats(groups: FilesByFormat) -> dict[Place, Format]:
     return {file: format for format, files in groups.items() for file in files}
 
 
 @contextmanager
-def readable(files: Sequence[Path]) -> Iterator[None]:
+def readable(files: Sequence[Place]) -> Iterator[None]:
     """Turn Spark's errors about a damaged compressed file into one sentence."""
     try:
         yield
     except Exception as error:
         if any(sign in str(error) for sign in DAMAGE_SIGNS):
-            raise damaged(list(files)) from None
+            raise damaged(files) from None
         raise
 
 
@@ -158,107 +172,139 @@ DAMAGE_SIGNS = (
 )
 
 
+@contextmanager
 def _read(
     spark: "SparkSession",
     groups: FilesByFormat,
-    folder: Path,
+    folder: Place,
     kind: LineKind,
+    names: tuple[str, ...],
     max_bad: float,
-) -> tuple[_Lines, "DataFrame", tuple[str, ...]]:
-    """Check the lines, write bad lines to quarantine and good lines to a temporary table.
+) -> "Iterator[tuple[_Lines, DataFrame]]":
+    """Check the lines and write bad lines to quarantine; yields the counts and the good lines.
 
-    Returns the counts, the good lines, and the optional columns that have values.
+    `names` are the columns of names. If all names are numbers, they are numbers in the good lines.
     """
+    files = list(_formats(groups))
+    aside = folder / "lines.aside"
+    with readable(files):
+        counts = _write_lines(spark, groups, kind, names, aside)
+    judged = read_parquet(spark, aside)
+    _check_share(counts, judged, groups, kind, max_bad)
+    _write_quarantine(judged, files, folder / "quarantine.parquet", counts.quarantined)
+    good = judged.where("reason is null").select(*kind.columns, *counts.kept)
+    if counts.are_numbers:
+        good = good.withColumns({name: good[name].cast("bigint") for name in names})
+    with _enough_partitions(spark, counts.lines):
+        yield counts, good
+    discard(spark, aside)
+
+
+def _write_lines(
+    spark: "SparkSession", groups: FilesByFormat, kind: LineKind, names: tuple[str, ...], aside: Place
+) -> _Lines:
+    """Write all lines with what is wrong with them, and count."""
     from pyspark.sql import Observation
     from pyspark.sql import functions as f
 
     seen = Observation()
     numbered = [name for name in kind.optional if name in kind.numbers]
-    used = [f.count(name).alias(name) for name in numbered]
-    rows = judge_files(spark, groups, kind)
+    rows = marked_lines(spark, groups, kind)
+
+    def count_of(what: "Column") -> "Column":
+        return f.coalesce(f.sum(what.cast("bigint")), f.lit(0))
+
+    others = reduce(lambda one, other: one | other, (~is_number(f.col(name)) for name in names))
     watched = rows.observe(
         seen,
         f.count(f.lit(1)).alias("lines"),
-        f.coalesce(f.sum(f.col("is_comment").cast("bigint")), f.lit(0)).alias("comments"),
-        f.coalesce(f.sum(f.col("is_header").cast("bigint")), f.lit(0)).alias("headers"),
-        f.coalesce(f.sum((f.col("reason") != "").cast("bigint")), f.lit(0)).alias("bad"),
-        *used,
+        count_of(f.col("is_comment")).alias("comments"),
+        count_of(f.col("is_header")).alias("headers"),
+        count_of(f.col("reason") != "").alias("bad"),
+        count_of(f.col("reason").isNull() & f.expr(kind.loop)).alias("loops"),
+        count_of(f.col("reason").isNull() & others).alias("words"),
+        *(f.count(f.when(f.col("reason").isNull(), f.col(name))).alias(name) for name in numbered),
     )
-    aside = folder / "lines.aside"
-    good = watched.where("reason = '' and not is_comment and not is_header").select(*kind.names)
-    files = list(_formats(groups))
-    with readable(files):
-        # The table is read once and deleted, so fast compression matters more than its size.
-        write_parquet(good, aside, compression="lz4")
+    # The table is read a few times and deleted, so fast compression matters more than its size.
+    write_parquet(watched.drop("is_comment", "is_header"), aside, compression="lz4")
     found = seen.get
-    counts = _Lines(*(int(found[name]) for name in ("lines", "comments", "headers", "bad")))
+    return _Lines(
+        lines=int(found["lines"]),
+        comments=int(found["comments"]),
+        headers=int(found["headers"]),
+        quarantined=int(found["bad"]),
+        self_loops=int(found["loops"]),
+        kept=tuple(name for name in numbered if int(found[name]) > 0),
+        are_numbers=int(found["words"]) == 0,
+    )
+
+
+def _check_share(counts: _Lines, judged: "DataFrame", groups: FilesByFormat, kind: LineKind, max_bad: float) -> None:
+    """Refuse an input with too many bad lines, or without any data."""
+    file, format = next((files[0], format) for format, files in groups.items())
     data_lines = counts.lines - counts.comments - counts.headers
     if data_lines == 0:
-        raise InputError(f"{files[0]} has only comments{' and a header' if counts.headers else ''}")
+        raise InputError(f"{file} has only comments{' and a header' if counts.headers else ''}")
     if counts.quarantined > max_bad * data_lines or counts.quarantined == data_lines:
-        first = rows.where("reason != ''").select(f.make_valid_utf8("value").alias("value"), "reason").first()
+        first = judged.where("reason != ''").select("text", "reason").first()
         assert first is not None
         raise InputError(
             f"{counts.quarantined} of {data_lines} lines cannot be read as {'/'.join(kind.columns)} (for example "
-            f"{first['value'][:60]!r}: {first['reason']}); is this the right kind? {files[0].name} was read as "
-            f"{next(iter(groups)).sentence()}; `delimiter`, `header` and `columns` say otherwise. `max_bad` {max_bad:g} "
-            "allows fewer"
+            f"{first['text'][:60]!r}: {first['reason']}); is this the right kind? {file.name} was read as "
+            f"{format.sentence()}; `delimiter`, `header` and `columns` say otherwise. `max_bad` {max_bad:g} allows fewer"
         )
-    _write_quarantine(spark, rows, groups, folder, kind, counts.quarantined)
-    kept = tuple(name for name in numbered if int(found[name]) > 0)
-    return counts, read_parquet(spark, aside), kept
 
 
-def _write_quarantine(
-    spark: "SparkSession", rows: "DataFrame", groups: FilesByFormat, folder: Path, kind: LineKind, expected: int
-) -> None:
-    path = folder / "quarantine.parquet"
-    write_parquet(bad_lines(spark, rows, groups if expected else {}, kind), path)
-    written = read_parquet(spark, path).count()
+def _write_quarantine(judged: "DataFrame", files: Sequence[Place], path: Place, expected: int) -> None:
+    labels = {key_of(file): label for file, label in file_labels(files).items()}
+    # One row for each file; Spark names a file by a URI.
+    uris = judged.where("reason != ''").select("file").distinct().toLocalIterator() if expected else ()
+    found = {row["file"]: labels[same_place(row["file"])] for row in uris}
+    write_parquet(bad_lines(judged, found), path)
+    written = read_parquet(judged.sparkSession, path).count()
     if written != expected:
         raise CheckFailed(f"{expected} lines are bad and {written} are in quarantine")
 
 
-def _ids(spark: "SparkSession", rows: "DataFrame", columns: tuple[str, ...], path: Path) -> "DataFrame":
-    """Write names(id, name) of all values in these columns, and read it back."""
-    from pyspark.sql import functions as f
-
-    names: DataFrame | None = None
-    for column in columns:
-        these = rows.select(f.col(column).alias("name"))
-        names = these if names is None else names.union(these)
-    assert names is not None
-    partitions = int(spark.conf.get("spark.sql.shuffle.partitions") or 8)
-    write_parquet(dense_ids(names, partitions), path)
-    return read_parquet(spark, path)
+@contextmanager
+def _enough_partitions(spark: "SparkSession", lines: int) -> Iterator[None]:
+    """Shuffle in partitions of bounded size: a hash table that does not fit memory is sorted on disk."""
+    name = "spark.sql.shuffle.partitions"
+    usual = str(spark.conf.get(name) or 8)
+    spark.conf.set(name, str(max(int(usual), -(-lines // PARTITION_LINES))))
+    try:
+        yield
+    finally:
+        spark.conf.set(name, usual)
 
 
-def _with_id(rows: "DataFrame", ids: "DataFrame", column: str) -> "DataFrame":
-    """The rows with a name replaced by its id."""
-    from pyspark.sql import functions as f
-
-    numbered = ids.select(f.col("id").alias(f"{column}_id"), f.col("name").alias(column))
-    return rows.join(numbered, column).drop(column).withColumnRenamed(f"{column}_id", column)
-
-
-def _finish(
-    rows: "DataFrame", key: tuple[str, ...], kept: tuple[str, ...], path: Path, lines: _Lines, loop: str
+def _write_rows(
+    rows: "DataFrame", ids: Mapping[str, NameIds], path: Place, lines: _Lines, kind: LineKind
 ) -> LineCounts:
-    """Drop self-loops, merge rows with equal keys (keeping the smallest weight and time), write, and count."""
+    """Drop self-loops, merge rows with equal keys (keeping the smallest weight and time), put ids for names, and write.
+
+    Rows are merged before the joins, in partitions by the last column of names: then a join that shuffles needs no
+    further shuffle for that column, and no partition looks for equal rows before it has all of them.
+    """
     from pyspark.sql import Observation
     from pyspark.sql import functions as f
 
-    before, after = Observation(), Observation()
-    loops: Column = f.coalesce(f.sum(f.expr(f"cast({loop} as bigint)")), f.lit(0)).alias("loops")
-    rows = rows.select(*key, *kept).observe(before, f.count(f.lit(1)).alias("rows"), loops).where(f"not ({loop})")
-    if kept:
-        rows = rows.groupBy(*key).agg(f.min(f.struct(*kept)).alias("kept")).select(*key, "kept.*")
-    else:
-        rows = rows.dropDuplicates(list(key))
-    write_parquet(rows.observe(after, f.count(f.lit(1)).alias("rows")), path)
-    rmtree(path.parent / "lines.aside", ignore_errors=True)
-    good, loops_found, out = int(before.get["rows"]), int(before.get["loops"]), int(after.get["rows"])
-    merged = good - loops_found - out
-    counts = LineCounts(lines.lines, lines.comments, lines.quarantined, loops_found, merged, out, lines.headers)
+    written = Observation()
+    kept = [name for name in rows.columns if name in lines.kept]
+    key = [name for name in rows.columns if name not in kept]
+    rows = rows.where(f"not ({kind.loop})").repartition(list(ids)[-1])
+    smallest = [f.min(f.struct(*kept)).alias("kept")] if kept else []
+    rows = rows.groupBy(*key).agg(f.count(f.lit(1)).alias("times"), *smallest)
+    rows = rows.observe(written, f.count(f.lit(1)).alias("rows"), f.sum("times").alias("lines"))
+    rows = rows.select(*key, *(f"kept.{name}" for name in kept))
+    for column in reversed(list(ids)):
+        rows = ids[column].put_for(rows, column)
+    write_parquet(rows.select(*key, *kept), path)
+    wanted = lines.lines - lines.comments - lines.headers - lines.quarantined - lines.self_loops
+    # Spark leaves out the rest of a query, and its counts, when it finds that no row is left.
+    out, found = (int(written.get["rows"]), int(written.get["lines"])) if wanted else (0, 0)
+    counts = LineCounts(
+        lines.lines, lines.comments, lines.quarantined, lines.self_loops, found - out, out, lines.headers
+    )
     counts.check()
     return counts

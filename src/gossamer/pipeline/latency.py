@@ -4,29 +4,30 @@ A bad line still counts as a row of the matrix, so that the numbers of all other
 from the table.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gossamer.model.values.errors import InputError
-from gossamer.pipeline.heads import read_head
 from gossamer.pipeline.ingest import MAX_BAD, Ingested, LineCounts, readable
-from gossamer.pipeline.lines import BLANKS_OR_COMMAS, TEXT_KEPT, local_file, read_lines
-from gossamer.pipeline.session import write_parquet
+from gossamer.pipeline.inputs import head_of
+from gossamer.pipeline.lines import BLANKS_OR_COMMAS, TEXT_KEPT, read_lines
+from gossamer.pipeline.storage import Place, discard, rewritten, same_place, write_parquet
 from gossamer.simulator.network import ROUND_TRIP_MS_MAX
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-def ingest_latency(spark: "SparkSession", files: list[Path], folder: Path, max_bad: float = MAX_BAD) -> Ingested:
+def ingest_latency(spark: "SparkSession", files: Sequence[Place], folder: Place, max_bad: float = MAX_BAD) -> Ingested:
     """Write latency(matrix, source, target, rtt_us). Matrices are numbered in the order of file names."""
     from pyspark.sql import functions as f
 
     # There is one line for each node, so the table is small and is kept for the queries below.
     for file in files:
-        read_head(file)
+        head_of(spark, file)
     with readable(files):
-        lines = _judge(read_lines(spark, files)).localCheckpoint()
+        lines = rewritten(_judge(read_lines(spark, files)), folder / "lines.aside")
     by_file = {row["file"]: row for row in _by_file(lines).toLocalIterator()}
     counts = LineCounts(
         lines=sum(row["lines"] for row in by_file.values()),
@@ -37,7 +38,7 @@ def ingest_latency(spark: "SparkSession", files: list[Path], folder: Path, max_b
         rows=sum(row["lines"] - row["comments"] - row["bad"] for row in by_file.values()),
     )
     counts.check()
-    names = {name: Path(local_file(name)).name for name in sorted(by_file)}
+    names = {name: Path(same_place(name)).name for name in sorted(by_file)}
     data_lines = counts.lines - counts.comments
     if counts.quarantined > max_bad * data_lines:
         first = lines.where("reason != ''").orderBy("file", "line").first()
@@ -63,6 +64,7 @@ def ingest_latency(spark: "SparkSession", files: list[Path], folder: Path, max_b
     rtt_us = f.rint(f.col("col").cast("double") * 1000).cast("bigint")
     table = cells.select("matrix", "source", f.col("pos").cast("bigint").alias("target"), rtt_us.alias("rtt_us"))
     write_parquet(table.coalesce(1), folder / "latency.parquet")
+    discard(spark, folder / "lines.aside")
     return Ingested(counts, {"matrices": len(by_file), "nodes": max(row["width"] for row in by_file.values())}, {})
 
 

@@ -6,12 +6,10 @@ files become lines of JSON.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import unquote
 
 from gossamer.pipeline.formats import (
     JSON_LINES,
@@ -24,8 +22,8 @@ from gossamer.pipeline.formats import (
     quoted_pattern,
 )
 from gossamer.pipeline.heads import UTF8_MARK
-from gossamer.pipeline.inputs import file_labels
-from gossamer.pipeline.session import pattern_path
+from gossamer.pipeline.inputs import head_of
+from gossamer.pipeline.storage import Place, pattern_path
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -50,6 +48,8 @@ class LineKind:
     may_be_empty: tuple[str, ...] = ()
     # Upper bounds of columns.
     at_most: tuple[tuple[str, int], ...] = ()
+    # The condition of rows that are left out, because they link a node to itself.
+    loop: str = "false"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -57,7 +57,7 @@ class LineKind:
         return (*self.columns, *self.optional)
 
 
-EDGES = LineKind(("source", "target"), ("weight", "time"), numbers=("weight", "time"))
+EDGES = LineKind(("source", "target"), ("weight", "time"), numbers=("weight", "time"), loop="source = target")
 MEMBERSHIPS = LineKind(("user", "group"), ("weight", "time"), numbers=("weight", "time"))
 MACHINE_EVENTS = LineKind(
     ("time", "machine", "event"),
@@ -70,18 +70,20 @@ MACHINE_EVENTS = LineKind(
 )
 
 # Files by format, in the order in which the formats were found.
-FilesByFormat = dict[Format, list[Path]]
+FilesByFormat = dict[Format, list[Place]]
 
 
-def group_files(files: Sequence[Path], kind: LineKind, reading: Reading) -> FilesByFormat:
+def group_files(spark: "SparkSession", files: Sequence[Place], kind: LineKind, reading: Reading) -> FilesByFormat:
     """The files by format. Files of one format are read together."""
     groups: FilesByFormat = {}
     for file in files:
-        groups.setdefault(find_format(file, kind.columns, kind.optional, reading), []).append(file)
+        groups.setdefault(find_format(file, kind.columns, kind.optional, reading, head_of(spark, file)), []).append(
+            file
+        )
     return groups
 
 
-def read_lines(spark: "SparkSession", files: Sequence[Path]) -> "DataFrame":
+def read_lines(spark: "SparkSession", files: Sequence[Place]) -> "DataFrame":
     """(file, block, value) of every line, where `block` is the start of the file block that contains the line."""
     return spark.read.text([pattern_path(file) for file in files]).selectExpr(*_PLACE, "value")
 
@@ -89,7 +91,7 @@ def read_lines(spark: "SparkSession", files: Sequence[Path]) -> "DataFrame":
 _PLACE = ("_metadata.file_path as file", "_metadata.file_block_start as block")
 
 
-def _read_parquet(spark: "SparkSession", files: Sequence[Path], format: Format) -> "DataFrame":
+def _read_parquet(spark: "SparkSession", files: Sequence[Place], format: Format) -> "DataFrame":
     """(file, block, value) of every row, where `value` is the row as JSON."""
     from pyspark.sql import functions as f
 
@@ -106,7 +108,7 @@ def judge_files(spark: "SparkSession", groups: FilesByFormat, kind: LineKind) ->
     )
 
 
-def _lines_of(spark: "SparkSession", files: Sequence[Path], format: Format) -> "DataFrame":
+def _lines_of(spark: "SparkSession", files: Sequence[Place], format: Format) -> "DataFrame":
     return _read_parquet(spark, files, format) if format.name == PARQUET else read_lines(spark, files)
 
 
@@ -247,49 +249,37 @@ def _typed(column: "Column", name: str, kind: LineKind) -> "Column":
     return column.try_cast("double") if name in kind.numbers else column
 
 
-def bad_lines(spark: "SparkSession", judged: "DataFrame", groups: FilesByFormat, kind: LineKind) -> "DataFrame":
-    """(source, line, text, reason) of every bad line: a second pass over the files that have one.
+def bad_lines(judged: "DataFrame", labels: Mapping[str, str]) -> "DataFrame":
+    """(source, line, text, reason) of every bad line. `judged` is the table that `marked_lines` made, after it was written.
 
-    One task reads a block from its first line to its last, so Spark's row numbers grow by one within a block. The line
-    number adds the lengths of the blocks before it. A large file has few blocks; a compressed file has one.
+    One task reads a block of a file from its first line to its last and writes one file, so the place of a row in that
+    file grows by one within a block. The line number adds the lengths of the blocks before it. A large file has few
+    blocks; a compressed file has one. `labels` are the names of the input files by the URIs that Spark gives them.
     """
-    bad_files = judged.where("reason != ''").select("file").distinct().toLocalIterator() if groups else ()
-    # Spark names a file by a URI.
-    uris = {local_file(row["file"]): row["file"] for row in bad_files}
-    found = spark.createDataFrame([], "source string, line bigint, text string, reason string")
-    labels = file_labels([file for files in groups.values() for file in files])
-    for format, files in groups.items():
-        chosen = [file for file in files if str(file.resolve()) in uris]
-        if chosen:
-            names = {uris[str(file.resolve())]: labels[file] for file in chosen}
-            found = found.union(_numbered(spark, chosen, names, kind, format))
-    return found
-
-
-def _numbered(
-    spark: "SparkSession", files: Sequence[Path], names: dict[str, str], kind: LineKind, format: Format
-) -> "DataFrame":
     from pyspark.sql import Window
     from pyspark.sql import functions as f
 
-    # Number the lines after checking them. Spark does not move a filter below the numbering; otherwise it would check
-    # each line several times inside the filter, which is five times slower.
-    judged = judge_lines(_lines_of(spark, files, format), kind, format)
-    numbered = judged.withColumn("row", f.monotonically_increasing_id())
+    numbered = judged.select("file", "block", "text", "reason", f.col("_metadata.row_index").alias("row"))
     blocks = numbered.groupBy("file", "block").agg(f.min("row").alias("first"), f.count(f.lit(1)).alias("count"))
     before = Window.partitionBy("file").orderBy("block").rowsBetween(Window.unboundedPreceding, -1)
     offsets = blocks.select("file", "block", "first", f.coalesce(f.sum("count").over(before), f.lit(0)).alias("offset"))
-    sources = spark.createDataFrame(list(names.items()), "file string, file_name string")
+    sources = judged.sparkSession.createDataFrame(list(labels.items()), "file string, source string")
     bad = numbered.where("reason != ''").join(f.broadcast(sources), "file")
-    return bad.join(f.broadcast(offsets), ["file", "block"]).select(
-        f.col("file_name").alias("source"),
-        (f.col("row") - f.col("first") + f.col("offset") + 1).alias("line"),
-        # Parquet has only valid text.
-        f.substring(f.make_valid_utf8("value"), 1, TEXT_KEPT).alias("text"),
-        "reason",
-    )
+    line = (f.col("row") - f.col("first") + f.col("offset") + 1).alias("line")
+    return bad.join(f.broadcast(offsets), ["file", "block"]).select("source", line, "text", "reason")
 
 
-def local_file(uri: str) -> str:
-    """The path of a file that Spark names by a URI (file:/ or file:///), with its escapes decoded."""
-    return "/" + unquote(uri.partition(":")[2]).lstrip("/")
+def marked_lines(spark: "SparkSession", groups: FilesByFormat, kind: LineKind) -> "DataFrame":
+    """All lines in the order of their files: the kind's columns, file and block, and `reason` and `text`.
+
+    `reason` is null for a good line, empty for a comment or header; only bad lines have their text.
+    """
+    from pyspark.sql import functions as f
+
+    is_left_out = f.col("is_comment") | f.col("is_header")
+    is_bad = f.col("reason") != ""
+    # Parquet has only valid text.
+    text = f.when(is_bad, f.substring(f.make_valid_utf8("value"), 1, TEXT_KEPT)).alias("text")
+    reason = f.when(is_bad, f.col("reason")).when(is_left_out, "").alias("reason")
+    judged = judge_files(spark, groups, kind)
+    return judged.select("is_comment", "is_header", *kind.names, "file", "block", text, reason)

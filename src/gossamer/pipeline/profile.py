@@ -5,15 +5,13 @@ edges has about ten thousand distinct degrees.
 """
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from gossamer.model.values.errors import InputError
-from gossamer.pipeline.session import read_parquet
+from gossamer.pipeline.storage import Place, exists, read_facts, read_parquet
 from gossamer.theory.power_law_fit import fit_power_law
 
 if TYPE_CHECKING:
@@ -65,14 +63,14 @@ class Profile:
         return {**self.sizes, **self.likeness, **{name: spread.figures() for name, spread in self.spreads.items()}}
 
 
-def profile_folder(spark: "SparkSession", folder: Path) -> Profile:
+def profile_folder(spark: "SparkSession", folder: Place) -> Profile:
     """Profile a folder that `gossamer ingest`, `gossamer sample` or `gossamer workload` wrote."""
     edges, interests = folder / "edges.parquet", folder / "interests.parquet"
-    if edges.exists():
+    if exists(spark, edges):
         rows = read_parquet(spark, edges).select("source", "target")
-        spreads = _graph(rows, _is_directed(folder))
+        spreads = _graph(rows, _is_directed(spark, folder))
         sizes = {"nodes": int(next(iter(spreads.values())).counts.sum()), "edges": rows.count()}
-    elif interests.exists():
+    elif exists(spark, interests):
         rows = read_parquet(spark, interests).select("node", "topic")
         spreads = {"subscribers_per_topic": _spread(rows, "topic"), "topics_per_node": _spread(rows, "node")}
         sizes = {
@@ -82,7 +80,8 @@ def profile_folder(spark: "SparkSession", folder: Path) -> Profile:
         }
     else:
         raise InputError(f"{folder} has neither edges.parquet nor interests.parquet; `gossamer ingest` makes one")
-    return Profile(sizes, spreads, _likeness(folder, sizes["nodes"]) if interests.exists() else {})
+    likeness = _likeness(spark, interests, sizes["nodes"]) if exists(spark, interests) else {}
+    return Profile(sizes, spreads, likeness)
 
 
 def spread_columns(found: dict[str, Profile]) -> dict[str, list[Any]]:
@@ -130,23 +129,25 @@ def _by_size(sizes: "DataFrame") -> Spread:
     return Spread(values, counts)
 
 
-def _is_directed(folder: Path) -> bool:
+def _is_directed(spark: "SparkSession", folder: Place) -> bool:
     """Whether the manifest of the folder says that edges are directed; without a manifest they are not."""
-    try:
-        manifest = msgspec.json.decode((folder / "manifest.json").read_bytes())
-    except (OSError, msgspec.DecodeError):
-        return False
+    manifest = read_facts(spark, folder)
     return bool(manifest.get("directed")) or manifest.get("kind") == "followers"
 
 
-def _likeness(folder: Path, node_count: int) -> dict[str, float]:
+def _likeness(spark: "SparkSession", interests: Place, node_count: int) -> dict[str, float]:
     """Tdi (SpiderCast, 3.4) and correlated pairs (StAN, Table 1)."""
     if node_count > PAIRS_NODES_MAX:
         return {}
-    from gossamer.model.tables.workload import read_workload
+    from gossamer.model.arrays.interest import Interest
     from gossamer.simulator.measure import interest_correlation, top_intersection
 
-    interest = read_workload(folder).interest
+    # The number of nodes is bounded above.
+    table = read_parquet(spark, interests).select("node", "topic").toArrow()
+    (nodes, node_places), (topics, topic_places) = (
+        np.unique(table.column(name).to_numpy(), return_inverse=True) for name in ("node", "topic")
+    )
+    interest = Interest.from_pairs(node_places, topic_places, len(nodes), len(topics), None)
     return {
         f"tdi_{TDI_DEPTH}_percent": top_intersection(interest, TDI_DEPTH),
         f"correlated_pairs_at_{CONFIDENCE:.0%}": interest_correlation(interest, CONFIDENCE),

@@ -6,12 +6,11 @@ no RDDs and no `sparkContext`, so the same code runs in process, on a cluster an
 
 import logging
 import os
-import re
 import signal
 import sys
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
@@ -19,12 +18,13 @@ from typing import IO, TYPE_CHECKING, Any
 
 import gossamer
 from gossamer.model.tables.measures import measure_modules
-from gossamer.model.values.errors import CheckFailed, InputError
+from gossamer.model.values.errors import InputError
+from gossamer.pipeline.failures import explained
 from gossamer.pipeline.java import find_java_home
 from gossamer.systems import all_systems, module_of
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 # Chosen: in process, on all cores. The second value is the number of attempts for a task; with `local[*]` there is only
 # one attempt, whatever spark.task.maxFailures says.
@@ -33,26 +33,33 @@ EMBEDDED = "local[*,4]"
 
 @contextmanager
 def spark_session(
-    master: str | None = None, remote: str | None = None, driver_memory: str | None = None
+    master: str | None = None,
+    remote: str | None = None,
+    driver_memory: str | None = None,
+    conf: Sequence[str] = (),
 ) -> Iterator["SparkSession"]:
-    """A session that ends with the block. `remote` is the address of Spark Connect, `master` that of a cluster."""
+    """A session that ends with the block. `remote` is the address of Spark Connect, `master` that of a cluster.
+
+    `conf` are settings of Spark as NAME=VALUE, which replace ours. Failures of Spark with a known cause, such as a full disk
+    or storage that Spark does not know, are raised as one sentence.
+    """
+    own = read_conf(conf)
     if master and remote:
         raise InputError("`master` and `remote` exclude each other: one is a cluster, the other Spark Connect")
     _prepare_environment(embedded=not (master or remote))
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.appName("gossamer")
-    if remote:
-        builder = builder.remote(remote)
-    else:
-        builder = builder.master(master or EMBEDDED)
-        for name, value in _settings(driver_memory, embedded=not master).items():
-            builder = builder.config(name, value)
+    builder = builder.remote(remote) if remote else builder.master(master or EMBEDDED)
+    settings = {} if remote else _settings(driver_memory, embedded=not master)
+    for name, value in (settings | own).items():
+        builder = builder.config(name, value)
     with _quiet_java() as output:
         try:
             session = builder.getOrCreate()
         except Exception as error:
             raise InputError(f"Spark did not start: {_reason(error, output)}") from None
+        _check_taken(session, own)
     # Workers fetch the packages when they first need them, so the files stay until the session ends.
     with tempfile.TemporaryDirectory() as shipped, _quiet_py4j(), _stopping(session):
         if not remote:
@@ -61,7 +68,26 @@ def spark_session(
             signal.signal(signal.SIGINT, signal.default_int_handler)
         if master or remote:
             _ship_packages(session, Path(shipped))
-        yield session
+        with explained():
+            yield session
+
+
+def read_conf(texts: Sequence[str]) -> dict[str, str]:
+    """Settings of Spark, given as NAME=VALUE."""
+    found = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name.startswith("spark.") or not value:
+            raise InputError(f"`conf` must be NAME=VALUE with a name that starts with spark., got {text!r}")
+        found[name.strip()] = value.strip()
+    return found
+
+
+def _check_taken(session: "SparkSession", own: dict[str, str]) -> None:
+    """Refuse settings that have no effect: those of a running session or server, which only its start can set."""
+    for name, value in own.items():
+        if session.conf.get(name, None) != value:
+            raise InputError(f"`conf` {name}={value} has no effect here: it must be set where Spark is started")
 
 
 @contextmanager
@@ -186,11 +212,14 @@ def _settings(driver_memory: str | None, embedded: bool) -> dict[str, str]:
         "spark.sql.parquet.compression.codec": "zstd",
         # Times are microseconds since the start of a run, so no time zone matters; this one is the same everywhere.
         "spark.sql.session.timeZone": "UTC",
-        # The web interface is not used, and would take a port.
-        "spark.ui.enabled": "false",
+        # Chosen: rows of ids shrink to a fifth in a shuffle. With Spark's 64 MiB a partition would have five million
+        # rows, and hash tables of that size are sorted on disk.
+        "spark.sql.adaptive.advisoryPartitionSizeInBytes": "16m",
         "spark.ui.showConsoleProgress": "false",
     }
     if embedded:
+        # The web interface is not used, and would take a port. A cluster keeps its own setting.
+        settings["spark.ui.enabled"] = "false"
         # The initial number of partitions for the adaptive planner: enough for every core and for splitting a skewed
         # partition. On a cluster its own setting, or Spark's default of 200, applies.
         settings["spark.sql.shuffle.partitions"] = str(max(8, 4 * (os.cpu_count() or 1)))
@@ -213,35 +242,3 @@ def _settings(driver_memory: str | None, embedded: bool) -> dict[str, str]:
 def _embedded_memory_mib() -> int:
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20
     return max(1024, min(8192, total // 4))
-
-
-# Characters that Hadoop takes for a pattern when it reads.
-_PATTERN_SIGNS = re.compile(r"[\\{}\[\]*?]")
-
-
-def spark_path(path: Path) -> str:
-    """A local path for Spark to write to: absolute, and not escaped, because Hadoop does not decode escapes."""
-    return f"file://{path.resolve()}"
-
-
-def pattern_path(path: Path) -> str:
-    """A local path for Spark to read, which is a pattern to Hadoop: the signs of patterns in its names are escaped."""
-    if ":" in str(path.resolve()) and _PATTERN_SIGNS.search(str(path.resolve())):
-        # Hadoop expands the path as a pattern, and takes a name with a colon in it for a URI.
-        raise InputError(
-            f"Spark cannot read {path}: a name has a colon, and a name has one of \\ {{ }} [ ] * ?; rename one"
-        )
-    return _PATTERN_SIGNS.sub(r"\\\g<0>", spark_path(path))
-
-
-def read_parquet(spark: "SparkSession", path: Path) -> "DataFrame":
-    """Read a table."""
-    return spark.read.parquet(pattern_path(path))
-
-
-def write_parquet(rows: "DataFrame", path: Path, compression: str | None = None) -> None:
-    """Write a table and check that it is there: Spark must not write to another folder than this process reads."""
-    writer = rows.write if compression is None else rows.write.option("compression", compression)
-    writer.parquet(spark_path(path))
-    if not path.is_dir() or not any(path.glob("*.parquet")):
-        raise CheckFailed(f"Spark has written {path.name}, but not to {path}: do driver and workers share this folder?")

@@ -200,13 +200,13 @@ def _raw(study: Study, stages: Stages) -> tuple[Path, Path]:
     )
 
 
-def _files(path: Path, stages: Stages) -> list[Path]:
+def _files(path: Path, stages: Stages) -> "list[Path]":
     from gossamer.pipeline.inputs import find_inputs
 
     found = find_inputs(str(path))
     if found.skipped:
         stages.said(found.skipped_sentence())
-    return found.files
+    return [file for file in found.files if isinstance(file, Path)]
 
 
 def _ingest(spark: "SparkSession", study: Study, stages: Stages, edges: Path, events: Path) -> Path:

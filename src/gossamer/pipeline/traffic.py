@@ -1,9 +1,8 @@
 """Summarises the traffic of a simulation by topic and time window: deliveries, latencies and control messages."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gossamer.pipeline.session import read_parquet, write_parquet
+from gossamer.pipeline.storage import Place, exists, read_parquet, write_parquet
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -49,7 +48,7 @@ def control_windows(control: "DataFrame", window_us: int) -> "DataFrame":
     return control.groupBy(window, "kind").agg(*totals)
 
 
-def write_traffic(spark: "SparkSession", run: Path, folder: Path, window_us: int) -> dict[str, int]:
+def write_traffic(spark: "SparkSession", run: Place, folder: Place, window_us: int) -> dict[str, int]:
     """Write delivery_windows.parquet and control_windows.parquet of a simulation; returns their row counts."""
     tables = {name: read_parquet(spark, run / f"{name}.parquet") for name in ("publications", "deliveries", "control")}
     made = {
@@ -64,9 +63,9 @@ def write_traffic(spark: "SparkSession", run: Path, folder: Path, window_us: int
     return rows
 
 
-def has_traffic(run: Path) -> bool:
+def has_traffic(spark: "SparkSession", run: Place) -> bool:
     """Whether a folder has the traffic tables of a simulation."""
-    return all((run / f"{name}.parquet").exists() for name in ("publications", "deliveries", "control"))
+    return all(exists(spark, run / f"{name}.parquet") for name in ("publications", "deliveries", "control"))
 
 
 def _latencies() -> tuple[str, ...]:

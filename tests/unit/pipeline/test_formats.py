@@ -8,6 +8,7 @@ import pytest
 
 from gossamer.model.values.errors import InputError
 from gossamer.pipeline.formats import DELIMITED, JSON_LINES, PARQUET, WHITESPACE, Reading, find_format
+from gossamer.pipeline.heads import read_head
 from gossamer.pipeline.inputs import file_labels, find_inputs
 
 EDGES = (("source", "target"), ("weight", "time"))
@@ -17,7 +18,7 @@ MEMBERSHIPS = (("user", "group"), ("weight", "time"))
 def found(tmp_path, text, columns=EDGES, reading=None, name="rows.txt"):
     path = tmp_path / name
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return find_format(path, *columns, reading or Reading())
+    return find_format(path, *columns, reading or Reading(), read_head(path))
 
 
 @pytest.mark.parametrize(
@@ -101,10 +102,10 @@ def test_json_lines_and_parquet_are_found_by_their_content(tmp_path):
     format = found(tmp_path, '{"user": 1, "topic": "a"}\n{"user": 2, "topic": "b", "time": 5}\n', MEMBERSHIPS)
     assert (format.name, dict(format.places)) == (JSON_LINES, {"user": "user", "group": "topic", "time": "time"})
     pq.write_table(pa.table({"src": [1], "dst": [2], "note": ["x"]}), tmp_path / "e.parquet")
-    format = find_format(tmp_path / "e.parquet", *EDGES, Reading())
+    format = find_format(tmp_path / "e.parquet", *EDGES, Reading(), read_head(tmp_path / "e.parquet"))
     assert (format.name, dict(format.places)) == (PARQUET, {"source": "src", "target": "dst"})
     with pytest.raises(InputError, match="say which are user and group"):
-        find_format(tmp_path / "e.parquet", *MEMBERSHIPS, Reading())
+        find_format(tmp_path / "e.parquet", *MEMBERSHIPS, Reading(), read_head(tmp_path / "e.parquet"))
 
 
 # Without the time of day, which would be part of the names of the tests: all workers must find the same names.
