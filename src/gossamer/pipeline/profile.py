@@ -65,10 +65,13 @@ class Profile:
         return {**self.sizes, **self.likeness, **{name: spread.figures() for name, spread in self.spreads.items()}}
 
 
-def profile_folder(spark: "SparkSession", folder: Path) -> Profile:
-    """Profile a folder that `gossamer ingest`, `gossamer sample` or `gossamer workload` wrote."""
+def profile_folder(spark: "SparkSession", folder: Path, of_interests: bool = False) -> Profile:
+    """Profile a folder that `gossamer ingest`, `gossamer sample` or `gossamer workload` wrote.
+
+    Edges are profiled if there are any, unless the interests are asked for.
+    """
     edges, interests = folder / "edges.parquet", folder / "interests.parquet"
-    if edges.exists():
+    if edges.exists() and not of_interests:
         rows = read_parquet(spark, edges).select("source", "target")
         spreads = _graph(rows, _is_directed(folder))
         sizes = {"nodes": int(next(iter(spreads.values())).counts.sum()), "edges": rows.count()}
@@ -136,7 +139,9 @@ def _is_directed(folder: Path) -> bool:
         manifest = msgspec.json.decode((folder / "manifest.json").read_bytes())
     except (OSError, msgspec.DecodeError):
         return False
-    return bool(manifest.get("directed")) or manifest.get("kind") == "followers"
+    # The stages of a study have it among their inputs.
+    told = (manifest.get("directed"), manifest.get("inputs", {}).get("directed"))
+    return any(each is True for each in told) or manifest.get("kind") == "followers"
 
 
 def _likeness(folder: Path, node_count: int) -> dict[str, float]:
