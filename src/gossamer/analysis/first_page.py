@@ -120,7 +120,7 @@ def _trade_offs(told: Advice, found: Sequence[Standing], figures: Figures, share
     return (
         f"<h2>Links against failures</h2>{drawn}"
         '<p class="quiet">Lower left is better. Only systems that connected every topic in every run are shown. Dark and '
-        "orange: no other system is at least as good in every respect (failures, and the 99th percentile, maximum and "
+        "colours: no other system is at least as good in every respect (failures, and the 99th percentile, maximum and "
         "average of links). Orange: recommended. Pale: another system is as good or better in every respect. Squares are "
         "planned centrally.</p>"
     )

@@ -23,11 +23,11 @@ a { color: var(--accent); }
 .card { background: var(--soft); padding: .8rem 1rem; border-radius: .3rem; } .card p { margin: .3rem 0; }
 .warning { border-left: 6px solid var(--warm); }
 .quiet, figcaption { color: var(--quiet); font-size: .9rem; }
-.wide { overflow-x: auto; } .wide svg { min-width: 34rem; max-width: 100%; height: auto; display: block; }
-table { border-collapse: collapse; margin: 1rem 0; font-size: .9rem; min-width: 100%; }
-th, td { padding: .3rem .6rem; border-bottom: 1px solid var(--line); text-align: right; vertical-align: top; }
-th:first-child, td:first-child, .text { text-align: left; } th { background: var(--head); }
-td:first-child { white-space: nowrap; } td.long { white-space: normal; min-width: 14rem; text-align: left; }
+.wide { overflow-x: auto; } .wide svg { width: 44rem; min-width: 34rem; max-width: 100%; height: auto; display: block; }
+table { border-collapse: collapse; margin: 1rem 0; font-size: .85rem; min-width: 100%; }
+th, td { padding: .3rem .5rem; border-bottom: 1px solid var(--line); text-align: right; vertical-align: top; }
+th:first-child, td:first-child, th.long { text-align: left; } th { vertical-align: bottom; } th { background: var(--head); }
+td:first-child { white-space: nowrap; } td.long { white-space: normal; min-width: 10rem; text-align: left; }
 figure { margin: 1rem 0; } figcaption a { margin-right: .6rem; }
 @media (max-width: 30rem) { body { margin: 1rem auto; } h1 { font-size: 1.5rem; } .use { font-size: 1.05rem; }
   td:first-child { white-space: normal; min-width: 7rem; } }
@@ -47,9 +47,9 @@ def page(body: Sequence[str]) -> str:
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], long: Sequence[int] = ()) -> str:
     """A table that scrolls sideways where the screen is narrow; the columns `long` hold sentences."""
-    top = "".join(f"<th>{html.escape(name)}</th>" for name in head)
-    first = f"<thead><tr>{top}</tr></thead>" if any(head) else ""
     kinds = [' class="long"' if place in long else "" for place in range(len(head))]
+    top = "".join(f"<th{kind}>{html.escape(name)}</th>" for kind, name in zip(kinds, head, strict=True))
+    first = f"<thead><tr>{top}</tr></thead>" if any(head) else ""
     lines = (
         "<tr>" + "".join(f"<td{kind}>{html.escape(cell)}</td>" for kind, cell in zip(kinds, row, strict=True)) + "</tr>"
         for row in rows

@@ -34,11 +34,15 @@ Kind = Annotated[
     StudyKind | None,
     typer.Option(metavar="KIND", help="What INPUT is: edges, memberships or workload; found if not given."),
 ]
+# The names of these arguments differ from the fields `nodes` and `max_links` of STUDY.toml, so that errors about the file
+# name the field and not the flag.
 Nodes = Annotated[
-    int | None, typer.Option(min=1, metavar="N", help="The nodes of the sample; a smaller input is used whole.")
+    int | None,
+    typer.Option("--nodes", min=1, metavar="N", help="The nodes of the sample; a smaller input is used whole."),
 ]
 MaxLinks = Annotated[
-    int | None, typer.Option(min=1, metavar="N", help="Recommend no system that gives a node more links than this.")
+    int | None,
+    typer.Option("--max-links", min=1, metavar="N", help="Recommend no system that gives a node more links than this."),
 ]
 StudyOut = Annotated[
     Path, typer.Option("--out", metavar="FOLDER", help="The folder for results; finished stages are not repeated.")
@@ -53,8 +57,8 @@ def study(
     source: Source = None,
     out: StudyOut = Path("out/study"),
     kind: Kind = None,
-    nodes: Nodes = None,
-    max_links: MaxLinks = None,
+    node_count: Nodes = None,
+    links_limit: MaxLinks = None,
     data: DataFolder = None,
     master: Master = None,
     remote: Remote = None,
@@ -72,7 +76,7 @@ def study(
     """
     from gossamer.analysis.report import write_report
 
-    wanted = _wanted(source, kind, nodes, max_links, data)
+    wanted = _wanted(out, source, kind, node_count, links_limit, data)
     stages = _run(wanted, out, master, remote)
     report = out / "report.html"
     write_report(out, report, wanted.max_links)
@@ -83,7 +87,7 @@ def sweep(
     source: Source = None,
     out: StudyOut = Path("out/study"),
     kind: Kind = None,
-    nodes: Nodes = None,
+    node_count: Nodes = None,
     data: DataFolder = None,
     master: Master = None,
     remote: Remote = None,
@@ -97,13 +101,18 @@ def sweep(
 
     Example: gossamer sweep study.toml --out out/study
     """
-    stages = _run(_wanted(source, kind, nodes, None, data), out, master, remote)
+    stages = _run(_wanted(out, source, kind, node_count, None, data), out, master, remote)
     results = stages.folder / "results"
     _show(stages, json, {"results": str(results)}, f"The tables are in {results}")
 
 
 def _wanted(
-    source: str | None, kind: StudyKind | None, nodes: int | None, max_links: int | None, data: Path | None
+    out: Path,
+    source: str | None,
+    kind: StudyKind | None,
+    node_count: int | None,
+    links_limit: int | None,
+    data: Path | None,
 ) -> "Study":
     """The study that the command line asks for, checked before Spark starts."""
     import msgspec
@@ -122,10 +131,10 @@ def _wanted(
         typer.echo(f"{sentence}.", err=True)
     else:
         wanted = on_real_data(read_study(Path(source) if source is not None else None), data)
-    given = {"nodes": nodes, "max_links": max_links}
+    given = {"nodes": node_count, "max_links": links_limit}
     wanted = msgspec.structs.replace(wanted, **{name: value for name, value in given.items() if value is not None})
     wanted.check()
-    check_inputs(wanted)
+    check_inputs(wanted, out)
     return wanted
 
 

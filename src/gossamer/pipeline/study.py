@@ -30,7 +30,7 @@ def run_study(
 ) -> Stages:
     """Carry out all stages in order."""
     study.check()
-    check_inputs(study)
+    check_inputs(study, folder)
     folder.mkdir(parents=True, exist_ok=True)
     stages = Stages(folder, said)
     make_tables(spark, study, stages)

@@ -126,8 +126,16 @@ def _by_values(rows: Sequence[Sequence[str]]) -> tuple[str, str] | None:
     return (EDGES, "both columns have the same names") if shared >= SHARED_NAMES else None
 
 
-def check_inputs(study: Study) -> None:
-    """Check that every input of a study is there and has a format that can be read, before Spark starts."""
+def check_inputs(study: Study, out: Path) -> None:
+    """Check that every input of a study is there and has a format that can be read, before Spark starts.
+
+    The stages of a study replace folders in `out`, so no input may be there.
+    """
+    for path in (study.edges, study.memberships, study.workload, study.events):
+        if path is not None and out.resolve() in (Path(path).resolve(), *Path(path).resolve().parents):
+            raise InputError(
+                f"the input {path} is inside the output folder {out}; choose another folder for the output"
+            )
     reading = reading_of(study)
     reading.delimiter_character()
     kinds = ((study.edges, EDGE_LINES), (study.memberships, MEMBERSHIP_LINES), (study.events, MACHINE_EVENTS))

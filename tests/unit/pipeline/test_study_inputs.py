@@ -1,11 +1,15 @@
 """The kind of an input is found or asked for, and every input is checked before Spark starts."""
 
+from pathlib import Path
+
 import pytest
 
 from gossamer.model.tables.schemas import write_table
 from gossamer.model.values.errors import InputError, TableError
 from gossamer.pipeline.study_inputs import check_inputs, find_kind, study_of
 from gossamer.pipeline.study_settings import Study
+
+OUT = Path("out")
 
 
 @pytest.mark.parametrize(
@@ -44,28 +48,35 @@ def test_a_folder_with_interests_is_a_workload(tmp_path, given_as):
     write_table("interests", tmp_path / "interests.parquet", {"node": [1, 2], "topic": [5, 5]})
     study, _ = study_of(str(tmp_path / given_as), None)
     assert study.workload == str(tmp_path)
-    check_inputs(study)
+    check_inputs(study, OUT)
 
 
 @pytest.mark.parametrize("field", ["edges", "memberships", "events"])
 def test_a_missing_or_empty_file_is_found_before_spark_starts(tmp_path, field):
     with pytest.raises(InputError, match="there is no file at"):
-        check_inputs(Study(**{field: str(tmp_path / "nowhere.csv")}))
+        check_inputs(Study(**{field: str(tmp_path / "nowhere.csv")}), OUT)
     (tmp_path / "empty.csv").touch()
     with pytest.raises(InputError, match=r"empty\.csv is empty"):
-        check_inputs(Study(**{field: str(tmp_path / "empty.csv")}))
+        check_inputs(Study(**{field: str(tmp_path / "empty.csv")}), OUT)
 
 
 def test_a_folder_that_is_no_workload_is_refused(tmp_path):
     with pytest.raises(InputError, match="is not a workload"):
-        check_inputs(Study(workload=str(tmp_path)))
+        check_inputs(Study(workload=str(tmp_path)), OUT)
     write_table("overlay", tmp_path / "interests.parquet", {"u": [1], "v": [2]})
     with pytest.raises(TableError, match="missing node, topic"):
-        check_inputs(Study(workload=str(tmp_path)))
+        check_inputs(Study(workload=str(tmp_path)), OUT)
 
 
 def test_columns_that_a_file_lacks_are_refused_before_spark_starts(tmp_path):
     (tmp_path / "a.csv").write_text("who,what,when\nann,news,3\n")
     with pytest.raises(InputError, match="say which are user and group with `columns`"):
-        check_inputs(Study(memberships=str(tmp_path / "a.csv")))
-    check_inputs(Study(memberships=str(tmp_path / "a.csv"), columns=("who", "what")))
+        check_inputs(Study(memberships=str(tmp_path / "a.csv")), OUT)
+    check_inputs(Study(memberships=str(tmp_path / "a.csv"), columns=("who", "what")), OUT)
+
+
+def test_an_input_inside_the_output_folder_is_refused(tmp_path):
+    write_table("interests", tmp_path / "interests.parquet", {"node": [1, 2], "topic": [5, 5]})
+    for out in (tmp_path, tmp_path.parent):
+        with pytest.raises(InputError, match="is inside the output folder"):
+            check_inputs(Study(workload=str(tmp_path)), out)
