@@ -118,13 +118,12 @@ def made_workload(monkeypatch):
     """A study whose workload is made at once: the stages before the runs take most of the time, and have tests."""
     interest = make_interests(20, 5, "2", "rss", seed=1)
 
-    def make(spark, study, stages, graph):
+    def make(spark, study, stages):
         for name in ("workload", "churn-workload", "churn", "failure"):
             stages.run(name, {}, lambda folder: {"interests": write_interests(folder, interest)})
 
-    monkeypatch.setattr("gossamer.pipeline.study._raw", lambda study, stages: (None, None))
-    monkeypatch.setattr("gossamer.pipeline.study._ingest", lambda *stage: None)
-    monkeypatch.setattr("gossamer.pipeline.study._sample", make)
+    monkeypatch.setattr("gossamer.pipeline.study.make_tables", lambda *stage: None)
+    monkeypatch.setattr("gossamer.pipeline.study.make_samples", make)
 
 
 def test_a_sweep_names_its_failed_runs_and_a_further_sweep_repeats_them(command, made_workload, tmp_path):

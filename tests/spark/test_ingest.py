@@ -11,7 +11,7 @@ from gossamer.model.values.errors import InputError
 from gossamer.pipeline.formats import WHITESPACE, Format
 from gossamer.pipeline.ids import is_number, write_ids
 from gossamer.pipeline.ingest import ingest_edges, ingest_machine_events, ingest_memberships
-from gossamer.pipeline.inputs import input_files
+from gossamer.pipeline.inputs import local_files
 from gossamer.pipeline.lines import EDGES, judge_lines, read_lines
 from gossamer.pipeline.sample import along_edges, write_sample
 from gossamer.pipeline.storage import spark_path
@@ -39,7 +39,7 @@ def rows(spark, path, *order):
 def test_a_list_is_split_at_whitespace_and_bad_lines_go_to_quarantine(spark, tmp_path):
     (tmp_path / "e.txt").write_text(LINES)
     (tmp_path / "out").mkdir()
-    found = ingest_edges(spark, input_files(str(tmp_path / "e.txt")), tmp_path / "out", directed=False, max_bad=0.6)
+    found = ingest_edges(spark, local_files(str(tmp_path / "e.txt")), tmp_path / "out", directed=False, max_bad=0.6)
     assert vars(found.counts) == {
         "lines": 13,
         "comments": 2,
@@ -84,7 +84,7 @@ def test_directed_edges_keep_their_direction_and_folders_of_gzip_are_read(spark,
     for number, text in enumerate(("b a\na b\n", "b a\nb c\n")):
         (folder / f"{number}.gz").write_bytes(gzip.compress(text.encode()))
     (tmp_path / "out").mkdir()
-    found = ingest_edges(spark, input_files(str(folder)), tmp_path / "out", directed=True)
+    found = ingest_edges(spark, local_files(str(folder)), tmp_path / "out", directed=True)
     assert (found.counts.rows, found.counts.merged, found.names) == (3, 1, {"nodes": 3})
     assert [row[:2] for row in rows(spark, tmp_path / "out" / "edges.parquet", "source", "target")] == [
         (0, 1),
@@ -304,7 +304,7 @@ def test_missing_or_empty_input_is_refused(tmp_path, name, text):
     if text is not None:
         (tmp_path / name).write_text(text)
     with pytest.raises(InputError, match=r"is empty|there is no file"):
-        input_files(str(tmp_path / name))
+        local_files(str(tmp_path / name))
 
 
 def test_the_manifest_can_be_read_by_others(spark, tmp_path):

@@ -11,7 +11,7 @@ pytest.importorskip("pyspark", reason="the pipeline is part of gossamer[spark]")
 from gossamer.model.values.errors import CheckFailed, InputError
 from gossamer.pipeline.formats import Reading
 from gossamer.pipeline.ingest import ingest_edges, ingest_memberships
-from gossamer.pipeline.inputs import input_files
+from gossamer.pipeline.inputs import local_files
 from gossamer.pipeline.sample import write_sample
 from gossamer.pipeline.storage import pattern_path, read_parquet, spark_path, write_parquet
 
@@ -29,7 +29,7 @@ def test_paths_with_blanks_and_signs_of_uris_and_patterns_are_read_and_written_w
         (folder / name).mkdir(parents=True)
     source = folder / "in" / f"{STRANGE}.txt"
     source.write_text("1 2\n2 3\noops\n3 1\n")
-    found = ingest_edges(spark, input_files(str(source)), folder / "graph", directed=False, max_bad=0.5)
+    found = ingest_edges(spark, local_files(str(source)), folder / "graph", directed=False, max_bad=0.5)
     assert (found.counts.rows, found.counts.quarantined) == (3, 1)
     assert pq.read_table(folder / "graph" / "edges.parquet").num_rows == 3
     (bad,) = pq.read_table(folder / "graph" / "quarantine.parquet").to_pylist()
@@ -159,7 +159,7 @@ def test_files_of_several_formats_are_read_together(spark, tmp_path):
     (folder / "a.csv").write_text("source,target\n1,2\n1,\n")
     (folder / "b.txt").write_text("# comment\n2 3\n3\n")
     (tmp_path / "out").mkdir()
-    found = ingest_edges(spark, input_files(str(folder)), tmp_path / "out", directed=False, max_bad=0.5)
+    found = ingest_edges(spark, local_files(str(folder)), tmp_path / "out", directed=False, max_bad=0.5)
     assert (found.counts.headers, found.counts.comments, found.counts.rows, found.names) == (1, 1, 2, {"nodes": 3})
     assert [row[:2] for row in rows(spark, tmp_path / "out" / "quarantine.parquet", "source")] == [
         ("a.csv", 3),

@@ -13,7 +13,8 @@ from gossamer.analysis.report import write_report
 from gossamer.model.tables.measures import unregister
 from gossamer.model.values.progress import silent
 from gossamer.model.values.run import Run, WorkloadLaw
-from gossamer.pipeline.study import Candidate, Study, run_study
+from gossamer.pipeline.study import run_study
+from gossamer.pipeline.study_settings import Candidate, Study
 from gossamer.pipeline.sweep import sweep
 
 SMALL = Study(
@@ -63,6 +64,8 @@ def test_a_study_goes_from_raw_text_to_a_report_and_skips_finished_stages(spark,
     write_report(tmp_path, tmp_path / "report.html")
     report = (tmp_path / "report.html").read_text()
     assert "Use <b>spidercast</b>" in report
+    assert "every node knows all others" in report
+    assert "Live nodes know others only from messages." in report
     assert "blank line" in report
     assert "http" not in report.replace("http://www.w3.org", "").replace("http://purl.org", "").replace(
         "http://creativecommons.org", ""

@@ -1,185 +1,190 @@
-"""Compares the systems of a study, and recommends one of them. Counts are counts, never rounded means."""
+"""Recommends a system from what a study found, by a rule that the report states."""
 
 import html
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from statistics import mean
-from types import MappingProxyType
-from typing import Any
 
-from gossamer.systems import all_systems
+from gossamer.analysis.standing import NOTHING, Standing, pareto_set
+from gossamer.systems import NOTHING_ASSUMED
 
-Row = Mapping[str, Any]
-_NOTHING: Mapping[str, Any] = MappingProxyType({})
+RULE = (
+    "The recommended system needs no central planner; all its runs finished and connected every topic, also in the smaller "
+    "network where nodes know others only from messages, if the study has that; and no node has more links than the limit, "
+    "if one is set. Among these it has the fewest topics disconnected after the failure, in whole percent; then the "
+    "fewest links of 99% of the nodes, the fewest at any node, and the fewest on average."
+)
 
 
 @dataclass(frozen=True)
-class Standing:
-    """A system's builds over its seeds: means of degrees and times, the largest value of maxima, and counts of runs."""
+class Advice:
+    """The recommended system, if there is one, and the sentences of the first page in HTML."""
 
-    label: str
-    system: str
-    # Finished runs, and runs without a result.
-    runs: int
-    failed: int
-    average_degree: float
-    # The largest of all runs.
-    max_degree: int
-    links_per_subscription: float
-    # The largest of all runs.
-    diameter: int
-    # Runs with a disconnected topic, and the most disconnected topics of any run.
-    disconnected_runs: int
-    disconnected_most: int
-    # The number of topics of one run.
-    topics: int
-    # Summed over all runs.
-    disconnected_after_failure: int
-    topics_after_failure: int
-    seconds: float
-    # Figures of registered measures by label, each with the number of runs that have it.
-    figures: Mapping[str, float] = field(default_factory=dict)
-    figure_runs: Mapping[str, int] = field(default_factory=dict)
-
-    @property
-    def is_central(self) -> bool:
-        """Whether a central planner, which must know every interest, computes the overlay."""
-        known = all_systems().get(self.system)
-        return known is not None and known.is_central
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether every run finished and connected every topic."""
-        return self.disconnected_runs == 0 and self.failed == 0
-
-    @property
-    def faults(self) -> str:
-        """What went wrong in which runs, as counts; empty if nothing did."""
-        parts = []
-        if self.disconnected_runs:
-            parts.append(
-                f"disconnected topics in {self.disconnected_runs} of {self.runs} finished runs, "
-                f"at most {self.disconnected_most} of {self.topics}"
-            )
-        if self.failed:
-            parts.append(f"{self.failed} of {self.runs + self.failed} runs failed")
-        return "; ".join(parts)
+    best: Standing | None
+    # What to use, and why; the reasons against the other systems; other systems worth a look.
+    choice: list[str]
+    costs: list[str] = field(default_factory=list)
+    survives: list[str] = field(default_factory=list)
+    assumes: list[str] = field(default_factory=list)
+    others: list[str] = field(default_factory=list)
 
 
-def by_label(rows: Sequence[Row], kind: str) -> dict[str, list[Row]]:
-    """The rows of one kind, by the label of their system."""
-    groups: dict[str, list[Row]] = {}
-    for row in rows:
-        if row["kind"] == kind:
-            groups.setdefault(row["label"], []).append(row)
-    return groups
+def rank(each: Standing) -> tuple[int, int, int, float, str]:
+    """The order of systems that connect every topic; the smallest is the best.
 
-
-def standings(
-    rows: Sequence[Row], labels: Mapping[str, str] = _NOTHING, wanted: Mapping[str, int] = _NOTHING
-) -> list[Standing]:
-    """One entry for each system with a finished build.
-
-    `labels` names further figures of the rows and their labels. `wanted` gives the number of runs that the study asked
-    for, by label; runs without a row have failed.
+    Differences below one percent of the topics are no larger than those between seeds, so they do not decide.
     """
-    return [
-        _standing(label, group, labels, max(wanted.get(label, 0) - len(group), 0))
-        for label, group in by_label(rows, "build").items()
-    ]
+    return round(each.failure_percent), each.p99_degree, each.max_degree, each.average_degree, each.label
 
 
-def _standing(label: str, group: Sequence[Row], labels: Mapping[str, str], failed: int) -> Standing:
-    shown = {labels[name]: [float(row[name]) for row in group if row.get(name) is not None] for name in labels}
-    return Standing(
-        label,
-        str(group[0]["system"]),
-        len(group),
-        failed,
-        mean(float(row["average_degree"]) for row in group),
-        max(int(row["max_degree"]) for row in group),
-        mean(float(row["links_per_subscription"]) for row in group),
-        max(int(row["max_topic_diameter"]) for row in group),
-        sum(1 for row in group if row["partitioned_topics"]),
-        max(int(row["partitioned_topics"]) for row in group),
-        max(int(row["topics"]) for row in group),
-        sum(int(row["partitioned_topics_after_failure"]) for row in group),
-        sum(int(row["topics_after_failure"]) for row in group),
-        mean(float(row["run_seconds"]) for row in group),
-        {name: mean(values) for name, values in shown.items() if values},
-        {name: len(values) for name, values in shown.items() if values},
+def advise(
+    found: Sequence[Standing],
+    live: Sequence[Standing] = (),
+    wanted: Mapping[str, int] = NOTHING,
+    max_links: int | None = None,
+    share: float = 0.2,
+) -> Advice:
+    """Apply `RULE`. `live` are the builds of nodes that know others only from messages, `share` the nodes that fail."""
+    alone = [each for each in found if not each.is_central]
+    sound = [each for each in alone if each.is_whole and not _live_faults(each, live)]
+    allowed = [each for each in sound if max_links is None or each.max_degree <= max_links]
+    rejected = _rejected(found, live, wanted, [each for each in sound if each not in allowed], max_links)
+    if not allowed:
+        return Advice(None, _no_choice(found, alone, sound, max_links), others=rejected)
+    # A system that was also built with what live nodes know comes before all systems that were not.
+    shown = {each.system for each in live}
+    tried = [each for each in allowed if each.system in shown or each.assumes == NOTHING_ASSUMED] or allowed
+    best = min(tried, key=rank)
+    return Advice(
+        best,
+        [
+            f"Use <b>{html.escape(best.label)}</b>. It connected every topic in all {_runs(best.runs)}, without a broker."
+        ],
+        _costs(best, found),
+        _survives(best, share),
+        _assumptions(best, live),
+        _alternatives(best, allowed) + rejected,
     )
 
 
-def advice(found: Sequence[Standing], wanted: Mapping[str, int] = _NOTHING) -> list[str]:
-    """Recommends a system by this rule:
-
-    1. Among the systems without a central planner whose runs all finished and connected every topic, take the one with
-       the smallest average degree.
-    2. If there is none, take the system with the fewest runs that failed or have disconnected topics, and say so first.
-    3. Compare it with the best central plan that connects every topic, which shows the cost of having no planner.
-    4. Name every system with disconnected topics or failed runs.
-    """
-    alone = [each for each in found if not each.is_central]
-    planned = [each for each in found if each.is_central and each.is_whole]
-    fewest = min(planned, key=lambda each: each.average_degree) if planned else None
-    if alone:
-        best = min(alone, key=_rank)
-        sentences = _choice(best, [each for each in alone if each is not best])
-        sentences += _comparison(best, fewest) if fewest is not None else []
-    elif fewest is not None:
-        sentences = [f"The study has only central plans; {html.escape(fewest.label)} has the fewest links."]
-    elif found:
-        sentences = ["The study has only central plans, and none of them connects every topic in every run."]
-    else:
-        sentences = ["No overlay was built, so there is no recommendation; the failures are listed below."]
-    unsound = [each for each in found if each.is_central and not each.is_whole]
-    return sentences + _named("Central plans with disconnected topics or failed runs", unsound) + _absent(found, wanted)
+def _runs(count: int) -> str:
+    return f"{count} runs" if count != 1 else "1 run"
 
 
-def _rank(each: Standing) -> tuple[float, int, float, str]:
-    bad = (each.disconnected_runs + each.failed) / (each.runs + each.failed)
-    return bad, each.disconnected_most, each.average_degree, each.label
+def _live_faults(each: Standing, live: Sequence[Standing]) -> str:
+    """What went wrong in the builds of this system with what live nodes know."""
+    return "; ".join(other.faults for other in live if other.system == each.system and not other.is_whole)
 
 
-def _choice(best: Standing, others: Sequence[Standing]) -> list[str]:
-    """The sentences about the best system without a central planner, and about the others."""
-    name = html.escape(best.label)
-    unsound = [each for each in others if not each.is_whole]
-    if not best.is_whole:
+def _no_choice(
+    found: Sequence[Standing], alone: Sequence[Standing], sound: Sequence[Standing], max_links: int | None
+) -> list[str]:
+    """Why no system is recommended, and which comes closest."""
+    if sound:
+        lowest = min(sound, key=lambda each: (each.max_degree, rank(each)))
         return [
-            "No system without a central planner connects every topic here in every run. "
-            f"<b>{name}</b> comes closest: {best.faults}.",
-            *_named("The others", unsound),
+            f"No system is recommended: none keeps every node at {max_links} links or fewer. The lowest maximum is "
+            f"{lowest.max_degree} links, of <b>{html.escape(lowest.label)}</b>."
         ]
+    if alone:
+        closest = min(alone, key=_faultiness)
+        faults = closest.faults or "its faults are in the smaller network, see below"
+        return [
+            "No system is recommended: none without a central planner connects every topic here in every run. "
+            f"<b>{html.escape(closest.label)}</b> comes closest: {faults}."
+        ]
+    whole = [each for each in found if each.is_whole]
+    if whole:
+        fewest = min(whole, key=lambda each: each.average_degree)
+        return [f"The study has only central plans; {html.escape(fewest.label)} has the fewest links."]
+    if found:
+        return ["The study has only central plans, and none of them connects every topic in every run."]
+    return ["No overlay was built, so there is no recommendation; the failures are listed below."]
+
+
+def _faultiness(each: Standing) -> tuple[float, int, tuple[int, int, int, float, str]]:
+    bad = (each.disconnected_runs + each.failed) / (each.runs + each.failed)
+    return bad, each.disconnected_most, rank(each)
+
+
+def _costs(best: Standing, found: Sequence[Standing]) -> list[str]:
     sentences = [
-        f"Use <b>{name}</b>: it connects every topic in every run ({best.runs}) without a central planner, with "
-        f"{best.average_degree:.1f} links per node on average (at most {best.max_degree} at any node in any run)."
+        f"A node keeps {best.average_degree:.1f} links on average. 99% of the nodes have at most {best.p99_degree}, and "
+        f"the busiest node in any run has {best.max_degree}.",
+        f"A message crosses at most {best.diameter} links between any two subscribers of a topic.",
     ]
-    if whole := [each for each in others if each.is_whole]:
-        second = min(whole, key=_rank)
+    planned = [each for each in found if each.is_central and each.is_whole]
+    if planned:
+        fewest = min(planned, key=lambda each: each.average_degree)
+        ratio = best.average_degree / fewest.average_degree
         sentences.append(
-            f"The second best is {html.escape(second.label)} with {second.average_degree:.1f} links per node."
+            f"A central plan ({html.escape(fewest.label)}) needs {fewest.average_degree:.1f} links per node; "
+            f"{html.escape(best.label)} has {ratio:.1f} times as many. A plan must be computed again when interests "
+            "change."
         )
-    return sentences + _named("Not recommended, because topics are disconnected or runs failed", unsound)
+    return sentences
 
 
-def _named(what: str, found: Sequence[Standing]) -> list[str]:
-    """A sentence that names these systems with their faults; none if there are no systems."""
-    return [f"{what}: {', '.join(f'{html.escape(each.label)} ({each.faults})' for each in found)}."] if found else []
-
-
-def _absent(found: Sequence[Standing], wanted: Mapping[str, int]) -> list[str]:
-    """A sentence that names the systems of which every run failed."""
-    absent = [label for label in wanted if label not in {each.label for each in found}]
-    named = ", ".join(f"{html.escape(label)} ({wanted[label]} of {wanted[label]} runs failed)" for label in absent)
-    return [f"Not compared, because no run finished: {named}."] if absent else []
-
-
-def _comparison(best: Standing, fewest: Standing) -> list[str]:
-    """The sentence about the central plan with the fewest links."""
-    ratio = best.average_degree / fewest.average_degree
+def _survives(best: Standing, share: float) -> list[str]:
+    left, topics = best.disconnected_after_failure, best.topics_after_failure
     return [
-        f"A central plan ({html.escape(fewest.label)}) needs {fewest.average_degree:.1f} links per node; "
-        f"{html.escape(best.label)} has {ratio:.1f} times as many. The plan must be computed again when interests change."
+        f"When {share:.0%} of the nodes fail at the same moment, {left:,} of {topics:,} topics ({best.failure_percent:.1f}%, "
+        f"all runs together) are disconnected until the nodes repair them."
+        if left
+        else f"When {share:.0%} of the nodes fail at the same moment, every topic stays connected, before any repair."
     ]
+
+
+def _assumptions(best: Standing, live: Sequence[Standing]) -> list[str]:
+    sentences = [f"These figures assume that {best.assumes}."] if best.assumes else []
+    for each in live:
+        if each.system == best.system and best.assumes != NOTHING_ASSUMED:
+            sentences.append(
+                "Live nodes know others only from messages. A smaller network was built that way too: every topic was "
+                f"connected in all {_runs(each.runs)}, with {each.average_degree:.1f} links per node on average and at most "
+                f"{each.max_degree}."
+            )
+    if len(sentences) == 1 and best.assumes != NOTHING_ASSUMED:
+        sentences.append("No run tried it with what live nodes know, so expect other figures from live nodes.")
+    return sentences
+
+
+def _alternatives(best: Standing, allowed: Sequence[Standing]) -> list[str]:
+    """Other systems that could be recommended and that no such system beats in every respect."""
+    others = [each for each in pareto_set(allowed) if each is not best]
+    if not others:
+        return []
+    named = "; ".join(
+        f"{html.escape(each.label)} ({each.average_degree:.1f} links on average, at most {each.max_degree}; "
+        f"{each.failure_percent:.1f}% of topics disconnected after the failure)"
+        for each in sorted(others, key=rank)
+    )
+    return [f"Worth a look, because they are better in some respect: {named}."]
+
+
+def _rejected(
+    found: Sequence[Standing],
+    live: Sequence[Standing],
+    wanted: Mapping[str, int],
+    too_large: Sequence[Standing],
+    max_links: int | None,
+) -> list[str]:
+    """Every system that is not recommended because of its faults, with counts."""
+    alone = [each for each in found if not each.is_central]
+    faulty = [(each, each.faults) for each in alone if not each.is_whole]
+    only_live = [(each, faults) for each in alone if each.is_whole and (faults := _live_faults(each, live))]
+    central = [(each, each.faults) for each in found if each.is_central and not each.is_whole]
+    links = [(each, f"{each.max_degree} links at one node") for each in too_large]
+    absent = [label for label in wanted if label not in {each.label for each in found}]
+    gone = ", ".join(f"{html.escape(label)} ({wanted[label]} of {wanted[label]} runs failed)" for label in absent)
+    return [
+        *_named("Not recommended, because topics are disconnected or runs failed", faulty),
+        *_named("Not recommended, because this happens when nodes know others only from messages", only_live),
+        *_named(f"Not recommended, because the limit is {max_links} links", links),
+        *_named("Central plans with disconnected topics or failed runs", central),
+        *([f"Not compared, because no run finished: {gone}."] if absent else []),
+    ]
+
+
+def _named(what: str, found: Sequence[tuple[Standing, str]]) -> list[str]:
+    """A sentence that names these systems with their faults; none if there are no systems."""
+    return [f"{what}: {', '.join(f'{html.escape(each.label)} ({why})' for each, why in found)}."] if found else []

@@ -1,22 +1,57 @@
 """`gossamer study`: from raw data to a report on Spark; `gossamer sweep`: the same without the report."""
 
 import time
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gossamer.cli.console import print_json, progress_bar
-from gossamer.cli.options import Json, Master, Remote
+from gossamer.cli.options import Conf, DriverMemory, Json, Master, Remote
 
 if TYPE_CHECKING:
     from gossamer.pipeline.stages import Stages
+    from gossamer.pipeline.study_settings import Study
 
-Definition = Annotated[
-    Path | None, typer.Argument(metavar="[STUDY.toml]", help="The study's definition; without it, the default study.")
+
+class StudyKind(StrEnum):
+    """The kind of an input that is named on the command line."""
+
+    edges = "edges"
+    memberships = "memberships"
+    workload = "workload"
+
+
+Source = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[INPUT]",
+        help="STUDY.toml, a file of edges or memberships, or the folder of a workload; without it, the default study.",
+    ),
+]
+Kind = Annotated[
+    StudyKind | None,
+    typer.Option(metavar="KIND", help="What INPUT is: edges, memberships or workload; found if not given."),
+]
+# The names of these arguments differ from the fields `nodes` and `max_links` of STUDY.toml, so that errors about the file
+# name the field and not the flag.
+Nodes = Annotated[
+    int | None,
+    typer.Option("--nodes", min=1, metavar="N", help="The nodes of the sample; a smaller input is used whole."),
+]
+MaxLinks = Annotated[
+    int | None,
+    typer.Option("--max-links", min=1, metavar="N", help="Recommend no system that gives a node more links than this."),
 ]
 StudyOut = Annotated[
     Path, typer.Option("--out", metavar="FOLDER", help="The folder for results; finished stages are not repeated.")
+]
+Tables = Annotated[
+    str | None,
+    typer.Option(
+        "--tables", metavar="URI", help="Where tables that grow with the input are written; by default in OUT."
+    ),
 ]
 DataFolder = Annotated[
     Path | None,
@@ -25,36 +60,49 @@ DataFolder = Annotated[
 
 
 def study(
-    definition: Definition = None,
+    source: Source = None,
     out: StudyOut = Path("out/study"),
+    kind: Kind = None,
+    node_count: Nodes = None,
+    links_limit: MaxLinks = None,
     data: DataFolder = None,
     master: Master = None,
     remote: Remote = None,
+    driver_memory: DriverMemory = None,
+    conf: Conf = None,
+    tables: Tables = None,
     json: Json = False,
 ) -> None:
     """Go from raw data to a report in one command.
 
-    Raw data -> tables -> a workload -> every system -> measurements -> report.html. The default study generates its own
-    raw data, bad lines included. A STUDY.toml may set edges, events (files to read instead), nodes, seeds, systems and
-    more. If the command was stopped or a run failed (exit code 1), run it again: finished stages and runs are not
-    repeated.
+    Raw data -> tables -> a workload -> every system -> measurements -> report.html, with every figure as SVG, PNG and CSV
+    in OUT/figures. The default study generates its own raw data, bad lines included. INPUT is a file of edges (two users
+    on a line) or memberships (a user and a group on a line), the folder of a workload, or a STUDY.toml, which may set
+    seeds, samples, systems with several values of a parameter, and more (docs/study.md). If the command was stopped or a
+    run failed (exit code 1), run it again: finished stages and runs are not repeated.
 
-    Example: gossamer study --out out/study
+    Example: gossamer study subs.csv --max-links 50 --out out/study
     """
     from gossamer.analysis.report import write_report
 
-    stages = _run(definition, out, data, master, remote)
+    wanted = _wanted(out, source, kind, node_count, links_limit, data)
+    stages = _run(wanted, out, tables, master, remote, driver_memory, conf)
     report = out / "report.html"
-    write_report(out, report)
+    write_report(out, report, wanted.max_links)
     _show(stages, json, {"report": str(report)}, f"The report is {report}")
 
 
 def sweep(
-    definition: Definition = None,
+    source: Source = None,
     out: StudyOut = Path("out/study"),
+    kind: Kind = None,
+    node_count: Nodes = None,
     data: DataFolder = None,
     master: Master = None,
     remote: Remote = None,
+    driver_memory: DriverMemory = None,
+    conf: Conf = None,
+    tables: Tables = None,
     json: Json = False,
 ) -> None:
     """Execute a study's runs without the report.
@@ -65,16 +113,57 @@ def sweep(
 
     Example: gossamer sweep study.toml --out out/study
     """
-    stages = _run(definition, out, data, master, remote)
+    wanted = _wanted(out, source, kind, node_count, None, data)
+    stages = _run(wanted, out, tables, master, remote, driver_memory, conf)
     results = stages.folder / "results"
     _show(stages, json, {"results": str(results)}, f"The tables are in {results}")
 
 
-def _run(definition: Path | None, out: Path, data: Path | None, master: str | None, remote: str | None) -> "Stages":
-    from gossamer.pipeline.session import spark_session
-    from gossamer.pipeline.study import on_real_data, read_study, run_study
+def _wanted(
+    out: Path,
+    source: str | None,
+    kind: StudyKind | None,
+    node_count: int | None,
+    links_limit: int | None,
+    data: Path | None,
+) -> "Study":
+    """The study that the command line asks for, checked before Spark starts."""
+    import msgspec
 
-    wanted = on_real_data(read_study(definition), data)
+    from gossamer.model.values.errors import InputError
+    from gossamer.pipeline.study_inputs import check_inputs, on_real_data, study_of
+    from gossamer.pipeline.study_settings import read_study
+
+    is_input = source is not None and not source.endswith(".toml")
+    if kind is not None and not is_input:
+        raise InputError("`kind` says what INPUT is; give a file of edges or memberships, or the folder of a workload")
+    if data is not None and is_input:
+        raise InputError("`data` names a folder of real data sets to study; it excludes INPUT")
+    if source is not None and is_input:
+        wanted, sentence = study_of(source, kind.value if kind else None)
+        typer.echo(f"{sentence}.", err=True)
+    else:
+        wanted = on_real_data(read_study(Path(source) if source is not None else None), data)
+    given = {"nodes": node_count, "max_links": links_limit}
+    wanted = msgspec.structs.replace(wanted, **{name: value for name, value in given.items() if value is not None})
+    wanted.check()
+    check_inputs(wanted, out)
+    return wanted
+
+
+def _run(
+    wanted: "Study",
+    out: Path,
+    tables: str | None,
+    master: str | None,
+    remote: str | None,
+    driver_memory: str | None,
+    conf: list[str] | None,
+) -> "Stages":
+    from gossamer.pipeline.session import spark_session
+    from gossamer.pipeline.storage import read_place
+    from gossamer.pipeline.study import run_study
+
     started = time.monotonic()
 
     def say(text: str) -> None:
@@ -82,8 +171,8 @@ def _run(definition: Path | None, out: Path, data: Path | None, master: str | No
 
     say("starting Spark ...")
     try:
-        with spark_session(master, remote) as spark, progress_bar() as progress:
-            return run_study(spark, wanted, out, progress, say)
+        with spark_session(master, remote, driver_memory, conf or ()) as spark, progress_bar() as progress:
+            return run_study(spark, wanted, out, progress, say, read_place(tables) if tables else None)
     except KeyboardInterrupt:
         typer.echo("Finished stages and runs are kept; run the same command again to continue.", err=True)
         raise typer.Exit(130) from None

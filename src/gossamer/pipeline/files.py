@@ -12,6 +12,7 @@ from pathlib import Path
 from shutil import rmtree
 from typing import TYPE_CHECKING, Any
 
+from gossamer.model.values.errors import InputError
 from gossamer.pipeline.session import on_worker
 
 if TYPE_CHECKING:
@@ -32,6 +33,17 @@ def can_use_files(spark: "SparkSession", overlay: Path, interests: Path, folder:
     files = [file for path in (overlay, interests) for file in (path.rglob("*.parquet") if path.is_dir() else [path])]
     if sum(pq.read_metadata(file).num_rows for file in files) > FILES_ROWS_MAX:
         return False
+    return is_shared(spark, folder)
+
+
+def check_shared(spark: "SparkSession", folder: Path) -> None:
+    """Refuse a folder that workers on other machines cannot read: their runs read workloads from it."""
+    if not is_shared(spark, folder):
+        raise InputError(f"the workers cannot read {folder}: choose an output folder that driver and workers share")
+
+
+def is_shared(spark: "SparkSession", folder: Path) -> bool:
+    """Whether workers can read a file that the driver writes to a folder."""
     probe = folder / "probe.aside"
     written = f"{os.getpid()} {folder}"
     probe.write_text(written)

@@ -91,7 +91,8 @@ def write_ids(rows: "DataFrame", columns: tuple[str, ...], are_numbers: bool, fo
         total += count
     first = rows.sparkSession.createDataFrame(offsets or [(0, 0)], "part bigint, offset bigint")
     numbered = placed.join(f.broadcast(first), "part").select((f.col("offset") + f.col("place")).alias("id"), "name")
-    write_parquet(numbered, folder / table)
+    # In order, so that other programs find a name at the place of its id.
+    write_parquet(numbered.orderBy("id"), folder / table)
     discard(rows.sparkSession, aside)
     read_back = read_parquet(rows.sparkSession, folder / table)
     return NameIds(read_back, are_numbers, total, sum(size for _, _, size in found))

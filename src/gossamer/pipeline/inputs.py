@@ -70,15 +70,16 @@ def _remote_files(spark: "SparkSession", place: RemotePath) -> list[Place]:
     return [file.place for file in found]
 
 
-def input_files(pattern: str) -> list[Place]:
-    """The files of `find_inputs`."""
-    return list(find_inputs(pattern).files)
+def local_files(pattern: str) -> list[Path]:
+    """The files on this machine that a path, a folder or a glob names."""
+    return [file for file in find_inputs(pattern).files if isinstance(file, Path)]
 
 
-def head_of(spark: "SparkSession", file: Place) -> Head:
-    """The start of a local or remote file."""
+def head_of(spark: "SparkSession | None", file: Place) -> Head:
+    """The start of a local or remote file; only a remote one needs a session."""
     if isinstance(file, Path):
         return read_head(file)
+    assert spark is not None
     start = first_lines(spark, file, HEAD_LINES)
     is_parquet = start.startswith(PARQUET_MAGIC)
     return Head(start, read_parquet(spark, file).columns if is_parquet else ())

@@ -73,7 +73,9 @@ MACHINE_EVENTS = LineKind(
 FilesByFormat = dict[Format, list[Place]]
 
 
-def group_files(spark: "SparkSession", files: Sequence[Place], kind: LineKind, reading: Reading) -> FilesByFormat:
+def group_files(
+    spark: "SparkSession | None", files: Sequence[Place], kind: LineKind, reading: Reading
+) -> FilesByFormat:
     """The files by format. Files of one format are read together."""
     groups: FilesByFormat = {}
     for file in files:

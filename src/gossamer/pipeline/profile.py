@@ -63,10 +63,13 @@ class Profile:
         return {**self.sizes, **self.likeness, **{name: spread.figures() for name, spread in self.spreads.items()}}
 
 
-def profile_folder(spark: "SparkSession", folder: Place) -> Profile:
-    """Profile a folder that `gossamer ingest`, `gossamer sample` or `gossamer workload` wrote."""
+def profile_folder(spark: "SparkSession", folder: Place, of_interests: bool = False) -> Profile:
+    """Profile a folder that `gossamer ingest`, `gossamer sample` or `gossamer workload` wrote.
+
+    Edges are profiled if there are any, unless the interests are asked for.
+    """
     edges, interests = folder / "edges.parquet", folder / "interests.parquet"
-    if exists(spark, edges):
+    if exists(spark, edges) and not of_interests:
         rows = read_parquet(spark, edges).select("source", "target")
         spreads = _graph(rows, _is_directed(spark, folder))
         sizes = {"nodes": int(next(iter(spreads.values())).counts.sum()), "edges": rows.count()}
@@ -132,7 +135,9 @@ def _by_size(sizes: "DataFrame") -> Spread:
 def _is_directed(spark: "SparkSession", folder: Place) -> bool:
     """Whether the manifest of the folder says that edges are directed; without a manifest they are not."""
     manifest = read_facts(spark, folder)
-    return bool(manifest.get("directed")) or manifest.get("kind") == "followers"
+    # The stages of a study have it among their inputs.
+    told = (manifest.get("directed"), manifest.get("inputs", {}).get("directed"))
+    return any(each is True for each in told) or manifest.get("kind") == "followers"
 
 
 def _likeness(spark: "SparkSession", interests: Place, node_count: int) -> dict[str, float]:

@@ -7,14 +7,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 import gossamer
-from gossamer.model.tables.folders import output_folder, write_manifest
 from gossamer.model.tables.measures import measure_modules
+from gossamer.pipeline.storage import Place, output_place, read_facts, write_facts
 from gossamer.simulator.pool import code_hash
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 @dataclass
@@ -23,25 +26,43 @@ class Stages:
 
     folder: Path
     said: Callable[[str], None]
+    # The session that reads and writes tables at a URI, and the folder of the tables that grow with the input.
+    spark: "SparkSession"
+    tables: Place
     done: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def run(self, name: str, inputs: dict[str, Any], work: Callable[[Path], dict[str, Any]]) -> Path:
-        """Carry out a stage unless nothing has changed; returns its folder.
+        """Carry out a stage in the study's folder unless nothing has changed; returns its folder.
 
         A stage whose rows count `failures` is written but not finished: the next call carries it out again.
         """
+        path = self.folder / name
+
+        def work_here(making: Place) -> dict[str, Any]:
+            assert isinstance(making, Path)
+            return work(making)
+
+        self._run(name, path, inputs, work_here)
+        return path
+
+    def run_table(self, name: str, inputs: dict[str, Any], work: Callable[[Place], dict[str, Any]]) -> Place:
+        """Carry out a stage whose tables grow with the input."""
+        path = self.tables / name
+        self._run(name, path, inputs, work)
+        return path
+
+    def _run(self, name: str, path: Place, inputs: dict[str, Any], work: Callable[[Place], dict[str, Any]]) -> None:
         key = hashlib.sha256(
             msgspec.json.encode([name, inputs, code_hash("pipeline", modules=measure_modules())], order="deterministic")
         ).hexdigest()
-        path = self.folder / name
-        before = _manifest(path)
+        before = read_facts(self.spark, path)
         if before.get("key") == key and before.get("is_finished", True):
             self.said(f"{name}: nothing has changed")
             self.done[name] = before
-            return path
+            return
         self.said(f"{name} ...")
         began = time.monotonic()
-        with output_folder(path, force=True) as making:
+        with output_place(self.spark, path, force=True) as making:
             rows = work(making)
             content = {
                 "gossamer": gossamer.__version__,
@@ -52,9 +73,8 @@ class Stages:
                 "versions": _versions(),
                 "stage_seconds": round(time.monotonic() - began, 1),
             }
-            write_manifest(making, content)
+            write_facts(self.spark, making, content)
         self.done[name] = content
-        return path
 
     def key(self, name: str) -> str:
         """The key of a finished stage, which is an input of later stages."""
@@ -65,11 +85,3 @@ def _versions() -> dict[str, str]:
     """The versions of Python and of the libraries that compute the results."""
     libraries = ("pyspark", "numpy", "numba", "scipy", "pyarrow", "msgspec")
     return {"python": platform.python_version(), **{name: version(name) for name in libraries}}
-
-
-def _manifest(path: Path) -> dict[str, Any]:
-    try:
-        content: dict[str, Any] = msgspec.json.decode((path / "manifest.json").read_bytes())
-    except (OSError, msgspec.DecodeError):
-        return {}
-    return content

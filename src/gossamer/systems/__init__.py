@@ -29,6 +29,7 @@ from gossamer.protocols.contract.node import NodeMachine
 from gossamer.protocols.contract.parts import InterestView
 from gossamer.protocols.contract.record import Header, RecordedView, StackDecoder
 from gossamer.protocols.contract.system import (
+    NOTHING_ASSUMED,
     Dissemination,
     LiveStart,
     StudyEntry,
@@ -45,6 +46,7 @@ from gossamer.protocols.dissemination import DISSEMINATIONS as BUILDING_BLOCKS
 # Everything that other rooms need to know about systems; they import it from here.
 __all__ = [
     "DEFAULT_SYSTEM",
+    "NOTHING_ASSUMED",
     "RECOVERY",
     "Dissemination",
     "LiveStart",
@@ -59,6 +61,7 @@ __all__ = [
     "find_dissemination",
     "find_live",
     "find_system",
+    "hint",
     "live_names",
     "load",
     "machine_of",

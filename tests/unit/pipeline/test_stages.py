@@ -6,7 +6,7 @@ import typer
 from gossamer.cli.study import _show
 from gossamer.model.values.run import Run, WorkloadLaw
 from gossamer.pipeline.stages import Stages
-from gossamer.pipeline.study import failure_sentences
+from gossamer.pipeline.study_results import WantedRun, failure_sentences
 from gossamer.pipeline.sweep import Failure
 
 
@@ -19,7 +19,7 @@ def run_stage(folder, failures):
         failed = [f"gm (build, seed {seed}) failed: out of memory" for seed in range(failures)]
         return {"results": 3, "failures": failures, "failed": failed}
 
-    stages = Stages(folder, lambda text: None)
+    stages = Stages(folder, lambda text: None, None, folder)
     stages.run("results", {"runs": 3}, work)
     return stages, bool(calls)
 
@@ -51,5 +51,8 @@ def test_a_study_without_failures_ends_normally(tmp_path, capsys):
 def test_a_failed_run_is_named_by_label_kind_and_seed():
     law = WorkloadLaw(nodes=20, topics=3, subscriptions="2", popularity="rss")
     runs = [Run(system="gm", seed=seed, workload=law) for seed in (1, 2)]
-    wanted = [("greedy", "build", run) for run in runs]
-    assert failure_sentences(wanted, [Failure(runs[1], "it crashed")]) == ["greedy (build, seed 2) failed: it crashed"]
+    failures = [Failure(runs[1], "it crashed")]
+    wanted = [WantedRun("greedy", "build", 1, run) for run in runs]
+    assert failure_sentences(wanted, failures) == ["greedy (build, seed 2) failed: it crashed"]
+    again = [WantedRun("greedy", "build", 2, run) for run in runs]
+    assert failure_sentences(again, failures) == ["greedy (build, seed 2, sample 2) failed: it crashed"]

@@ -126,8 +126,9 @@ def test_an_unknown_column_names_the_measures_that_exist(workload):
 
 def test_labelled_figures_are_in_the_report(tmp_path, extra):
     pytest.importorskip("matplotlib", reason="the report is part of gossamer[report]")
-    from gossamer.analysis.advice import standings
-    from gossamer.analysis.report import measures_section
+    from gossamer.analysis.charts import Figures
+    from gossamer.analysis.sections import measures_section
+    from gossamer.analysis.standing import standings
 
     write_json(tmp_path / FIGURES, figure_labels())
     labels = json.loads((tmp_path / FIGURES).read_text())
@@ -147,10 +148,10 @@ def test_labelled_figures_are_in_the_report(tmp_path, extra):
         ),
         1.0,
     ) | {"label": "a", "kind": "build", "system": "random", "mean_links_per_subscriber": 2.5}
-    page = measures_section(standings([row, {**row, "mean_links_per_subscriber": 3.5}], labels))
+    page = measures_section(standings([row, {**row, "mean_links_per_subscriber": 3.5}], labels), Figures())
     assert f"<th>{extra.TOPIC_LABEL}</th><th>{extra.NODE_LABEL}</th>" in page
     assert "<td>a</td><td>3</td><td>1</td>" in page
-    assert measures_section(standings([row])) == ""
+    assert measures_section(standings([row]), Figures()) == ""
 
 
 def test_the_largest_diameter_is_exact_if_its_bounds_are_equal():

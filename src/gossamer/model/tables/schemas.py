@@ -211,6 +211,16 @@ def check_table_types(name: str, path: Path) -> None:
             raise TableError(f"{path}: column {field.name} must be {field.type}, got {given}")
 
 
+def check_table_columns(name: str, path: Path) -> None:
+    """Check that a table has its columns and that they are whole numbers, of any size, without reading its rows."""
+    schema = SCHEMAS[name]
+    present = _columns_of(schema, path)
+    for field in schema.required:
+        given = present.field(field.name).type
+        if not pa.types.is_integer(given):
+            raise TableError(f"{path}: column {field.name} must be whole numbers, got {given}")
+
+
 def _columns_of(schema: Schema, path: Path) -> pa.Schema:
     """The columns of a file, or of a folder of part files as Spark writes it; all required ones are there."""
     if not path.exists():

@@ -70,6 +70,10 @@ class StudyEntry:
     cycle_limit: int = CYCLE_LIMIT
 
 
+# What a system assumes that needs no more than a live node has.
+NOTHING_ASSUMED = "nodes learn of others from messages, as live nodes do"
+
+
 @dataclass(frozen=True)
 class System:
     """One system: its parameters, how to construct a node that runs it, and where its other files are."""
@@ -101,6 +105,8 @@ class System:
     # What a simulation gives to its nodes, depending on the parameters: an interest view, first contacts, and first
     # peers in each topic (`first_peers` names the class that chooses these).
     takes_view: Callable[[Any], bool] = lambda parameters: False
+    # The share of all nodes that an interest view from outside contains.
+    view_share: Callable[[Any], float] = lambda parameters: 1.0
     contact_count: Callable[[Any], int] = lambda parameters: 0
     takes_first_peers: Callable[[Any], bool] = lambda parameters: False
     first_peers: str | None = None
@@ -125,6 +131,8 @@ class System:
     live: tuple[LiveStart, ...] = ()
     study: tuple[StudyEntry, ...] = ()
     churn_study: tuple[StudyEntry, ...] = ()
+    # As `study`, in a small network of nodes that know others only from messages, as live nodes do.
+    live_study: tuple[StudyEntry, ...] = ()
 
     @property
     def is_central(self) -> bool:
@@ -135,6 +143,17 @@ class System:
     def recovers(self) -> bool:
         """Whether the stack can have recovery, which sends requests to the neighbours on a topic and must know them."""
         return self.knows >= Knows.TOPICS
+
+    def assumes(self, parameters: Any) -> str:
+        """What a run with these parameters takes for granted, as a clause for readers of a report."""
+        if self.is_central:
+            return "a planner knows every subscription"
+        if self.takes_view(parameters):
+            share = self.view_share(parameters)
+            return "every node knows all others" if share >= 1 else f"every node knows {100 * share:g}% of the others"
+        if self.takes_first_peers(parameters):
+            return "every node is given first peers on each of its topics"
+        return NOTHING_ASSUMED
 
     def carries(self, dissemination: "Dissemination") -> bool:
         """Whether this dissemination can run on the system's overlay."""

@@ -95,6 +95,7 @@ SYSTEMS: tuple[System, ...] = (
         churn_study=(
             StudyEntry({"period_us": 10_000_000, "bubble_cycles": 3}, "feverfew, 10 s cycles", ("push-pull",)),
         ),
+        live_study=(StudyEntry({"membership": "cyclon"}, cycle_limit=56),),
     ),
     System(
         name="feverfew-global",

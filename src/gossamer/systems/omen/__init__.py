@@ -66,6 +66,7 @@ SYSTEMS: tuple[System, ...] = (
         churn_study=(
             StudyEntry({"period_us": 10 * SECOND_US, "mend_us": 10 * SECOND_US}, "omen, 10 s turns", ("tree",)),
         ),
+        live_study=(StudyEntry({"membership": "cyclon", "start": "joins"}),),
         live=(
             LiveStart("omen", "omen", _LIVE),
             # Chosen: five turns to find the peers of the plan. Then OMen keeps the topics connected.

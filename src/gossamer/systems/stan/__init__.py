@@ -67,5 +67,6 @@ SYSTEMS: tuple[System, ...] = (
         # The default study runs StAN without churn only: its walks in every topic each second take minutes for each
         # churn run.
         study=(StudyEntry(),),
+        live_study=(StudyEntry({"membership": "cyclon"}),),
     ),
 )
