@@ -204,7 +204,7 @@ def _traffic(groups: Mapping[str, Sequence[Row]], wanted: Mapping[str, int]) -> 
     ]
     rows += [[label, *[""] * 7, f"0 of {count}"] for label, count in wanted.items() if label not in groups]
     head = ["system", "delivered", "median", "95th percentile", "99th percentile", "maximum", "messages per delivery"]
-    return table([*head, "disconnected topics at the end, at most", "finished runs"], rows)
+    return table([*head, "disconnected at the end", "runs"], rows)
 
 
 def workload_section(study: Path, rows: Sequence[Row], stages: Mapping[str, Any], figures: FigureFiles) -> str:
