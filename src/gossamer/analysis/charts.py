@@ -37,7 +37,7 @@ _LOOK = {
 
 
 @dataclass(frozen=True)
-class Point:
+class SystemPoint:
     """A system in the chart of costs and failures."""
 
     label: str
@@ -50,7 +50,7 @@ class Point:
 
 
 @dataclass
-class Figures:
+class FigureFiles:
     """Draws figures and collects their files."""
 
     files: dict[str, bytes] = field(default_factory=dict)
@@ -110,7 +110,7 @@ class Figures:
         )
         return self._shown(name, title, drawn, ("data", title, "share with at least as many"), rows)
 
-    def trade_offs(self, name: str, points: Sequence[Point], x_title: str, y_title: str) -> str:
+    def trade_offs(self, name: str, points: Sequence[SystemPoint], x_title: str, y_title: str) -> str:
         """Systems by cost and failures. Those that no other beats are dark; the others are pale."""
         from matplotlib.ticker import LogLocator, NullLocator
 
@@ -177,32 +177,36 @@ class Figures:
         return f'<figure><div class="wide">{text}</div><figcaption>{links}</figcaption></figure>'
 
 
-def _place_labels(axes: Any, points: Sequence[Point]) -> None:
-    """Write the label of every point beside it, moved up or down where it would cover another label."""
-    figure = axes.figure
-    figure.canvas.draw()
-    taken: list[tuple[float, float, float, float]] = []
-    size = figure.dpi / 72
-    for point in sorted(points, key=lambda each: (-each.y, each.x)):
-        x, y = axes.transData.transform((point.x, point.y))
+def _place_labels(axes: Any, points: Sequence[SystemPoint]) -> None:
+    """Write the label of every point beside it, where it covers no other label and no marker."""
+    axes.figure.canvas.draw()
+    size = axes.figure.dpi / 72
+    # Left, bottom, right, top of every marker and of every label that is placed.
+    places = [axes.transData.transform((point.x, point.y)) for point in points]
+    taken = [(x - 5 * size, y - 5 * size, x + 5 * size, y + 5 * size) for x, y in places]
+    for point, (x, y) in zip(points, places, strict=True):
         width, height = 5.4 * size * len(point.label), 11 * size
-        left = x + 8 * size
-        if left + width > axes.bbox.x1 + 10 * size:
-            left = x - 8 * size - width
-        low = y - height / 2
-        while any(
-            left < right and at < left + width and low < top and bottom < low + height
-            for at, bottom, right, top in taken
-        ):
-            low -= 2 * size
-        taken.append((left, low, left + width, low + height))
+        boxes = [
+            (left, y + shift * size - height / 2, left + width, y + shift * size + height / 2)
+            for shift in sorted(range(-60, 61, 3), key=abs)
+            for left in (x + 8 * size, x - 8 * size - width)
+        ]
+        free = (
+            box for box in boxes if box[2] < axes.bbox.x1 + 10 * size and not any(_meet(box, each) for each in taken)
+        )
+        box = next(free, boxes[0])
+        taken.append(box)
         axes.annotate(
             point.label,
             (point.x, point.y),
-            ((left - x) / size, (low + height / 2 - y) / size),
+            ((box[0] - x) / size, ((box[1] + box[3]) / 2 - y) / size),
             textcoords="offset points",
             va="center",
             fontsize=9,
             fontweight="bold" if point.is_recommended else "normal",
             annotation_clip=False,
         )
+
+
+def _meet(one: Sequence[float], other: Sequence[float]) -> bool:
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]

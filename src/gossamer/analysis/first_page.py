@@ -7,7 +7,7 @@ from statistics import mean
 from typing import Any
 
 from gossamer.analysis.advice import RULE, Advice
-from gossamer.analysis.charts import Figures, Point
+from gossamer.analysis.charts import FigureFiles, SystemPoint
 from gossamer.analysis.page import card, paragraphs, percent
 from gossamer.analysis.profile import LABELS
 from gossamer.analysis.standing import Row, Standing, by_label, pareto_set
@@ -57,7 +57,7 @@ def check_sample(profile: Mapping[str, Any], workload: Mapping[str, Any], topics
 
 
 def first_page(
-    told: Advice, found: Sequence[Standing], rows: Sequence[Row], check: SampleCheck, figures: Figures, share: float
+    told: Advice, found: Sequence[Standing], rows: Sequence[Row], check: SampleCheck, figures: FigureFiles, share: float
 ) -> str:
     """The manager's page."""
     survives = [*told.survives, *(_churn_sentences(told.best, rows) if told.best else [])]
@@ -94,14 +94,14 @@ def _churn_sentences(best: Standing, rows: Sequence[Row]) -> list[str]:
     return sentences
 
 
-def _trade_offs(told: Advice, found: Sequence[Standing], figures: Figures, share: float) -> str:
+def _trade_offs(told: Advice, found: Sequence[Standing], figures: FigureFiles, share: float) -> str:
     """The chart of links against disconnected topics, with the Pareto set."""
     whole = [each for each in found if each.is_whole]
     if not whole:
         return ""
     unbeaten = pareto_set(whole)
     points = [
-        Point(
+        SystemPoint(
             each.label,
             max(each.p99_degree, 1),
             each.failure_percent,
@@ -119,7 +119,7 @@ def _trade_offs(told: Advice, found: Sequence[Standing], figures: Figures, share
     )
     return (
         f"<h2>Links against failures</h2>{drawn}"
-        '<p class="quiet">Lower left is better. Only systems that connected every topic in every run are shown. Dark and '
+        '<p class="quiet">Lower left is better. Only systems that connected every topic in every run are shown. Strong '
         "colours: no other system is at least as good in every respect (failures, and the 99th percentile, maximum and "
         "average of links). Orange: recommended. Pale: another system is as good or better in every respect. Squares are "
         "planned centrally.</p>"

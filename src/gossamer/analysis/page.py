@@ -27,7 +27,7 @@ a { color: var(--accent); }
 table { border-collapse: collapse; margin: 1rem 0; font-size: .85rem; min-width: 100%; }
 th, td { padding: .3rem .5rem; border-bottom: 1px solid var(--line); text-align: right; vertical-align: top; }
 th:first-child, td:first-child, th.long { text-align: left; } th { vertical-align: bottom; } th { background: var(--head); }
-td:first-child { white-space: nowrap; } td.long { white-space: normal; min-width: 10rem; text-align: left; }
+td { white-space: nowrap; } td.long { white-space: normal; min-width: 10rem; text-align: left; }
 figure { margin: 1rem 0; } figcaption a { margin-right: .6rem; }
 @media (max-width: 30rem) { body { margin: 1rem auto; } h1 { font-size: 1.5rem; } .use { font-size: 1.05rem; }
   td:first-child { white-space: normal; min-width: 7rem; } }

@@ -14,7 +14,7 @@ import msgspec
 import pyarrow.parquet as pq
 
 from gossamer.analysis.advice import advise
-from gossamer.analysis.charts import Figures
+from gossamer.analysis.charts import FigureFiles
 from gossamer.analysis.first_page import check_sample, first_page
 from gossamer.analysis.page import page, table
 from gossamer.analysis.sections import (
@@ -53,7 +53,7 @@ def write_report(study: Path, path: Path, max_links: int | None = None) -> None:
     share = float(stages["failure"]["inputs"]["share"])
     profile = msgspec.json.decode((study / "profile" / "profile.json").read_bytes())
     check = check_sample(profile, stages["workload"]["rows"], max((each.topics for each in found), default=0))
-    figures = Figures()
+    figures = FigureFiles()
     told = advise(found, live, wanted["build"], max_links, share)
     version = str(stages["results"]["gossamer"])
     body = [

@@ -9,7 +9,7 @@ import msgspec
 import pyarrow.parquet as pq
 
 from gossamer.analysis.advice import rank
-from gossamer.analysis.charts import Figures
+from gossamer.analysis.charts import FigureFiles
 from gossamer.analysis.page import percent, table
 from gossamer.analysis.profile import LABELS
 from gossamer.analysis.standing import Row, Standing, by_label
@@ -27,7 +27,7 @@ RANKING = [
     "system",
     "assumes that",
     "disconnected topics",
-    "runs with any",
+    "in runs",
     "failed runs",
     "disconnected after failure",
     "links, 99th percentile",
@@ -36,7 +36,7 @@ RANKING = [
 ]
 
 
-def built_section(found: Sequence[Standing], figures: Figures) -> str:
+def built_section(found: Sequence[Standing], figures: FigureFiles) -> str:
     """Links, diameters, connectivity and cost of every system, the best first."""
     if not found:
         return ""
@@ -74,7 +74,7 @@ def built_section(found: Sequence[Standing], figures: Figures) -> str:
         ("seconds", [each.seconds for each in ordered], "time to build and measure (seconds on one core)"),
     )
     return (
-        "<h2>Links, diameters, connectivity and cost</h2><p>The best system first. Averages are means over the finished "
+        "<h2>Links, diameters, connectivity and cost</h2><p>The best system first, before the check with what live nodes know (next section). Averages are means over the finished "
         "runs; 99th percentiles, maxima, diameters and disconnected topics are the largest of any run.</p>"
         + table(RANKING, ranking, long=(1,))
         + "".join(figures.bars(name, labels, values, title, pale) for name, values, title in pictures)
@@ -108,7 +108,7 @@ def live_section(small: Sequence[Standing], live: Sequence[Standing]) -> str:
     )
 
 
-def measures_section(found: Sequence[Standing], figures: Figures) -> str:
+def measures_section(found: Sequence[Standing], figures: FigureFiles) -> str:
     """The figures of registered measures that no other section shows."""
     labels = list(dict.fromkeys(label for each in found for label in each.figures))
     if not labels:
@@ -132,7 +132,7 @@ def _figure(standing: Standing, label: str) -> str:
 
 
 def failure_section(
-    found: Sequence[Standing], rows: Sequence[Row], share: float, wanted: Mapping[str, int], figures: Figures
+    found: Sequence[Standing], rows: Sequence[Row], share: float, wanted: Mapping[str, int], figures: FigureFiles
 ) -> str:
     """Disconnected topics when many nodes fail at once: in static overlays, and in simulations that repair them."""
     if not found:
@@ -163,7 +163,7 @@ def failure_section(
     return section
 
 
-def churn_section(rows: Sequence[Row], wanted: Mapping[str, int], figures: Figures) -> str:
+def churn_section(rows: Sequence[Row], wanted: Mapping[str, int], figures: FigureFiles) -> str:
     """Deliveries, latencies and messages while nodes join and crash."""
     groups = by_label(rows, "churn")
     if not groups:
@@ -204,10 +204,10 @@ def _traffic(groups: Mapping[str, Sequence[Row]], wanted: Mapping[str, int]) -> 
     ]
     rows += [[label, *[""] * 7, f"0 of {count}"] for label, count in wanted.items() if label not in groups]
     head = ["system", "delivered", "median", "95th percentile", "99th percentile", "maximum", "messages per delivery"]
-    return table([*head, "disconnected topics at the end, at most", "finished runs"], rows)
+    return table([*head, "disconnected at the end", "runs"], rows)
 
 
-def workload_section(study: Path, rows: Sequence[Row], stages: Mapping[str, Any], figures: Figures) -> str:
+def workload_section(study: Path, rows: Sequence[Row], stages: Mapping[str, Any], figures: FigureFiles) -> str:
     """The sizes and distributions of the whole input and of its samples."""
     sample = stages["workload"]["rows"]
     first: Row = next((row for row in rows if row["kind"] == "build"), {})
@@ -237,7 +237,7 @@ def workload_section(study: Path, rows: Sequence[Row], stages: Mapping[str, Any]
     return "<h2>The workload</h2>" + table(["", ""], facts) + pictures
 
 
-# Figures of a profile in words.
+# FigureFiles of a profile in words.
 SIMILARITY = {
     "tdi_20_percent": "topics shared with the 20 most similar nodes (%)",
     "correlated_pairs_at_99%": "share of pairs of nodes with correlated interests",

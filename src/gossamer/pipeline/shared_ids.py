@@ -26,7 +26,7 @@ def share_ids(spark: "SparkSession", edges: Place, memberships: Place, folder: P
         path: table.withColumnRenamed("id", "old").join(ids, "name").select("old", "id") for path, table in old.items()
     }
     interests = _renumbered(read_parquet(spark, memberships / "interests.parquet"), new[memberships], "node")
-    write_parquet(interests, folder / "interests.parquet")
+    write_parquet(interests.select("node", "topic"), folder / "interests.parquet")
     write_parquet(read_parquet(spark, memberships / "topic_names.parquet"), folder / "topic_names.parquet")
     has_group = read_parquet(spark, folder / "interests.parquet").select("node").distinct()
     linked = read_parquet(spark, edges / "edges.parquet").select("source", "target")

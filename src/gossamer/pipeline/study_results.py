@@ -18,7 +18,6 @@ from gossamer.pipeline.stages import Stages
 from gossamer.pipeline.study_settings import Candidate, Study
 from gossamer.pipeline.sweep import Failure, sweep
 from gossamer.simulator.pool import run_key
-from gossamer.systems import find_system
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -65,7 +64,8 @@ def _builds(study: Study, folder: Path, sample: int) -> list[WantedRun]:
     found = []
     for kind, candidates, workload, engine in groups:
         for candidate in candidates:
-            for seed in study.seeds if find_system(candidate.system).needs_seed else study.seeds[:1]:
+            # Also where the system draws nothing: the nodes that fail are drawn, and all systems must lose the same.
+            for seed in study.seeds:
                 run = Run(
                     system=candidate.system,
                     parameters=candidate.parameters,

@@ -28,7 +28,7 @@ Seed = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 # The kinds of input. A study with both edges and memberships samples users along the edges; their groups are the topics.
 EDGES, MEMBERSHIPS, BOTH, WORKLOAD = "edges", "memberships", "edges and memberships", "workload"
 # Chosen: small enough that a simulation of every message takes seconds.
-SMALL_NODES = 200
+SMALL_NODES = 150
 
 
 class Candidate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -124,7 +124,7 @@ class Study(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     # The report recommends no system that gives a node more links than this, in any run.
     max_links: Count | None = None
     systems: tuple[Candidate, ...] = msgspec.field(default_factory=lambda: _candidates(lambda system: system.study))
-    # Simulations under churn with published messages use a smaller network: by default at most 200 nodes.
+    # Simulations under churn with published messages use a smaller network: by default at most 150 nodes.
     churn_nodes: Count | None = None
     churn_minutes: Annotated[float, Meta(gt=0, le=1440)] = 4.0
     churn_events: Count = 50

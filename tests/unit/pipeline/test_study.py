@@ -98,10 +98,15 @@ def test_a_range_has_every_step_from_its_start_to_its_end(first, length, step, d
 def test_a_system_is_run_on_every_sample_with_every_seed(tmp_path):
     study = Study(samples=2, seeds=(1, 5), systems=(Candidate("spidercast"), Candidate("gm")), churn_systems=())
     runs = study_runs(study, tmp_path)
-    found = [(each.sample, each.run.seed, each.run.workload) for each in runs if each.kind == "build"]
-    first, second = str(tmp_path / "workload"), str(tmp_path / "workload-2")
-    # A plan draws nothing, so one seed is enough.
-    assert found == [(1, 1, first), (1, 5, first), (1, 1, first), (2, 1, second), (2, 5, second), (2, 1, second)]
+    found = [(each.label, each.run.seed, each.run.workload) for each in runs if each.kind == "build"]
+    # A plan draws nothing, but the nodes that fail are drawn.
+    assert found == [
+        (label, seed, str(tmp_path / folder))
+        for folder in ("workload", "workload-2")
+        for label in ("spidercast", "gm")
+        for seed in (1, 5)
+    ]
+    assert [each.sample for each in runs if each.kind == "build"] == [1] * 4 + [2] * 4
 
 
 def test_systems_are_also_built_with_what_live_nodes_know(tmp_path):

@@ -126,7 +126,7 @@ def test_an_unknown_column_names_the_measures_that_exist(workload):
 
 def test_labelled_figures_are_in_the_report(tmp_path, extra):
     pytest.importorskip("matplotlib", reason="the report is part of gossamer[report]")
-    from gossamer.analysis.charts import Figures
+    from gossamer.analysis.charts import FigureFiles
     from gossamer.analysis.sections import measures_section
     from gossamer.analysis.standing import standings
 
@@ -148,10 +148,10 @@ def test_labelled_figures_are_in_the_report(tmp_path, extra):
         ),
         1.0,
     ) | {"label": "a", "kind": "build", "system": "random", "mean_links_per_subscriber": 2.5}
-    page = measures_section(standings([row, {**row, "mean_links_per_subscriber": 3.5}], labels), Figures())
+    page = measures_section(standings([row, {**row, "mean_links_per_subscriber": 3.5}], labels), FigureFiles())
     assert f"<th>{extra.TOPIC_LABEL}</th><th>{extra.NODE_LABEL}</th>" in page
     assert "<td>a</td><td>3</td><td>1</td>" in page
-    assert measures_section(standings([row]), Figures()) == ""
+    assert measures_section(standings([row]), FigureFiles()) == ""
 
 
 def test_the_largest_diameter_is_exact_if_its_bounds_are_equal():
