@@ -194,7 +194,8 @@ def _read(
     _write_quarantine(judged, files, folder / "quarantine.parquet", counts.quarantined)
     good = judged.where("reason is null").select(*kind.columns, *counts.kept)
     if counts.are_numbers:
-        good = good.withColumns({name: good[name].cast("bigint") for name in names})
+        # Spark may convert before it filters, so lines that are left out must not fail.
+        good = good.withColumns({name: good[name].try_cast("bigint") for name in names})
     with _enough_partitions(spark, counts.lines):
         yield counts, good
     discard(spark, aside)
