@@ -12,8 +12,8 @@ from gossamer.analysis.page import card, paragraphs, percent
 from gossamer.analysis.profile import LABELS
 from gossamer.analysis.standing import Row, Standing, by_label, pareto_set
 
-# Chosen: a sample whose median is less than half, or more than twice, that of the whole data is not like it.
-MEDIAN_FACTOR = 2.0
+# Chosen: a sample is not like the whole data if their medians differ by more than this factor.
+MEDIAN_FACTOR = 1.5
 # Chosen: a node that follows more than half of all topics of the sample.
 BUSIEST_SHARE = 0.5
 
