@@ -67,9 +67,10 @@ def first_page(
         + card("What this assumes", told.assumes)
         + card("How far to trust it", check.sentences, is_warning=not check.is_like)
     )
+    caution = [] if check.is_like else ["Caution: the sample is not like the whole input; see How far to trust it."]
     others = f"<h2>The other systems</h2>{paragraphs(told.others)}" if told.others else ""
     return (
-        f'<div class="use">{paragraphs(told.choice)}</div><div class="cards">{cards}</div>'
+        f'<div class="use">{paragraphs([*told.choice, *caution])}</div><div class="cards">{cards}</div>'
         + _trade_offs(told, found, figures, share)
         + others
         + f'<p class="quiet">The rule: {RULE}</p>'
