@@ -56,9 +56,7 @@ def advise(
     best = min(tried, key=rank)
     return Advice(
         best,
-        [
-            f"Use <b>{html.escape(best.label)}</b>. It connected every topic in all {_runs(best.runs)}, without a broker."
-        ],
+        [f"Use <b>{html.escape(best.label)}</b>. It connected every topic in {_runs(best.runs)}, without a broker."],
         _costs(best, found),
         _survives(best, share),
         _assumptions(best, live),
@@ -67,7 +65,7 @@ def advise(
 
 
 def _runs(count: int) -> str:
-    return f"{count} runs" if count != 1 else "1 run"
+    return f"all {count} runs" if count != 1 else "its only run"
 
 
 def _live_faults(each: Standing, live: Sequence[Standing]) -> str:
@@ -140,7 +138,7 @@ def _assumptions(best: Standing, live: Sequence[Standing]) -> list[str]:
         if each.system == best.system and best.assumes != NOTHING_ASSUMED:
             sentences.append(
                 "Live nodes know others only from messages. A smaller network was built that way too: every topic was "
-                f"connected in all {_runs(each.runs)}, with {each.average_degree:.1f} links per node on average and at most "
+                f"connected in {_runs(each.runs)}, with {each.average_degree:.1f} links per node on average and at most "
                 f"{each.max_degree}."
             )
     if len(sentences) == 1 and best.assumes != NOTHING_ASSUMED:

@@ -122,7 +122,9 @@ class FigureFiles:
             axes.set_xscale("log")
             axes.set_xlabel(x_title)
             axes.set_ylabel(y_title)
-            axes.set_ylim(bottom=min(-4.0, axes.get_ylim()[0]))
+            # At least five percent high, so that the axis of points at zero does not go below zero.
+            highest = max(5.0, 1.08 * max(point.y for point in points))
+            axes.set_ylim(-0.05 * highest, highest)
             axes.margins(x=0.2)
             axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
             axes.xaxis.set_major_formatter("{x:g}")

@@ -12,8 +12,8 @@ from gossamer.analysis.page import card, paragraphs, percent
 from gossamer.analysis.profile import LABELS
 from gossamer.analysis.standing import Row, Standing, by_label, pareto_set
 
-# Chosen: a sample whose median is less than half, or more than twice, that of the whole data is not like it.
-MEDIAN_FACTOR = 2.0
+# Chosen: a sample is not like the whole data if their medians differ by more than this factor.
+MEDIAN_FACTOR = 1.5
 # Chosen: a node that follows more than half of all topics of the sample.
 BUSIEST_SHARE = 0.5
 
@@ -67,9 +67,10 @@ def first_page(
         + card("What this assumes", told.assumes)
         + card("How far to trust it", check.sentences, is_warning=not check.is_like)
     )
+    caution = [] if check.is_like else ["Caution: the sample is not like the whole input; see How far to trust it."]
     others = f"<h2>The other systems</h2>{paragraphs(told.others)}" if told.others else ""
     return (
-        f'<div class="use">{paragraphs(told.choice)}</div><div class="cards">{cards}</div>'
+        f'<div class="use">{paragraphs([*told.choice, *caution])}</div><div class="cards">{cards}</div>'
         + _trade_offs(told, found, figures, share)
         + others
         + f'<p class="quiet">The rule: {RULE}</p>'

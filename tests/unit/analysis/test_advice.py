@@ -79,7 +79,7 @@ def test_a_system_with_disconnected_topics_among_live_nodes_is_not_advised():
         "1 finished runs, at most 2 of 100)."
     ]
     assert (
-        "A smaller network was built that way too: every topic was connected in all 1 run, with 21.0"
+        "A smaller network was built that way too: every topic was connected in its only run, with 21.0"
         in found.assumes[1]
     )
 

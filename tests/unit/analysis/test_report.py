@@ -124,6 +124,18 @@ def test_the_decision_comes_first_and_raw_parameters_only_in_the_appendix(tmp_pa
         assert word not in page
 
 
+def test_the_first_box_warns_of_a_sample_that_is_not_like_the_input(tmp_path):
+    write_study(tmp_path, [row("a", "spidercast", 9, 0)], {})
+    profile = {"data": friends(11, 600), "sample": friends(3, 60)}
+    write_json(tmp_path / "profile" / "profile.json", profile)
+    write_report(tmp_path, tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text()
+    assert page.index("Caution: the sample is not like the whole input") < page.index("What it costs")
+    write_json(tmp_path / "profile" / "profile.json", {**profile, "sample": friends(10, 40)})
+    write_report(tmp_path, tmp_path / "report.html")
+    assert "Caution" not in (tmp_path / "report.html").read_text()
+
+
 def friends(median, most):
     return {"nodes": 1000, "friends": {"median": median, "most": most}}
 
