@@ -131,7 +131,6 @@ def test_a_sweep_names_its_failed_runs_and_a_further_sweep_repeats_them(command,
 
     def sweep(run_seconds, more):
         (tmp_path / "study.toml").write_text(STUDY.format(run_seconds=run_seconds, more=more))
-        # Workers have the working folder of the process that started Spark, so the path is absolute.
         return command("sweep", "study.toml", "--out", tmp_path / "out")
 
     def tables():
