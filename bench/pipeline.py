@@ -63,13 +63,13 @@ def _ingest(spark: Any, folder: Path) -> None:
         flaws = write_raw_edges(raw, users, MEAN_DEGREE, 1)
         for path in (graph, parsed, sample):
             path.mkdir()
-        with _measured() as parse:
+        with measured() as parse:
             _read(spark, group_files([raw], EDGES, FOUND), parsed, EDGES, 0.25)
         before = _shuffled(folder)
-        with _measured() as whole:
+        with measured() as whole:
             ingest_edges(spark, [raw], graph, directed=False)
         shuffled = _shuffled(folder) - before
-        with _measured() as sampled:
+        with measured() as sampled:
             write_sample(spark, graph, sample, SAMPLE_NODES, 3, 1, "friends")
         millions = flaws.lines / 1e6
         rows.append(
@@ -109,9 +109,9 @@ def _analyse(spark: Any, folder: Path) -> None:
         for way in (SHUFFLE, FILES):
             out = folder / f"a-{nodes}-{way}"
             out.mkdir()
-            with _measured() as costs[way]:
+            with measured() as costs[way]:
                 found[way] = write_analysis(spark, overlay, workload, out, way, lengths=False)["components"]
-        with _measured() as here:
+        with measured() as here:
             read = read_workload(workload)
             topics = measure_topics(read_overlay(overlay, read.node_ids), read.interest, exact=False)
         assert found[SHUFFLE] == found[FILES] == int(topics.components.sum())
@@ -137,7 +137,7 @@ def _sweep(spark: Any, folder: Path) -> None:
         return [Run(system="random", seed=seed, workload=law) for seed in range(first, first + count)]
 
     sweep(spark, runs(0, 20), folder / "runs", silent)
-    with _measured() as cost:
+    with measured() as cost:
         sweep(spark, runs(1_000, TASKS), folder / "runs", silent)
     show(
         f"{TASKS} nearly empty runs, one Spark task each",
@@ -169,16 +169,23 @@ def _shuffled(folder: Path) -> int:
 
 
 @contextmanager
-def _measured() -> Iterator[Cost]:
+def measured() -> Iterator[Cost]:
     """Measure this process and its descendants, which include Java and its Python workers."""
     cost, done = Cost(), threading.Event()
+    # By process, also of those that have ended.
+    before = {process: core_seconds for process, (core_seconds, _) in _family().items()}
+    used = dict(before)
+
+    def look() -> None:
+        family = _family()
+        cost.peak_gib = max(cost.peak_gib, sum(each[1] for each in family.values()) / 2**30)
+        used.update({process: core_seconds for process, (core_seconds, _) in family.items()})
 
     def watch() -> None:
         while not done.wait(0.2):
-            cost.peak_gib = max(cost.peak_gib, sum(each[1] for each in _family().values()) / 2**30)
+            look()
 
     watcher = threading.Thread(target=watch)
-    before = sum(each[0] for each in _family().values())
     watcher.start()
     began = time.perf_counter()
     try:
@@ -187,7 +194,8 @@ def _measured() -> Iterator[Cost]:
         cost.seconds = time.perf_counter() - began
         done.set()
         watcher.join()
-        cost.core_seconds = sum(each[0] for each in _family().values()) - before
+        look()
+        cost.core_seconds = sum(used.values()) - sum(before.values())
 
 
 def _family() -> dict[int, tuple[float, int]]:
@@ -200,7 +208,7 @@ def _family() -> dict[int, tuple[float, int]]:
         except OSError:
             continue  # the process has ended
         parents[int(name)] = int(fields[1])
-        facts[int(name)] = (sum(map(int, fields[11:15])) / ticks, int(fields[21]) * page)
+        facts[int(name)] = (sum(map(int, fields[11:13])) / ticks, int(fields[21]) * page)
     mine = {os.getpid()}
     while True:
         more = {pid for pid, parent in parents.items() if parent in mine} - mine
