@@ -89,8 +89,10 @@ def test_a_workload_that_fits_one_part_is_planned_in_one_with_as_many_links_as_g
     assert not (tmp_path / "p" / plan.ASIDE).exists()
 
 
-def test_topics_with_many_holders_are_left_to_the_parts_of_nodes_and_to_trees(spark, tmp_path, monkeypatch):
+def test_large_topics_and_nodes_outside_the_sample_are_planned(spark, tmp_path, monkeypatch):
+    """Topics of more than 40 holders are left to the parts of nodes and to trees; 5 of 6 nodes are not sampled."""
     monkeypatch.setattr(plan, "HOLDERS_MAX", 40)
+    monkeypatch.setattr(division, "SAMPLE_ROWS", 400)
     interest = make_interests(400, 60, "6", "rss", seed=1)
     assert 0 < (interest.popularity > 40).sum() < 60
     _, found, overlay = plan_there(spark, write_workload(tmp_path / "w", interest), tmp_path / "p", parts=3)
