@@ -21,6 +21,7 @@ BENCHMARKS = {
     "omen": ("omen", "run"),
     "planners": ("planners", "run"),
     "planners-large": ("planners", "run_large"),
+    "planners-spark": ("planners_spark", "run"),
     "live": ("live", "run"),
     "links": ("links", "run"),
     "sizes": ("sizes", "run"),

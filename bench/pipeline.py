@@ -66,13 +66,13 @@ def _ingest(spark: Any, folder: Path) -> None:
         flaws = write_raw_edges(raw, users, MEAN_DEGREE, 1)
         for path in (graph, parsed, sample):
             path.mkdir()
-        with _measured() as parse:
+        with measured() as parse:
             _write_lines(spark, group_files(spark, [raw], EDGES, FOUND), EDGES, ("source", "target"), parsed / "lines")
         before = _shuffled(folder)
-        with _measured() as whole:
+        with measured() as whole:
             ingest_edges(spark, [raw], graph, directed=False)
         shuffled = _shuffled(folder) - before
-        with _measured() as sampled:
+        with measured() as sampled:
             write_sample(spark, graph, sample, SAMPLE_NODES, 3, 1, "friends")
         millions = flaws.lines / 1e6
         costs.append((flaws.lines, parse.core_seconds, whole.core_seconds, sampled.core_seconds))
@@ -108,7 +108,7 @@ def _join_plans(spark: Any, folder: Path, raw: Path, lines: int) -> None:
         graph.mkdir()
         usual, ids.BROADCAST_BYTES_MAX = ids.BROADCAST_BYTES_MAX, most
         try:
-            with _measured() as cost:
+            with measured() as cost:
                 found = ingest_edges(spark, [raw], graph, directed=False)
         finally:
             ids.BROADCAST_BYTES_MAX = usual
@@ -141,9 +141,9 @@ def _analyse(spark: Any, folder: Path) -> None:
         for way in (SHUFFLE, FILES):
             out = folder / f"a-{nodes}-{way}"
             out.mkdir()
-            with _measured() as costs[way]:
+            with measured() as costs[way]:
                 found[way] = write_analysis(spark, overlay, workload, out, way, lengths=False)["components"]
-        with _measured() as here:
+        with measured() as here:
             read = read_workload(workload)
             topics = measure_topics(read_overlay(overlay, read.node_ids), read.interest, exact=False)
         assert found[SHUFFLE] == found[FILES] == int(topics.components.sum())
@@ -169,7 +169,7 @@ def _sweep(spark: Any, folder: Path) -> None:
         return [Run(system="random", seed=seed, workload=law) for seed in range(first, first + count)]
 
     sweep(spark, runs(0, 20), folder / "runs", silent)
-    with _measured() as cost:
+    with measured() as cost:
         sweep(spark, runs(1_000, TASKS), folder / "runs", silent)
     show(
         f"{TASKS} nearly empty runs, one Spark task each",
@@ -201,16 +201,23 @@ def _shuffled(folder: Path) -> int:
 
 
 @contextmanager
-def _measured() -> Iterator[Cost]:
+def measured() -> Iterator[Cost]:
     """Measure this process and its descendants, which include Java and its Python workers."""
     cost, done = Cost(), threading.Event()
+    # By process, also of those that have ended.
+    before = {process: core_seconds for process, (core_seconds, _) in _family().items()}
+    used = dict(before)
+
+    def look() -> None:
+        family = _family()
+        cost.peak_gib = max(cost.peak_gib, sum(each[1] for each in family.values()) / 2**30)
+        used.update({process: core_seconds for process, (core_seconds, _) in family.items()})
 
     def watch() -> None:
         while not done.wait(0.2):
-            cost.peak_gib = max(cost.peak_gib, sum(each[1] for each in _family().values()) / 2**30)
+            look()
 
     watcher = threading.Thread(target=watch)
-    before = sum(each[0] for each in _family().values())
     watcher.start()
     began = time.perf_counter()
     try:
@@ -219,7 +226,8 @@ def _measured() -> Iterator[Cost]:
         cost.seconds = time.perf_counter() - began
         done.set()
         watcher.join()
-        cost.core_seconds = sum(each[0] for each in _family().values()) - before
+        look()
+        cost.core_seconds = sum(used.values()) - sum(before.values())
 
 
 def _family() -> dict[int, tuple[float, int]]:
@@ -232,7 +240,7 @@ def _family() -> dict[int, tuple[float, int]]:
         except OSError:
             continue  # the process has ended
         parents[int(name)] = int(fields[1])
-        facts[int(name)] = (sum(map(int, fields[11:15])) / ticks, int(fields[21]) * page)
+        facts[int(name)] = (sum(map(int, fields[11:13])) / ticks, int(fields[21]) * page)
     mine = {os.getpid()}
     while True:
         more = {pid for pid, parent in parents.items() if parent in mine} - mine

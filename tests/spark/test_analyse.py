@@ -17,10 +17,7 @@ from gossamer.model.tables.workload import write_overlay
 from gossamer.model.values.errors import InputError
 from gossamer.pipeline import analyse, files
 from gossamer.pipeline.analyse import write_analysis
-from gossamer.pipeline.parts import parts_on_spark
 from gossamer.pipeline.traffic import has_traffic, write_traffic
-from gossamer.planners.divide import plan_in_parts
-from gossamer.planners.greedy import lowoda
 from gossamer.planners.per_topic import mesh_per_topic
 from gossamer.simulator.measure import measure_topics, summarise
 from gossamer.workloads.interests import make_interests
@@ -166,17 +163,6 @@ def test_a_link_to_a_node_outside_the_workload_is_refused(spark, case, tmp_path,
     write_table("overlay", tmp_path / "overlay.parquet", {"u": [0], "v": [1]})
     with pytest.raises(InputError, match="names node 1, which is not in the workload"):
         write_analysis(spark, tmp_path / "overlay.parquet", folder / "w", tmp_path, way)
-
-
-def test_parts_planned_as_spark_tasks_give_the_same_overlay_for_any_partitioning(spark, case, tmp_path):
-    folder, interest, _ = case
-    here = plan_in_parts(interest, lowoda(3.0), 8)
-    for partitions in (1, 2, 8, None):
-        there = plan_in_parts(interest, lowoda(3.0), 8, parts_on_spark(spark, partitions))
-        assert np.array_equal(there.starts, here.starts), partitions
-        assert np.array_equal(there.neighbours, here.neighbours), partitions
-    write_overlay(tmp_path, here, np.arange(NODES) * 3)
-    assert write_analysis(spark, tmp_path, folder / "w", tmp_path, analyse.SHUFFLE)["partitioned_topics"] == 0
 
 
 def test_traffic_is_counted_by_topic_and_window(spark, tmp_path):

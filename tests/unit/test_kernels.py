@@ -42,6 +42,10 @@ for wanted in (
 ):
     plan(workload, PlanRequest(**wanted))
 plan(workload, PlanRequest(), overlay)
+from gossamer.planners.rounds import count_needs, link_part
+rows = interest.node_topics.astype(np.int64), interest.owners.astype(np.int64)
+link_part(*rows, rows[1])
+count_needs(rows[0], interest.sizes[rows[1]], np.arange(len(rows[0]) + 1), rows[0], np.ones(len(rows[0]), np.bool_))
 summarise(overlay, interest, measure_topics(overlay, interest))
 from gossamer.systems.gossip.wiring import unstructured
 from gossamer.systems.gossip.machine import GossipParameters

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from gossamer.cli.console import working
-from gossamer.cli.options import Conf, DriverMemory, Force, Json, Master, OutPlace, Remote, manifest
+from gossamer.cli.options import Conf, DriverMemory, Force, Json, Master, OutPlace, Remote, WorkloadPlace, manifest
 from gossamer.cli.results import connected_sentence, show_metrics
 
 
@@ -23,7 +23,7 @@ def analyse(
     overlay: Annotated[
         str, typer.Argument(metavar="OVERLAY", help="An overlay.parquet, or the folder of a build or simulation.")
     ],
-    workload: Annotated[str, typer.Argument(metavar="WORKLOAD", help="A folder with interests.parquet.")],
+    workload: WorkloadPlace,
     out: OutPlace,
     way: Annotated[
         AnalysisMethod,

@@ -63,6 +63,7 @@ Conf = Annotated[
         "--conf", metavar="NAME=VALUE", help="A setting of Spark, for example spark.local.dir=/big. Repeatable."
     ),
 ]
+WorkloadPlace = Annotated[str, typer.Argument(metavar="WORKLOAD", help="A folder with interests.parquet, or its URI.")]
 OutPlace = Annotated[str, typer.Argument(metavar="OUT", help="The folder to write, or a URI; it must not exist.")]
 Out = Annotated[Path, typer.Argument(metavar="OUT", help="The folder to write; it must not exist.")]
 

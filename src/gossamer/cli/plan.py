@@ -2,22 +2,27 @@
 
 import resource
 import time
-from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from gossamer.cli.console import progress_bar
-from gossamer.cli.options import Bounds, Force, Json, Master, Out, Remote, WorkloadFolder, manifest
+from gossamer.cli.options import (
+    Bounds,
+    Conf,
+    DriverMemory,
+    Force,
+    Json,
+    Master,
+    OutPlace,
+    Remote,
+    WorkloadPlace,
+    manifest,
+)
+from gossamer.cli.plan_spark import check_for_spark, plan_on_spark
 from gossamer.cli.results import show_metrics
-from gossamer.model.values.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from gossamer.planners.divide import RunParts
 
 
 class Objective(StrEnum):
@@ -29,8 +34,8 @@ class Objective(StrEnum):
 
 
 def plan(
-    workload: WorkloadFolder,
-    out: Out,
+    source: WorkloadPlace,
+    target: OutPlace,
     objective: Annotated[
         Objective,
         typer.Option(
@@ -53,10 +58,22 @@ def plan(
     improve: Annotated[
         bool, typer.Option("--improve", help="Improve the plan by local search: slower, fewer links.")
     ] = False,
-    parts: Annotated[int, typer.Option(metavar="N", help="Plan the nodes in N parts and connect the parts.")] = 1,
-    spark: Annotated[bool, typer.Option("--spark", help="Plan the parts as Spark tasks; --master implies it.")] = False,
+    parts: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", help="Plan the nodes in N parts and connect the parts; with --spark, N follows from the size."
+        ),
+    ] = None,
+    spark: Annotated[
+        bool,
+        typer.Option(
+            "--spark", help="Plan as Spark tasks, for 10^6 nodes and more; --master, --remote and URIs imply it."
+        ),
+    ] = False,
     master: Master = None,
     remote: Remote = None,
+    driver_memory: DriverMemory = None,
+    conf: Conf = None,
     keep: Annotated[
         Path | None, typer.Option(metavar="OVERLAY", help="Links to keep: an overlay.parquet or its folder.")
     ] = None,
@@ -67,27 +84,40 @@ def plan(
     """Plan a topic-connected overlay centrally.
 
     Also prints lower bounds on links and maximum degree, which no plan can beat. Writes OUT/overlay.parquet (u, v with u < v), peers.json (each node's topics and peers), topics.parquet,
-    degrees.parquet, metrics.json, manifest.json.
+    degrees.parquet, metrics.json, manifest.json. With --spark there is no peers.json, and diameters are not measured.
 
     Example: gossamer plan out/w out/plan --objective balanced --diameter 8
+
+    Example: gossamer plan out/w out/plan --spark
     """
     from gossamer.model.tables.folders import check_output, file_sha256, output_folder, write_json, write_manifest
     from gossamer.model.tables.peers import write_peers
     from gossamer.model.tables.schemas import write_table
     from gossamer.model.tables.workload import INTERESTS, OVERLAY, read_overlay, read_workload, write_overlay
+    from gossamer.pipeline.storage import is_remote, read_place
     from gossamer.planners.plan import PlanRequest
     from gossamer.planners.plan import plan as make_plan
     from gossamer.simulator.columns import measured_tables
     from gossamer.simulator.measure import measure_topics, summarise
 
-    wanted = PlanRequest(objective.value, rho, redundancy, degree_budget, diameter, improve, parts)
+    wanted = PlanRequest(
+        objective.value, rho, redundancy, degree_budget, diameter, improve, 1 if parts is None else parts
+    )
+    if spark or master or remote or is_remote(source) or is_remote(target):
+        from gossamer.pipeline.session import spark_session
+
+        check_for_spark(wanted, keep is not None, bounds)
+        session = spark_session(master, remote, driver_memory, conf or ())
+        plan_on_spark(read_place(source), read_place(target), parts, session, force, json)
+        return
+    workload, out = Path(source), Path(target)
     inputs = [workload, *([keep] if keep else [])]
     started = time.monotonic()
     check_output(out, force, inputs)
     found = read_workload(workload)
     existing = read_overlay(keep, found.node_ids) if keep else None
-    with progress_bar() as progress, _parts_run(spark, master, remote, parts) as run_parts:
-        planned = make_plan(found, wanted, existing, progress, run_parts)
+    with progress_bar() as progress:
+        planned = make_plan(found, wanted, existing, progress)
         elapsed = time.monotonic() - started
         topics = measure_topics(planned.overlay, found.interest, not bounds, progress)
     metrics: dict[str, Any] = {
@@ -121,21 +151,6 @@ def plan(
     show_metrics(f"plan for {workload}", metrics if json else shown, json)
     if not json:
         typer.echo(_ending(metrics))
-
-
-@contextmanager
-def _parts_run(spark: bool, master: str | None, remote: str | None, parts: int) -> "Iterator[RunParts]":
-    """A function that plans the parts: in this process one after another, or on Spark."""
-    if not (spark or master or remote):
-        yield map
-        return
-    if parts < 2:
-        raise InputError("--spark, --master and --remote need --parts of at least 2")
-    from gossamer.pipeline.parts import parts_on_spark
-    from gossamer.pipeline.session import spark_session
-
-    with spark_session(master, remote) as session:
-        yield parts_on_spark(session)
 
 
 def _ending(metrics: dict[str, Any]) -> str:

@@ -112,6 +112,8 @@ def _warm_planning() -> None:
     greedy.begin_pass(state, work, True)
     greedy.take_greedily(state, work, True, 1.0, by_node(), by_node())
     bounds.least_needs(*rows, 1, 0, 3, np.zeros(3), np.zeros(2), np.zeros(2))
+    shared = interest.topic_starts, by_node()[:2], np.arange(6), np.zeros(5, np.int32), np.ones(5, np.int64)
+    bounds.most_shared(*shared, np.ones(2, np.bool_), 1, np.zeros(5, np.int64))
     cover.cover_topics(*rows[:2], np.arange(3, dtype=np.int32), np.ones(2, np.int32), by_node())
     kept = np.zeros(4, np.int64), np.zeros(0, np.int32)
     attach.attach_nodes(*rows, places, 1, 0, 3, *kept, by_node(), np.zeros(9, np.int32), np.zeros(9, np.int32))

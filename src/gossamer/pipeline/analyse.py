@@ -167,7 +167,7 @@ def _by_shuffle(spark: "SparkSession", overlay: Place, workload: Place, folder: 
     if stranger is not None:
         raise InputError(f"{overlay} names node {stranger['node']}, which is not in the workload")
     nodes = nodes.where("present").drop("present")
-    write_parquet(analyse_topics(interests, links, lengths).coalesce(1), folder / "topics.parquet")
+    write_parquet(analyse_topics(interests, links, lengths).repartition(1), folder / "topics.parquet")
     by_degree = nodes.groupBy("degree").agg(f.count(f.lit(1)).alias("nodes"))
     write_parquet(by_degree.coalesce(1), folder / "degrees.parquet")
     topics = read_parquet(spark, folder / "topics.parquet")

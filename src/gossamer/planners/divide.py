@@ -17,7 +17,7 @@ from gossamer.kernels.planning.cover import cover_topics
 from gossamer.kernels.sampling import units
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay
-from gossamer.model.arrays.types import Ids
+from gossamer.model.arrays.types import Floats, Ids
 from gossamer.model.values.draw import Purpose
 from gossamer.model.values.errors import InputError
 from gossamer.model.values.progress import Progress, silent
@@ -82,26 +82,39 @@ def plan_in_parts(
 
 
 def part_nodes(interest: Interest, part_count: int) -> Ids:
-    """The part of each node. Nodes get positions on a line, close together if they share rare topics; the line is cut.
+    """The part of each node: the line of `place_on_line` is cut into parts of equally many nodes."""
+    node_count = interest.node_count
+    line = place_on_line(interest, ROUNDS if part_count > 1 else 0)
+    groups = np.empty(node_count, np.int32)
+    groups[np.argsort(line, kind="stable")] = np.arange(node_count) * part_count // max(node_count, 1)
+    return groups
+
+
+def place_on_line(interest: Interest, rounds: int = ROUNDS) -> Floats:
+    """A position in [0, 1) for each node; nodes that share rare topics are close together.
 
     Positions are random at first. In each round a topic moves to the mean position of its holders and a node to the
     mean position of its topics, weighted by their rarity; then nodes are spread evenly over the line again. This is a
     power iteration towards the second eigenvector of the matrix of shared topics.
     """
     node_count, owners, topics = interest.node_count, interest.owners, interest.node_topics
-    holders = np.maximum(interest.popularity, 1)
-    weights = 1 / holders[topics]
+    weights = 1 / np.maximum(interest.popularity, 1)[topics]
     totals = np.maximum(np.bincount(owners, weights=weights, minlength=node_count), 1e-12)
-    line = units(U64(0), U64(Purpose.PARTS), U64(0), node_count)
-    for _ in range(ROUNDS if part_count > 1 else 0):
-        means = np.bincount(topics, weights=line[owners], minlength=interest.topic_count) / holders
+    line: Floats = units(U64(0), U64(Purpose.PARTS), U64(0), node_count)
+    for _ in range(rounds):
+        means = topic_places(interest, line)
         order = np.argsort(
             np.bincount(owners, weights=weights * means[topics], minlength=node_count) / totals, kind="stable"
         )
         line[order] = np.arange(node_count) / node_count
-    groups = np.empty(node_count, np.int32)
-    groups[np.argsort(line, kind="stable")] = np.arange(node_count) * part_count // max(node_count, 1)
-    return groups
+    return line
+
+
+def topic_places(interest: Interest, line: Floats) -> Floats:
+    """The mean position of each topic's holders."""
+    sums = np.bincount(interest.node_topics, weights=line[interest.owners], minlength=interest.topic_count)
+    places: Floats = sums / np.maximum(interest.popularity, 1)
+    return places
 
 
 def _part(interest: Interest, nodes: Ids, rule: GreedyRule) -> PlanPart:

@@ -21,7 +21,7 @@ from gossamer.kernels.planning.greedy import Pass
 from gossamer.kernels.planning.state import PlanState, find_places, join_groups, join_labels, take_links
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay
-from gossamer.model.arrays.types import Ids
+from gossamer.model.arrays.types import Ids, Integers
 from gossamer.model.values.errors import InputError
 from gossamer.model.values.progress import Progress, silent
 
@@ -87,9 +87,7 @@ class Draft:
         if groups is not None:
             join_groups(self._state, groups[self._nodes], int(groups.max(initial=0)) + 1)
         if labels is not None:
-            # By topic, then by rank.
-            topics = np.repeat(np.arange(interest.topic_count), interest.popularity)
-            join_labels(self._state, labels[np.lexsort((self._ranks[interest.topic_nodes], topics))])
+            join_labels(self._state, labels[self._ranked_places()])
         if degrees is not None:
             self._state.degrees[:] = degrees[self._nodes]
 
@@ -98,14 +96,33 @@ class Draft:
         """The number of components of each topic."""
         return self._state.components
 
+    def _ranked_places(self) -> Integers:
+        """The positions in `topic_nodes` of the interest, sorted by topic and then by rank."""
+        topics = np.repeat(np.arange(self.interest.topic_count), self.interest.popularity)
+        return np.lexsort((self._ranks[self.interest.topic_nodes], topics))
+
+    def first_members(self) -> Ids:
+        """For each position in `topic_nodes`: the node with the smallest id in its component of the topic."""
+        places = self._ranked_places()
+        members, labels = np.empty_like(places), np.empty_like(places)
+        members[places] = places
+        labels[places] = places[self._state.labels]
+        first = np.full(len(places), len(places))
+        np.minimum.at(first, labels, members)
+        nodes: Ids = self.interest.topic_nodes[first[labels]]
+        return nodes
+
     def overlay(self) -> Overlay:
         """All links so far."""
         return Overlay.from_links(self._nodes[self._u], self._nodes[self._v], self.interest.node_count)
 
     def connect(
-        self, rule: GreedyRule, capacities: Ids | None = None, progress: Progress = silent
+        self, rule: GreedyRule, capacities: Ids | None = None, progress: Progress = silent, least: int = 1
     ) -> list[tuple[int, int]]:
-        """Add links by the rule until every topic is connected or no node has capacity; returns the links in order."""
+        """Add links by the rule until every topic is connected or no node has capacity; returns the links in order.
+
+        Links that contribute less than `least` are not added; above 1, topics can therefore stay disconnected.
+        """
         node_count = self.interest.node_count
 
         def by_node(value: int = 0) -> Ids:
@@ -122,6 +139,7 @@ class Draft:
             counts=by_node(),
             reached=by_node(),
         )
+        work.numbers[kernel.LEAST] = least
         counts_degrees, rho = rule.rho is not None, float(rule.rho or 0)
         kernel.begin_pass(self._state, work, counts_degrees)
         total = int(work.numbers[kernel.LEFT])

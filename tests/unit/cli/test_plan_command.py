@@ -167,3 +167,33 @@ def test_the_planners_on_real_friendships_need_no_more_links_than_the_prototype(
     overlay = plan(interest, GM)
     assert overlay.link_count <= 7_060
     assert np.all(overlay.degrees > 0)
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ("--objective", "maximum"),
+        ("--objective", "average"),
+        ("--rho", "2"),
+        ("--redundancy", "2"),
+        ("--degree-budget", "3"),
+        ("--diameter", "8"),
+        ("--improve",),
+        ("--keep", "w"),
+        ("--bounds",),
+    ],
+)
+def test_options_that_need_the_whole_overlay_are_refused_before_spark_starts(gossamer, workload, tmp_path, flags):
+    for where in (("--spark",), ("--master", "spark://nowhere:1")):
+        code, out, error = gossamer("plan", workload, "p", *flags, *where)
+        assert (code, out) == (2, "")
+        assert (
+            f"{flags[0]} needs the whole overlay in one process; leave out {flags[0]} or plan without --spark" in error
+        )
+        assert not (tmp_path / "p").exists()
+
+
+def test_a_workload_that_does_not_exist_is_refused_before_spark_starts(gossamer, tmp_path):
+    code, _, error = gossamer("plan", "nowhere", "p", "--spark")
+    assert code == 2
+    assert "nowhere is not a folder; a workload is a folder that contains interests.parquet" in error

@@ -42,3 +42,57 @@ def least_needs(
         for i in range(node_starts[node], node_starts[node + 1]):
             for place in range(topic_starts[node_topics[i]], topic_starts[node_topics[i] + 1]):
                 counts[topic_nodes[place]] = 0
+
+
+@kernel
+def most_shared(
+    row_starts: Starts,
+    own_topics: Ids,
+    list_starts: Starts,
+    lists: Ids,
+    sizes: Starts,
+    has_lists: NDArray[np.bool_],
+    list_topics: int,
+    most: Starts,
+) -> None:
+    """For each holder of each topic: the largest number of topics that it shares with another holder of the topic.
+
+    Rows row_starts[t] .. row_starts[t + 1] - 1 are the holders of topic t, which is `own_topics[t]` in the lists. A row
+    has the list of all topics of its node and their number. Where `has_lists` is false, the answer is the number of
+    topics of each node, which is never too small. A topic of one holder leaves `most` as it is. Only shared topics other than t are read, so that the cost grows with
+    the links that carry more than one topic, and not with all pairs of holders.
+    """
+    heads = np.full(list_topics, -1, np.int64)
+    following = np.empty(len(lists), np.int64)
+    owners = np.empty(len(lists), np.int64)
+    counts = np.zeros(len(sizes), np.int32)
+    for topic in range(len(row_starts) - 1):
+        first, last = row_starts[topic], row_starts[topic + 1]
+        if last - first < 2:
+            continue
+        if not has_lists[topic]:
+            most[first:last] = sizes[first:last]
+            continue
+        own = own_topics[topic]
+        for row in range(first, last):
+            for i in range(list_starts[row], list_starts[row + 1]):
+                owners[i] = row
+                following[i] = heads[lists[i]]
+                heads[lists[i]] = i
+        for row in range(first, last):
+            best = 0
+            for i in range(list_starts[row], list_starts[row + 1]):
+                j = heads[lists[i]] if lists[i] != own else -1
+                while j >= 0:
+                    if owners[j] != row:
+                        counts[owners[j]] += 1
+                        best = max(best, counts[owners[j]])
+                    j = following[j]
+            most[row] = best + 1
+            for i in range(list_starts[row], list_starts[row + 1]):
+                j = heads[lists[i]] if lists[i] != own else -1
+                while j >= 0:
+                    counts[owners[j]] = 0
+                    j = following[j]
+        for i in range(list_starts[first], list_starts[last]):
+            heads[lists[i]] = -1

@@ -23,8 +23,9 @@ from gossamer.model.arrays.types import Ids
 
 # Indices of `Pass.numbers`: the contribution of the current level, the node whose links are examined, how many
 # candidates it has and which is next, the maximum degree, a bound on the contribution of links that are set aside, the
-# number of components that are left to join, the number of places read, and whether the greedy has finished.
-LEVEL, ROW, CANDIDATES, NEXT, DEGREE_MAX, ASIDE, LEFT, READ, IS_DONE, NUMBERS = range(10)
+# number of components that are left to join, the number of places read, whether the greedy has finished, and the
+# smallest contribution for which a link is added.
+LEVEL, ROW, CANDIDATES, NEXT, DEGREE_MAX, ASIDE, LEFT, READ, IS_DONE, LEAST, NUMBERS = range(11)
 # Chosen: a call returns after about this many reads, a fraction of a second, so that progress can be reported and the
 # program can be interrupted.
 READ_AT_ONCE = 200_000_000
@@ -157,6 +158,8 @@ def _start_pass(state: PlanState, work: Pass) -> None:
     for node in range(len(work.bounds)):
         if _is_open(state, work, node):
             numbers[LEVEL] = max(numbers[LEVEL], np.int64(work.bounds[node]))
+    if numbers[LEVEL] < numbers[LEAST]:
+        numbers[LEVEL] = 0
 
 
 @kernel
@@ -259,7 +262,7 @@ def take_greedily(state: PlanState, work: Pass, counts_degrees: bool, rho: float
         raises = False
         if counts_degrees:
             # The smallest whole number above rho * value; only links that are set aside can contribute so much.
-            least = 1
+            least = max(np.int64(1), work.numbers[LEAST])
             if value > 0:
                 least = 2**31 if rho * value >= 2**31 else int(np.floor(rho * value)) + 1
             if work.numbers[ASIDE] >= least:
