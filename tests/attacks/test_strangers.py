@@ -8,8 +8,9 @@ from gossamer.protocols.contract.actions import Deliver, Observe, Send
 from gossamer.protocols.contract.events import MessageReceived, Publish, Started, Subscribe, Unsubscribe
 from gossamer.protocols.contract.facts import PeerMisbehaved
 from gossamer.protocols.contract.messages import Data, Peer
-from gossamer.protocols.delivery.recovery.messages import Answer, Ask, AskHistory, Have, Past, Tail
-from gossamer.protocols.dissemination.tree_messages import Announce, Graft, Named, Prune, TreeBurst, TreeData
+from gossamer.protocols.delivery.announcements import Announce, Run
+from gossamer.protocols.delivery.recovery.messages import Answer, Ask, AskHistory, Past
+from gossamer.protocols.dissemination.tree_messages import Graft, Prune, TreeBurst, TreeData
 from gossamer.systems import find_system, make_machine
 from gossamer.systems.stan.messages import Collect, Enter, Held, Hold, TopicLeave
 from gossamer.systems.stan.parameters import StanParameters
@@ -22,14 +23,12 @@ MESSAGES = (
     Graft(TOPIC, ()),
     Graft(TOPIC, ((1, 101),)),
     Prune(TOPIC),
-    Announce((Named(TOPIC, STRANGER, 9),)),
-    Announce(()),
     TreeData(TOPIC, STRANGER, 9, 0, 0, b"forged"),
     TreeBurst(TOPIC, STRANGER, 9, 0, ((0, b"forged"), (0, b"forged"))),
     Ask(TOPIC, 1, 0, 2**40),
     AskHistory(TOPIC, 100, 10**9),
-    Have((Tail(TOPIC, STRANGER, 9, 0),)),
-    Have(()),
+    Announce((Run(TOPIC, STRANGER, 9, 0),)),
+    Announce(()),
     Answer(TOPIC, STRANGER, (DATA,)),
     Past(TOPIC, (DATA,), False, (0,)),
 )

@@ -10,8 +10,9 @@ from gossamer.live.transport.labels import TopicLabels, on_topic
 from gossamer.model.values.ids import Role, identity
 from gossamer.protocols.contract.events import Subscribe, Unsubscribe
 from gossamer.protocols.contract.messages import Data
-from gossamer.protocols.delivery.recovery.messages import Answer, Have, Tail
-from gossamer.protocols.dissemination.tree_messages import Announce, Graft, Named, TreeData
+from gossamer.protocols.delivery.announcements import Announce, Run
+from gossamer.protocols.delivery.recovery.messages import Answer
+from gossamer.protocols.dissemination.tree_messages import Graft, TreeData
 from gossamer.systems.stan.messages import Hold, Probe
 
 
@@ -97,8 +98,7 @@ def test_the_receiver_reads_every_kind_of_message():
     for message in (
         data,
         Graft(4, ((9, 7),)),
-        Announce((Named(4, 9, 7, 2), Named(4, 8, 1))),
-        Have((Tail(4, 9, 7, 10),)),
+        Announce((Run(4, 9, 7, 10, 2), Run(4, 8, 1))),
         Answer(4, 9, (Data(4, 9, 7, 0, 0, b"x"),)),
         Probe(1, b"t" * 16, b""),
     ):

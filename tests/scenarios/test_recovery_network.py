@@ -11,7 +11,8 @@ from gossamer.protocols.contract.actions import Deliver, Observe, Send
 from gossamer.protocols.contract.events import Publish, PublishBurst
 from gossamer.protocols.contract.facts import Lost
 from gossamer.protocols.contract.system import read_parameters
-from gossamer.protocols.delivery.recovery.messages import Answer, Ask, Have
+from gossamer.protocols.delivery.announcements import Announce
+from gossamer.protocols.delivery.recovery.messages import Answer, Ask
 from gossamer.protocols.dissemination.tree_messages import TreeBurst
 from gossamer.simulator.checkers import all_checkers
 from gossamer.simulator.event_population import EventPopulation
@@ -152,9 +153,9 @@ def test_without_loss_no_node_requests_messages_and_an_idle_network_is_silent():
     net.wait(15)
     assert not net.missing()
     assert Ask not in net.log.sent
-    before = net.log.sent[Have]
+    before = net.log.sent[Announce]
     net.wait(30)
-    assert net.log.sent[Have] == before
+    assert net.log.sent[Announce] == before
 
 
 @pytest.mark.parametrize("seconds", [3, 25])

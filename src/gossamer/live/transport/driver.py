@@ -59,7 +59,7 @@ from gossamer.protocols.contract.facts import BridgeWanted, Fact, PeerMisbehaved
 from gossamer.protocols.contract.messages import BURST_MAX, Burst, Data, Peer
 from gossamer.protocols.contract.node import NodeMachine
 from gossamer.protocols.contract.record import Header
-from gossamer.protocols.delivery.recovery.messages import Have
+from gossamer.protocols.delivery.announcements import Announce
 from gossamer.protocols.membership.cyclon import Join
 
 # Chosen: the size of a burst. The messages of a larger one would wait for each other at every hop.
@@ -362,7 +362,7 @@ class LiveDriver:
         for message in messages:
             if self._tally is not None and isinstance(message, Data | Burst):
                 self._tally.refused.append((node, reason))
-            if self._loop is not None and isinstance(message, Data | Burst | Have):
+            if self._loop is not None and isinstance(message, Data | Burst | Announce):
                 # Later: the machine is still handling another event.
                 self._loop.call_soon(self.give, Refused(node, message))
 

@@ -60,12 +60,13 @@ class Arrived(Fact, frozen=True, array_like=True, gc=False, tag="arrived"):
     """A new message on a topic that this node holds, with `hops` already counted up.
 
     A dissemination reports this fact in stacks with recovery, which then delivers the message. `wanted` is False if the
-    application's validator ignored the message.
+    application's validator ignored the message, `relayed` is False if the node fetched it and relays it to nobody.
     """
 
     data: Data
     sender: NodeId
     wanted: bool = True
+    relayed: bool = True
 
 
 class ArrivedBurst(Fact, frozen=True, array_like=True, gc=False, tag="arrived_burst"):

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from gossamer.model.values.errors import MachineMisuse
 from gossamer.model.values.ids import NodeId
-from gossamer.protocols.contract.actions import Action, Observe
+from gossamer.protocols.contract.actions import Action, Observe, Send
 from gossamer.protocols.contract.events import (
     Event,
     MessageReceived,
@@ -21,13 +21,13 @@ from gossamer.protocols.contract.events import (
 )
 from gossamer.protocols.contract.facts import Fact, PeerMisbehaved
 from gossamer.protocols.contract.messages import Burst, Data
-from gossamer.protocols.contract.parts import Part, SilenceDetector, TopicNeighbours
+from gossamer.protocols.contract.parts import Part, Rider, SilenceDetector, TopicNeighbours
 
 
 class NodeMachine:
     """One node's machine: routes events to parts, and facts to the parts above."""
 
-    __slots__ = ("_heard", "_learners", "_levels_by_class", "_parts")
+    __slots__ = ("_heard", "_learners", "_levels_by_class", "_parts", "_rider")
 
     def __init__(self, parts: Sequence[Part]) -> None:
         self._parts = tuple(parts)
@@ -39,6 +39,7 @@ class NodeMachine:
         self._heard: dict[NodeId, int] | None = next(
             (part.heard for part in parts if isinstance(part, SilenceDetector)), None
         )
+        self._rider: Rider | None = next((part for part in parts if isinstance(part, Rider)), None)
 
     @property
     def overlay(self) -> TopicNeighbours:
@@ -94,7 +95,18 @@ class NodeMachine:
                 facts = self._parts[level].handle(event, now_us, out)
                 if facts:
                     self._teach(level, facts, now_us, out)
+        if out and self._rider is not None and self._rider.outboxes:
+            self._ride(self._rider, now_us, out)
         return out
+
+    def _ride(self, rider: Rider, now_us: int, out: list[Action]) -> None:
+        """Send what waits for the receivers of these messages along with them."""
+        outboxes = rider.outboxes
+        for action in tuple(out):
+            if type(action) is Send:
+                for node in action.to:
+                    if node in outboxes:
+                        rider.ride(node, now_us, out)
 
     def teach(self, facts: Sequence[Fact], now_us: int, out: list[Action]) -> None:
         """Tell all parts facts from outside, such as changes of an overlay that is not a part of this machine."""

@@ -1,6 +1,6 @@
 """The interfaces of a machine and of its parts, and the interfaces through which parts call each other."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from gossamer.model.values.ids import NodeId, TopicId
@@ -119,3 +119,18 @@ class SilenceDetector(Protocol):
     """
 
     heard: dict[NodeId, int]
+
+
+@runtime_checkable
+class Rider(Protocol):
+    """A part whose messages to a peer may wait until something else is sent to that peer. A node has at most one such part.
+
+    After every event the node looks up the receivers of all messages in `outboxes`, and calls `ride` for those found. The
+    messages of one event to one peer travel in one frame.
+    """
+
+    outboxes: Mapping[NodeId, object]
+
+    def ride(self, node: NodeId, now_us: int, out: list[Action]) -> None:
+        """Send a peer what waits for it and may leave now."""
+        ...

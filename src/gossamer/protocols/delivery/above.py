@@ -51,5 +51,7 @@ def _parts(
     held: DeliveryState,
     node: NodeId,
 ) -> tuple[Part, ...]:
-    dissemination = make(overlay, seed, node, held)
-    return (dissemination,) if recovery is None else (dissemination, Recovery(recovery, overlay, held, node))
+    parts: tuple[Part, ...] = (make(overlay, seed, node, held),)
+    if recovery is not None:
+        parts = (*parts, Recovery(recovery, overlay, held, node))
+    return parts if held.announcements is None else (held.announcements, *parts)

@@ -160,4 +160,5 @@ class Intake:
             return None, (Arrived(message.data, message.sender, wanted=False),) if self._recovers else NOTHING
         if message.relay:
             return message, NOTHING
-        return None, self.accept(message.data, message.sender, now_us, out)[1]
+        facts = self.accept(message.data, message.sender, now_us, out)[1]
+        return None, tuple([Arrived(fact.data, fact.sender, relayed=False) for fact in facts])

@@ -2,6 +2,7 @@
 
 from gossamer.model.values.ids import NodeId
 from gossamer.protocols.contract.events import Subscribe, Unsubscribe
+from gossamer.protocols.delivery.announcements import Announcements
 from gossamer.protocols.delivery.application import Application
 from gossamer.protocols.delivery.history import History
 from gossamer.protocols.delivery.intake import Intake
@@ -19,7 +20,17 @@ class DeliveryState:
     messages on other topics, too.
     """
 
-    __slots__ = ("application", "history", "intake", "interests", "own_messages", "seen", "validation")
+    __slots__ = (
+        "_recovers",
+        "announcements",
+        "application",
+        "history",
+        "intake",
+        "interests",
+        "own_messages",
+        "seen",
+        "validation",
+    )
 
     def __init__(
         self,
@@ -33,6 +44,9 @@ class DeliveryState:
         self.interests = OwnInterests()
         self.seen = SeenMessages(seen_max)
         self.history = history
+        # The part below the dissemination, if a part above it announces messages.
+        self.announcements: Announcements | None = None
+        self._recovers = recovers
         self.validation = ValidationQueue(self.interests)
         self.application = Application(self.interests)
         self.own_messages = OwnMessages(node, self.interests, self.seen, history, discloses, counter)
@@ -43,6 +57,12 @@ class DeliveryState:
         if self.history is None:
             self.history = self.own_messages.history = self.intake.history = History()
         return self.history
+
+    def require_announcements(self) -> Announcements:
+        """The announcements; new ones if there were none. The tree and recovery call this."""
+        if self.announcements is None:
+            self.announcements = Announcements(self.interests, keeps_latest=self._recovers)
+        return self.announcements
 
     def set_interest(self, event: Subscribe | Unsubscribe) -> None:
         """Hold a topic, or give it up and drop its history.

@@ -12,7 +12,7 @@ thousands of messages under way the first copies arrive over varying links: of t
 were cut off until they noticed that they missed messages, and by then too many were missing to fetch.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from gossamer.model.values.ids import NodeId
 from gossamer.model.values.time import MILLISECOND_US, SECOND_US
@@ -26,7 +26,7 @@ FORMED_AFTER_US = SECOND_US
 # More hops than any real path: a node that was asked to supply is replaced by any neighbour whose distance is known.
 FAR = 1 << 62
 
-# The neighbours that get a message, and those that get its name.
+# The neighbours that get a message, and the listeners, which get its name.
 _Route = tuple[tuple[NodeId, ...], tuple[NodeId, ...]]
 
 
@@ -44,6 +44,7 @@ class Branch:
         "lazy",
         "reference",
         "supplier",
+        "teller",
     )
 
     def __init__(self, reference: NodeId | None, now_us: int) -> None:
@@ -52,10 +53,11 @@ class Branch:
         self.hops = FAR
         # When the supplier last sent a message.
         self.heard_us = now_us
-        # Neighbours that pruned this node: they get names only.
-        self.lazy: dict[NodeId, None] = {}
-        # Neighbours that this node pruned, and when.
+        # Neighbours that pruned this node, and whether they are listeners, which get names.
+        self.lazy: dict[NodeId, bool] = {}
+        # Neighbours that this node pruned, and when; and the one among them that announces messages to this node.
         self._pruned_us: dict[NodeId, int] = {}
+        self.teller: NodeId | None = None
         self._strays = 0
         self._since_us = now_us
         # The route of a message by its sender; valid while the neighbours, the supplier and `lazy` do not change.
@@ -70,21 +72,29 @@ class Branch:
         route = self._routes.get(came_from)
         if route is None:
             others = [node for node in neighbours if node != came_from]
-            lazy = tuple([node for node in others if self.is_lazy(node)])
-            route = self._routes[came_from] = (tuple([node for node in others if node not in lazy]), lazy)
+            eager = tuple([node for node in others if not self.is_lazy(node)])
+            listeners = tuple([node for node in others if self.is_lazy(node) and self.lazy[node]])
+            route = self._routes[came_from] = (eager, listeners)
         return route
 
-    def set_lazy(self, node: NodeId, is_lazy: bool) -> None:
-        """A neighbour wants names only (`Prune`), or whole messages again (`Graft`)."""
+    def set_lazy(self, node: NodeId, listens: bool) -> None:
+        """A neighbour wants no messages (`Prune`), but their names if it `listens`."""
         self._routes = {}
-        if is_lazy:
-            self.lazy[node] = None
-        else:
-            self.lazy.pop(node, None)
+        self.lazy[node] = listens
+
+    def set_eager(self, node: NodeId) -> None:
+        """A neighbour wants messages again (`Graft`)."""
+        self._routes = {}
+        self.lazy.pop(node, None)
 
     def is_lazy(self, node: NodeId) -> bool:
-        """Whether a neighbour gets names only. The supplier always gets messages from other neighbours."""
+        """Whether a neighbour gets no messages. The supplier always gets messages from other neighbours."""
         return node in self.lazy and node != self.supplier
+
+    @property
+    def pruned(self) -> Collection[NodeId]:
+        """The neighbours that this node pruned, in that order."""
+        return self._pruned_us.keys()
 
     def on_first_copy(self, sender: NodeId, hops: int) -> NodeId | None:
         """The first copy of a message of the reference arrived; returns a new supplier to graft if it was pruned."""
@@ -120,27 +130,33 @@ class Branch:
         self._since_us = now_us
         if self.supplier is not None:
             # Messages that arrive from other neighbours still go to the supplier so far.
-            self.set_lazy(self.supplier, False)
+            self.set_eager(self.supplier)
             self._set_supplier(None, FAR)
 
     def use_as_supplier(self, node: NodeId) -> None:
         """Take a neighbour as supplier because it announced messages that the supplier so far did not send."""
-        self._pruned_us.pop(node, None)
+        self._unprune(node)
         self._set_supplier(node, FAR)
 
     def lose(self, node: NodeId) -> tuple[NodeId, ...]:
         """Forget a neighbour that is gone; returns the neighbours to graft: all pruned ones, if it was the supplier."""
-        self.set_lazy(node, False)
-        self._pruned_us.pop(node, None)
+        self.set_eager(node)
+        self._unprune(node)
         if node != self.supplier:
             return ()
         self._set_supplier(None, FAR)
-        pruned, self._pruned_us = tuple(self._pruned_us), {}
+        pruned, self._pruned_us, self.teller = tuple(self._pruned_us), {}, None
         return pruned
 
     def _change_supplier(self, node: NodeId, hops: int) -> NodeId | None:
         self._set_supplier(node, hops)
-        return None if self._pruned_us.pop(node, None) is None else node
+        return node if self._unprune(node) else None
+
+    def _unprune(self, node: NodeId) -> bool:
+        """A neighbour that was pruned is to send messages again, or is gone; returns whether it was pruned."""
+        if node == self.teller:
+            self.teller = None
+        return self._pruned_us.pop(node, None) is not None
 
     def _set_supplier(self, node: NodeId | None, hops: int) -> None:
         self.supplier, self.hops = node, hops

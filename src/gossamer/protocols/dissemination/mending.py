@@ -1,21 +1,21 @@
 """Mending a tree: messages that were announced and did not arrive are requested over the link that announced them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from gossamer.model.values.ids import NodeId, TopicId
 from gossamer.model.values.time import MILLISECOND_US
-from gossamer.protocols.contract.actions import Action, Observe, Send, SetTimer
-from gossamer.protocols.contract.facts import PeerMisbehaved
+from gossamer.protocols.contract.actions import Action, Send, SetTimer
+from gossamer.protocols.delivery.announcements import Run
 from gossamer.protocols.delivery.history import Name
-from gossamer.protocols.delivery.intake import NOT_HELD
 from gossamer.protocols.delivery.interests import OwnInterests
 from gossamer.protocols.delivery.seen import SeenMessages
 from gossamer.protocols.dissemination.branch import Branch
 from gossamer.protocols.dissemination.missing import Missing, MissingSpan
-from gossamer.protocols.dissemination.tree_messages import NAMED_MAX, NAMES_MAX, Announce, Graft, MissingDue
+from gossamer.protocols.dissemination.tellers import Tellers
+from gossamer.protocols.dissemination.tree_messages import NAMES_MAX, Graft, MissingDue
 
 # Chosen: how long an announced message may take to arrive through the tree: several hops of a slow network.
-MISSING_AFTER_US = 500 * MILLISECOND_US
+MISSING_AFTER_US = 400 * MILLISECOND_US
 # Chosen: wait up to six times as long while the supplier still sends messages: such a path is slow, not broken.
 PATIENCE = 6
 # Chosen: about one round trip of a slow network, before the next announcer is asked.
@@ -27,28 +27,24 @@ LOOK_AGAIN_US = 20 * MILLISECOND_US
 class Mending:
     """Watches for announced messages that do not arrive, and makes the link that announced them eager again."""
 
-    __slots__ = ("_branches", "_interests", "_timer_is_set", "missing")
+    __slots__ = ("_branches", "_interests", "_tellers", "_timer_is_set", "missing")
 
-    def __init__(self, interests: OwnInterests, seen: SeenMessages, branches: Mapping[TopicId, Branch]) -> None:
+    def __init__(
+        self, interests: OwnInterests, seen: SeenMessages, branches: Mapping[TopicId, Branch], tellers: Tellers
+    ) -> None:
         self._interests = interests
+        self._tellers = tellers
         self._branches = branches
         self._timer_is_set = False
         self.missing = Missing(seen.not_seen, PATIENCE)
 
-    def on_announce(self, sender: NodeId, message: Announce, now_us: int, out: list[Action]) -> None:
+    def on_announced(self, sender: NodeId, runs: Sequence[Run], now_us: int, out: list[Action]) -> None:
         """Wait for the messages that a neighbour announced and that this node has not seen."""
-        is_wrong = False
-        count = 0
         due_us = now_us + MISSING_AFTER_US
-        for named in message.names:
-            count += named.count
-            if named.topic not in self._interests.roles or count > NAMED_MAX:
-                is_wrong = True
-                continue
-            self.missing.announced(sender, named.topic, named.publisher, named.sequence, named.count, now_us, due_us)
+        for run in runs:
+            first = run.last - run.count + 1
+            self.missing.announced(sender, run.topic, run.publisher, first, run.count, now_us, due_us)
         self._set_timer(now_us, out)
-        if is_wrong:
-            out.append(Observe(PeerMisbehaved(sender, NOT_HELD)))
 
     def on_missing_due(self, now_us: int, out: list[Action]) -> None:
         """Request what has not arrived in time, from one announcer of each span."""
@@ -66,8 +62,11 @@ class Mending:
                 span.due_us = now_us + ASK_AGAIN_US
                 wanted.setdefault((node, span.topic), []).extend((span.publisher, number) for number in numbers)
         for (node, topic), names in wanted.items():
-            if topic in self._branches:
-                self._branches[topic].use_as_supplier(node)
+            branch = self._branches.get(topic)
+            if branch is not None and (branch.supplier is None or node in branch.pruned):
+                # Other neighbours are the supplier and those that this node supplies: a message was lost, the tree is whole.
+                branch.use_as_supplier(node)
+                self._tellers.keep(topic, branch, now_us, out)
             for place in range(0, len(names), NAMES_MAX):
                 out.append(Send((node,), Graft(topic, tuple(names[place : place + NAMES_MAX]))))
         self._set_timer(now_us, out)

@@ -1,12 +1,12 @@
 """A tree for each topic, built and mended by messages alone (SpiderCast, section 5).
 
 The idea is Plumtree's (Leitao, Pereira, Rodrigues, SRDS 2007). The first message on a topic floods. A redundant copy makes
-its link *lazy*: from then on the link carries only the names of messages (`announcements.py`). The links that remain *eager*
-form a tree. If a message was announced but does not arrive for a while, the tree is broken here: the link that announced it
-becomes eager again, and the message is requested over it (`mending.py`). A node knows nothing beyond its neighbours.
+its link *lazy*: from then on the link carries at most the names of messages (`delivery/announcements.py`). The links that remain
+*eager* form a tree. If a message was announced but does not arrive for a while, the tree is broken here: the link that announced
+it becomes eager again, and the message is requested over it (`mending.py`). A node knows nothing beyond its neighbours.
 
 Differs: a link is lazy for one topic, on the overlay that all topics share, and each node decides for itself which neighbour
-supplies it (`branch.py`). Differs: a message of several topics travels along all their trees, over each link once. Redundant
+supplies it (`branch.py`). Differs: a node listens to one of its lazy neighbours (`tellers.py`); in Plumtree all announce. Differs: a message of several topics travels along all their trees, over each link once. Redundant
 copies of such a message say nothing about any one tree, so they prune nothing.
 """
 
@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, cast
 
 from gossamer.model.values.ids import NodeId, TopicId
+from gossamer.model.values.time import MILLISECOND_US, SECOND_US
 from gossamer.protocols.contract.actions import Action, Observe, Send
 from gossamer.protocols.contract.events import (
     Event,
@@ -28,21 +29,24 @@ from gossamer.protocols.contract.events import (
 from gossamer.protocols.contract.facts import Fact, NeighbourDown, PeerMisbehaved
 from gossamer.protocols.contract.messages import HOPS_MAX, Burst, Data, Timer, WireMessage
 from gossamer.protocols.contract.parts import NOTHING, TopicNeighbours
+from gossamer.protocols.delivery.announcements import Announced, Run
 from gossamer.protocols.delivery.intake import NOT_HELD, recast
 from gossamer.protocols.delivery.seen import FETCHED
 from gossamer.protocols.delivery.state import DeliveryState
-from gossamer.protocols.dissemination.announcements import Announcements
 from gossamer.protocols.dissemination.branch import Branch
 from gossamer.protocols.dissemination.mending import Mending
+from gossamer.protocols.dissemination.tellers import Tellers
 from gossamer.protocols.dissemination.tree_messages import (
-    Announce,
-    AnnounceDue,
     Graft,
     MissingDue,
     Prune,
+    TellersDue,
     TreeBurst,
     TreeData,
 )
+
+# Chosen: announced messages that are older do not show that the tree is broken now; recovery asks for them.
+FRESH_US = 3 * SECOND_US
 
 
 class Tree:
@@ -60,11 +64,13 @@ class Tree:
         "_overlay",
         "_own_messages",
         "_seen",
+        "_since_us",
+        "_tellers",
         "_validation",
     )
 
-    MESSAGES: ClassVar[tuple[type[WireMessage], ...]] = (TreeData, TreeBurst, Announce, Graft, Prune)
-    TIMERS: ClassVar[tuple[type[Timer], ...]] = (AnnounceDue, MissingDue)
+    MESSAGES: ClassVar[tuple[type[WireMessage], ...]] = (TreeData, TreeBurst, Graft, Prune)
+    TIMERS: ClassVar[tuple[type[Timer], ...]] = (MissingDue, TellersDue)
 
     def __init__(self, overlay: TopicNeighbours, node: NodeId, delivery: DeliveryState | None = None) -> None:
         self._overlay = overlay
@@ -79,8 +85,12 @@ class Tree:
         self._intake = self._delivery.intake
         # One branch for each topic that this node holds and that has had messages.
         self._branches: dict[TopicId, Branch] = {}
-        self._announcements = Announcements()
-        self._mending = Mending(self._interests, self._seen, self._branches)
+        # When this node took up each topic.
+        self._since_us: dict[TopicId, int] = {}
+        self._announcements = self._delivery.require_announcements()
+        self._announcements.relays_announce = True
+        self._tellers = Tellers(overlay, self._branches)
+        self._mending = Mending(self._interests, self._seen, self._branches, self._tellers)
 
     def handle(self, event: Event, now_us: int, out: list[Action]) -> Sequence[Fact]:
         """The part contract (`contract.parts.Part`). The most frequent event comes first."""
@@ -100,8 +110,8 @@ class Tree:
                 burst = self._own_messages.publish_burst(event, TreeBurst, now_us)
                 if burst is not None:
                     self._send_own(burst, now_us, out)
-            case TimerFired(timer=AnnounceDue()):
-                self._announcements.send(out)
+            case TimerFired(timer=TellersDue()):
+                self._tellers.on_due(now_us, out)
             case TimerFired():
                 self._mending.on_missing_due(now_us, out)
             case Validated():
@@ -111,16 +121,30 @@ class Tree:
                 self._delivery.set_interest(event)
                 if isinstance(event, Unsubscribe):
                     self._branches.pop(event.topic, None)
-                    self._announcements.drop(event.topic)
+                    self._since_us.pop(event.topic, None)
+                else:
+                    self._since_us.setdefault(event.topic, now_us)
         return NOTHING
 
     def learn(self, fact: Fact, now_us: int, out: list[Action]) -> Sequence[Fact]:
-        """Forget a neighbour that is gone. If it was the supplier of a topic, graft all neighbours that were pruned on it."""
+        """Forget a neighbour that is gone, or mend the tree if an announced message does not arrive.
+
+        If the neighbour was the supplier of a topic, graft all neighbours that were pruned on the topic.
+        """
         if isinstance(fact, NeighbourDown):
             for topic, branch in self._branches.items():
                 for node in branch.lose(fact.node):
                     out.append(Send((node,), Graft(topic, ())))
+                self._tellers.keep(topic, branch, now_us, out)
+        elif isinstance(fact, Announced):
+            fresh = [run for run in fact.runs if self._is_fresh(run, now_us)]
+            self._mending.on_announced(fact.sender, fresh, now_us, out)
         return NOTHING
+
+    def _is_fresh(self, run: Run, now_us: int) -> bool:
+        """Whether announced messages were published since this node took up their topic, and just now."""
+        age_us = run.age_ms * MILLISECOND_US
+        return age_us <= FRESH_US and now_us - age_us >= self._since_us[run.topic]
 
     # Messages.
 
@@ -142,7 +166,7 @@ class Tree:
             if not is_new and fetched is None:
                 self._on_redundant_copy(branch, sender, data, now_us, out)
             elif publisher == branch.reference and (sender != branch.supplier or data.hops != branch.hops):
-                self._on_first_copy(branch, sender, data, out)
+                self._on_first_copy(branch, sender, data, now_us, out)
         if not is_new:
             if fetched is not None:
                 self._relay(recast(fetched, TreeData), sender, now_us, out)
@@ -169,7 +193,7 @@ class Tree:
         branch = self._branch(burst, now_us)
         was_supplier = sender == branch.supplier
         if burst.publisher == branch.reference:
-            self._on_first_copy(branch, sender, burst, out)
+            self._on_first_copy(branch, sender, burst, now_us, out)
         # As in `_on_data`: the first message may make its sender the supplier, and the second is heard from the supplier.
         if was_supplier or (burst.count > 1 and sender == branch.supplier):
             branch.heard_us = now_us
@@ -197,28 +221,31 @@ class Tree:
         branch = self._branches.get(topic)
         if branch is None:
             branch = self._branches[topic] = Branch(None, now_us)
-        eager, lazy = branch.route(came_from, neighbours)
-        if lazy:
-            self._announcements.add(topic, data, lazy, now_us, out)
+        eager, listeners = branch.route(came_from, neighbours)
+        self._announcements.add(topic, data, listeners, eager, now_us, out)
         if eager:
             out.append(Send(eager, data))
 
     def _relay_on_several(self, data: Data | Burst, came_from: NodeId, now_us: int, out: list[Action]) -> None:
         """Send a message of several topics over each link that is eager on one of them; announce it once over the others."""
-        eager: dict[NodeId, None] = {}
-        lazy: dict[NodeId, TopicId] = {}
+        eager: dict[NodeId, TopicId] = {}
+        listeners: dict[NodeId, TopicId] = {}
         for topic in self._interests.topics_of(data):
             branch = self._branches.get(topic)
             for node in self._overlay.neighbours_on(topic):
-                if branch is not None and branch.is_lazy(node):
-                    lazy.setdefault(node, topic)
-                elif node != came_from:
-                    eager[node] = None
+                if branch is None or not branch.is_lazy(node):
+                    eager.setdefault(node, topic)
+                elif branch.lazy[node]:
+                    listeners.setdefault(node, topic)
+        eager.pop(came_from, None)
+        listeners.pop(came_from, None)
         if eager:
             out.append(Send(tuple(sorted(eager)), data))
-        for node, topic in lazy.items():
-            if node not in eager and node != came_from:
-                self._announcements.add(topic, data, (node,), now_us, out)
+        for node, topic in eager.items():
+            self._announcements.add(topic, data, (), (node,), now_us, out)
+        for node, topic in listeners.items():
+            if node not in eager:
+                self._announcements.add(topic, data, (node,), (), now_us, out)
 
     # The shape of the tree.
 
@@ -231,11 +258,14 @@ class Tree:
             branch.adopt(data.publisher, now_us)
         return branch
 
-    def _on_first_copy(self, branch: Branch, sender: NodeId, data: Data | Burst, out: list[Action]) -> None:
+    def _on_first_copy(
+        self, branch: Branch, sender: NodeId, data: Data | Burst, now_us: int, out: list[Action]
+    ) -> None:
         """A message of the reference arrived that was new, or that this node had only fetched so far."""
         graft = branch.on_first_copy(sender, data.hops)
         if graft is not None:
             out.append(Send((graft,), Graft(data.topic, ())))
+            self._tellers.keep(data.topic, branch, now_us, out)
 
     def _on_redundant_copy(
         self, branch: Branch, sender: NodeId, data: TreeData, now_us: int, out: list[Action]
@@ -255,12 +285,11 @@ class Tree:
         if graft is not None:
             out.append(Send((graft,), Graft(topic, ())))
         if prune is not None and prune in self._overlay.neighbours_on(topic):
-            out.append(Send((prune,), Prune(topic)))
+            self._tellers.prune(topic, branch, prune, now_us, out)
+        self._tellers.keep(topic, branch, now_us, out)
 
     def _on_control(self, sender: NodeId, message: Any, now_us: int, out: list[Action]) -> None:
-        if type(message) is Announce:
-            self._mending.on_announce(sender, message, now_us, out)
-        elif message.topic not in self._interests.roles:
+        if message.topic not in self._interests.roles:
             out.append(Observe(PeerMisbehaved(sender, NOT_HELD)))
         elif sender not in self._overlay.neighbours_on(message.topic):
             # Only neighbours on the topic may graft and prune: other nodes must get no messages and must not make the
@@ -269,11 +298,11 @@ class Tree:
         elif type(message) is Graft:
             self._on_graft(sender, message, out)
         else:
-            self._branches.setdefault(message.topic, Branch(None, now_us)).set_lazy(sender, True)
+            self._branches.setdefault(message.topic, Branch(None, now_us)).set_lazy(sender, message.listens)
 
     def _on_graft(self, sender: NodeId, message: Graft, out: list[Action]) -> None:
         if message.topic in self._branches:
-            self._branches[message.topic].set_lazy(sender, False)
+            self._branches[message.topic].set_eager(sender)
         for data in self._history.named(message.topic, frozenset(message.names)):
             # Recovery keeps the messages that it fetched as plain `Data`.
             out.append(Send((sender,), data if type(data) is TreeData else recast(data, TreeData)))

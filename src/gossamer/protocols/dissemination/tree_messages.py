@@ -5,13 +5,10 @@ from typing import Annotated, ClassVar
 from msgspec import Meta
 
 from gossamer.model.values.ids import NodeId, TopicId
-from gossamer.protocols.contract.messages import Burst, Data, Number, Timer, Value, WireMessage
+from gossamer.protocols.contract.messages import Burst, Data, Number, Timer, WireMessage
 
 # Chosen: names in one frame.
 NAMES_MAX = 256
-# Chosen: consecutive messages that one name may stand for, and messages that one frame may name.
-SPAN_MAX = 4_096
-NAMED_MAX = 16_384
 
 _Names = Annotated[tuple[tuple[NodeId, Number], ...], Meta(max_length=NAMES_MAX)]
 
@@ -26,26 +23,6 @@ class TreeBurst(Burst, frozen=True, array_like=True, gc=False, tag="tree_burst")
     KIND: ClassVar[type[Data]] = TreeData
 
 
-class Named(Value, frozen=True, array_like=True, gc=False):
-    """The names of `count` messages of one publisher on a topic, with consecutive numbers from `sequence` on."""
-
-    topic: TopicId
-    publisher: NodeId
-    sequence: Number
-    count: Annotated[int, Meta(ge=1, le=SPAN_MAX)] = 1
-
-
-class Announce(WireMessage, frozen=True, array_like=True, gc=False, tag="tree_announce"):
-    """The sender has these messages, on topics that sender and receiver share; the receiver may ask for them."""
-
-    names: Annotated[tuple[Named, ...], Meta(max_length=NAMES_MAX)]
-
-    @property
-    def topic(self) -> TopicId:
-        """The topic of the first name; where topics are kept apart, it is that of all names."""
-        return self.names[0].topic if self.names else 0
-
-
 class Graft(WireMessage, frozen=True, array_like=True, gc=False, tag="tree_graft"):
     """A request to send these messages, and all later messages of the topic."""
 
@@ -54,13 +31,17 @@ class Graft(WireMessage, frozen=True, array_like=True, gc=False, tag="tree_graft
 
 
 class Prune(WireMessage, frozen=True, array_like=True, gc=False, tag="tree_prune"):
-    """Another neighbour supplies the sender with this topic: from now on send names only."""
+    """Another neighbour supplies the sender with this topic: send no messages from now on.
+
+    Announce their names if `listens`: then the sender relies on the receiver to notice that its supplier has failed.
+    """
 
     topic: TopicId
+    listens: bool = False
 
 
-class AnnounceDue(Timer, frozen=True, array_like=True, gc=False, tag="tree_announce_due"):
-    """Announce the names that were gathered."""
+class TellersDue(Timer, frozen=True, array_like=True, gc=False, tag="tree_tellers"):
+    """Choose tellers again, so that few neighbours announce the messages of all topics."""
 
 
 class MissingDue(Timer, frozen=True, array_like=True, gc=False, tag="tree_missing"):

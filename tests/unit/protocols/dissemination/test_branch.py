@@ -6,13 +6,13 @@ from gossamer.protocols.contract.facts import NeighbourDown
 from gossamer.protocols.delivery.seen import FETCHED
 from gossamer.protocols.dissemination.branch import FORMED_AFTER_US
 from gossamer.protocols.dissemination.tree_messages import Graft, Prune, TreeData
-from tests.unit.protocols.dissemination.one_tree import TOPIC, data, give, make
+from tests.unit.protocols.dissemination.one_tree import TOPIC, data, give, make, sends
 
 
 def test_a_redundant_copy_prunes_its_link_but_not_if_the_message_has_several_topics():
     tree = make()
     give(tree, MessageReceived(2, data(1)))
-    assert give(tree, MessageReceived(3, data(1))) == [Send((3,), Prune(TOPIC))]
+    assert sends(give(tree, MessageReceived(3, data(1)))) == [Send((3,), Prune(TOPIC, True))]
     assert give(tree, MessageReceived(3, data(1))) == [], "it was pruned already"
     several = TreeData(TOPIC, 9, 2, 0, 0, b"x", 1, ((8, 0),))
     give(tree, MessageReceived(2, several))
@@ -23,7 +23,7 @@ def test_first_copies_over_two_links_leave_one_supplier():
     """Messages were under way over the second link before its node received `Prune`."""
     tree = make()
     give(tree, MessageReceived(2, data(1)))
-    assert give(tree, MessageReceived(3, data(1))) == [Send((3,), Prune(TOPIC))]
+    assert sends(give(tree, MessageReceived(3, data(1)))) == [Send((3,), Prune(TOPIC, True))]
     give(tree, MessageReceived(3, data(2)))
     assert [a for a in give(tree, MessageReceived(2, data(2))) if isinstance(a, Send)] == []
     assert tree._branches[TOPIC].supplier == 2
@@ -33,7 +33,7 @@ def test_a_nearer_neighbour_becomes_the_supplier_and_is_grafted_if_it_was_pruned
     tree = make()
     far = TreeData(TOPIC, 9, 1, 5, 0, b"x")
     give(tree, MessageReceived(2, far))
-    assert give(tree, MessageReceived(3, far)) == [Send((3,), Prune(TOPIC))]
+    assert sends(give(tree, MessageReceived(3, far))) == [Send((3,), Prune(TOPIC, True))]
     near = TreeData(TOPIC, 9, 2, 1, 0, b"x", 1)
     assert Send((3,), Graft(TOPIC, ())) in give(tree, MessageReceived(3, near))
     assert tree._branches[TOPIC].supplier == 3
@@ -65,7 +65,7 @@ def test_a_supplier_that_pruned_this_node_still_gets_messages_from_elsewhere():
     tree = make()
     give(tree, MessageReceived(2, data(1)))
     give(tree, MessageReceived(2, Prune(TOPIC)))
-    (send,) = give(tree, Publish(TOPIC, b"y"))
+    (send,) = sends(give(tree, Publish(TOPIC, b"y")))
     assert send.to == (2, 3, 4)
 
 

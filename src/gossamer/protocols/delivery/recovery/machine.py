@@ -3,12 +3,12 @@
 No paper. Every message names the message before it of the same publisher on the topic. A node that misses that one keeps the
 message back, waits a little because messages overtake each other, and then asks its neighbours on the topic one after another
 (`ordering.py`, `asks.py`). Messages that no neighbour has are given up after a while and reported (`Lost`), and delivery goes on.
-If the last message of a publisher is lost, no later message shows it; so neighbours tell each other the last message of each
-publisher a few times (`Have`, `tails.py`), and nothing while no message is new. A late subscriber first asks a few neighbours
+If the last message of a publisher is lost, no later message shows it; so neighbours announce last messages to each other
+(`delivery/announcements.py`, `tails.py`), and nothing while no message is new. A late subscriber first asks a few neighbours
 for the history (`catch_ups.py`).
 
-Fetched messages are not relayed, unless they arrive through the dissemination later: `Have` tells the neighbours of them, and a
-neighbour that misses them asks too. A neighbour's claim never advances delivery, only messages do: a false claim costs one
+Fetched messages are not relayed, unless they arrive through the dissemination later: they are announced to all neighbours, and
+a neighbour that misses them asks too. A neighbour's claim never advances delivery, only messages do: a false claim costs one
 request.
 """
 
@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from gossamer.model.values.ids import NodeId, TopicId
+from gossamer.model.values.time import MILLISECOND_US
 from gossamer.protocols.contract.actions import Action
 from gossamer.protocols.contract.events import (
     Event,
@@ -34,8 +35,9 @@ from gossamer.protocols.contract.facts import (
     NeighbourDown,
     NeighbourUp,
 )
-from gossamer.protocols.contract.messages import Timer, WireMessage
+from gossamer.protocols.contract.messages import Data, Timer, WireMessage
 from gossamer.protocols.contract.parts import NOTHING, TopicNeighbours
+from gossamer.protocols.delivery.announcements import Announced, Run
 from gossamer.protocols.delivery.interests import FOLLOWS
 from gossamer.protocols.delivery.recovery.answers import AnswerCheck, Answers
 from gossamer.protocols.delivery.recovery.asks import Asks
@@ -47,11 +49,9 @@ from gossamer.protocols.delivery.recovery.messages import (
     AskHistory,
     CatchUpDue,
     GapDue,
-    Have,
-    HaveDue,
     Past,
     RecoveryParameters,
-    Tail,
+    WelcomeDue,
 )
 from gossamer.protocols.delivery.recovery.ordering import Ordering
 from gossamer.protocols.delivery.recovery.stream import HeldTopic, previous_on
@@ -81,8 +81,8 @@ class Recovery:
         "_validation",
     )
 
-    MESSAGES: ClassVar[tuple[type[WireMessage], ...]] = (Have, Ask, Answer, AskHistory, Past)
-    TIMERS: ClassVar[tuple[type[Timer], ...]] = (GapDue, HaveDue, CatchUpDue)
+    MESSAGES: ClassVar[tuple[type[WireMessage], ...]] = (Ask, Answer, AskHistory, Past)
+    TIMERS: ClassVar[tuple[type[Timer], ...]] = (GapDue, WelcomeDue, CatchUpDue)
 
     def __init__(
         self, parameters: RecoveryParameters, overlay: TopicNeighbours, delivery: DeliveryState, node: NodeId
@@ -97,7 +97,7 @@ class Recovery:
         )
         self._topics: dict[TopicId, HeldTopic] = {}
         self._closed = ClosedTopics()
-        self._tails = Tails(overlay, parameters.have_every_us, parameters.have_rounds)
+        self._tails = Tails(overlay, delivery.require_announcements(), self._topics)
         self._answers = Answers(overlay, delivery, self._topics, parameters.answer_bytes, node)
         self._check = AnswerCheck(delivery.interests, delivery.intake)
         asks = Asks(overlay, node, self._topics)
@@ -113,8 +113,8 @@ class Recovery:
                 self._on_publish((event.topic,), now_us, out)
             case MessageReceived():
                 self._on_message(event.sender, event.message, now_us, out)
-            case TimerFired(timer=HaveDue()):
-                self._tails.on_due(self._topics, now_us, out)
+            case TimerFired(timer=WelcomeDue()):
+                self._tails.on_due(now_us, out)
             case TimerFired(timer=GapDue()):
                 self._ordering.on_gap_due(event.timer, now_us, out)
             case TimerFired():
@@ -139,8 +139,13 @@ class Recovery:
         """A message arrived, or a neighbour came or went. The most frequent fact comes first."""
         if type(fact) is Arrived:
             self._on_arrived(fact, now_us, out)
+            if not fact.relayed:
+                self._announce(fact.data, now_us, out)
         elif type(fact) is ArrivedBurst:
             self._on_arrived_burst(fact, now_us, out)
+        elif type(fact) is Announced:
+            for run in fact.runs:
+                self._on_run(fact.sender, run, now_us, out)
         elif type(fact) is NeighbourUp:
             self._tails.welcome(fact.node, now_us, out)
         elif type(fact) is NeighbourDown:
@@ -150,9 +155,6 @@ class Recovery:
 
     def _on_message(self, sender: NodeId, message: WireMessage, now_us: int, out: list[Action]) -> None:
         match message:
-            case Have():
-                for tail in message.tails:
-                    self._on_tail(sender, tail, now_us, out)
             case Answer():
                 self._on_answer(sender, message, now_us, out)
             case Ask():
@@ -191,8 +193,9 @@ class Recovery:
         last, last_us = self._answers.own_last(topic)
         if last:
             stream = self._ordering.new_stream(held, topic, self._node, self._node, now_us, out)
-            stream.delivered = last
-            self._tails.set_last(stream, last, now_us, out, last_us)
+            stream.delivered = stream.last = last
+            stream.last_us = last_us
+            self._tails.announce(stream, now_us, out)
 
     def _forget_streams(self, held: HeldTopic) -> None:
         for stream in held.streams.values():
@@ -255,6 +258,13 @@ class Recovery:
             for data in burst.messages:
                 self._on_arrived(Arrived(data, fact.sender), now_us, out)
 
+    def _announce(self, data: Data, now_us: int, out: list[Action]) -> None:
+        """Announce a message that was fetched and is not relayed."""
+        for topic in self._interests.topics_of(data):
+            stream = self._ordering.stream(topic, data.publisher)
+            if stream is not None:
+                self._tails.announce(stream, now_us, out)
+
     def _end_catch_up(self, topic: TopicId, now_us: int, out: list[Action]) -> None:
         """Deliver what a catch-up gathered. Each publisher's stream begins with its first message here."""
         held = self._topics[topic]
@@ -265,6 +275,9 @@ class Recovery:
                 stream = self._ordering.new_stream(held, topic, publisher, fact.sender, now_us, out)
                 stream.delivered = previous_on(fact.data, topic)
             self._on_arrived(fact, now_us, out)
+        # These messages were fetched, not relayed.
+        for stream in held.streams.values():
+            self._tails.announce(stream, now_us, out)
 
     # Answers and claims of neighbours.
 
@@ -283,17 +296,20 @@ class Recovery:
                     self._on_arrived(arrived, now_us, out)
         self._ordering.set_floor(stream, message, now_us, out)
         if stream.delivered > before:
+            self._tails.announce(stream, now_us, out)
             self._answers.on_found(stream, now_us, out)
         self._ordering.after_answer(stream, sender, before, message, now_us, out)
 
-    def _on_tail(self, sender: NodeId, tail: Tail, now_us: int, out: list[Action]) -> None:
-        held = self._topics.get(tail.topic)
-        if held is None or held.catch_up is not None or tail.publisher == self._node:
+    def _on_run(self, sender: NodeId, run: Run, now_us: int, out: list[Action]) -> None:
+        """A neighbour announced messages; the last of them shows a gap if this node lacks it."""
+        held = self._topics.get(run.topic)
+        if held is None or held.catch_up is not None or run.publisher == self._node:
             return
-        stream = held.streams.get(tail.publisher)
+        stream = held.streams.get(run.publisher)
         if stream is None:
-            if now_us - tail.age_us < held.since_us:
-                held.set_floor(tail.publisher, tail.sequence, now_us - tail.age_us, self._parameters.publishers)
+            at_us = now_us - run.age_ms * MILLISECOND_US
+            if at_us < held.since_us:
+                held.set_floor(run.publisher, run.last, at_us, self._parameters.publishers)
                 return
-            stream = self._ordering.new_stream(held, tail.topic, tail.publisher, sender, now_us, out)
-        self._ordering.claim(stream, sender, tail.sequence, now_us, out)
+            stream = self._ordering.new_stream(held, run.topic, run.publisher, sender, now_us, out)
+        self._ordering.claim(stream, sender, run.last, now_us, out)

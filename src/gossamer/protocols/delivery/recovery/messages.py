@@ -11,14 +11,12 @@ from gossamer.protocols.contract.messages import (
     Data,
     Number,
     Timer,
-    Value,
     WireMessage,
 )
 from gossamer.protocols.delivery.history import BYTES_MAX, PER_TOPIC
 
 # Chosen: how much one frame may hold. Messages are limited by their bytes too, so that a frame stays far below the
 # limit of every wire; one message always fits.
-TAILS_MAX = 1_024
 ANSWER_MAX = 256
 ANSWER_BYTES_MAX = 256 * 1024
 
@@ -43,9 +41,9 @@ class RecoveryParameters(Struct, frozen=True, kw_only=True):
         int,
         Meta(
             ge=0,
-            description="Chosen: 1 s. The same if only a neighbour's claim shows the gap; a tree repairs itself sooner",
+            description="Chosen: 700 ms. The same if only an announcement shows the gap; a tree repairs itself sooner",
         ),
-    ] = SECOND_US
+    ] = 700 * MILLISECOND_US
     ask_again_us: Annotated[
         int,
         Meta(
@@ -59,18 +57,6 @@ class RecoveryParameters(Struct, frozen=True, kw_only=True):
             ge=1, description="Chosen: 4 s, twelve requests. The time after which missing messages are reported as lost"
         ),
     ] = 4 * SECOND_US
-    have_every_us: Annotated[
-        int,
-        Meta(ge=1, description="Chosen: 1 s. How often a node sends neighbours the last message of each publisher"),
-    ] = SECOND_US
-    have_rounds: Annotated[
-        int,
-        Meta(
-            ge=1,
-            le=1_000,
-            description="Chosen: 6. A last message is sent in rounds 1, 2 and 6: a link may fail unnoticed",
-        ),
-    ] = 6
     waiting: Annotated[
         int, Meta(ge=1, description="Chosen: 8,192. Messages of one publisher on one topic that wait behind a gap")
     ] = 8_192
@@ -127,29 +113,6 @@ def for_one_topic(parameters: RecoveryParameters) -> RecoveryParameters:
     )
 
 
-class Tail(Value, frozen=True, array_like=True, gc=False):
-    """The last message of a publisher on a topic that the sender has, and how old it is.
-
-    Messages of recovery contain ages and periods, never times: the clocks of two nodes may differ.
-    """
-
-    topic: TopicId
-    publisher: NodeId
-    sequence: Number
-    age_us: int
-
-
-class Have(WireMessage, frozen=True, array_like=True, gc=False, tag="recovery_have"):
-    """The last message of each of these publishers that the sender has, on topics that both nodes hold."""
-
-    tails: Annotated[tuple[Tail, ...], Meta(max_length=TAILS_MAX)]
-
-    @property
-    def topic(self) -> TopicId:
-        """The topic of the first message; where topics are kept apart, it is that of all messages."""
-        return self.tails[0].topic if self.tails else 0
-
-
 class Ask(WireMessage, frozen=True, array_like=True, gc=False, tag="recovery_ask"):
     """A request for a publisher's messages with after < sequence < before that are at most `age_us` old (0: any age)."""
 
@@ -200,8 +163,8 @@ class GapDue(Timer, frozen=True, array_like=True, gc=False, tag="recovery_gap"):
     publisher: NodeId
 
 
-class HaveDue(Timer, frozen=True, array_like=True, gc=False, tag="recovery_have_due"):
-    """Tell neighbours the last messages of publishers with new ones."""
+class WelcomeDue(Timer, frozen=True, array_like=True, gc=False, tag="recovery_welcome"):
+    """Announce the last messages of all streams to new neighbours."""
 
 
 class CatchUpDue(Timer, frozen=True, array_like=True, gc=False, tag="recovery_catch_up"):

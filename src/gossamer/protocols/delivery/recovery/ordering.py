@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from gossamer.model.values.ids import NodeId, TopicId
+from gossamer.model.values.time import SECOND_US
 from gossamer.protocols.contract.actions import Action, Observe, SetTimer
 from gossamer.protocols.contract.facts import Arrived, Lost
 from gossamer.protocols.contract.messages import Data
@@ -19,6 +20,9 @@ from gossamer.protocols.delivery.recovery.stream import (
 )
 from gossamer.protocols.delivery.recovery.tails import Tails
 from gossamer.protocols.delivery.state import DeliveryState
+
+# Chosen: 1 s, a few requests. How long neighbours are waited for that look for the messages before a restart themselves.
+LOOKING_US = SECOND_US
 
 
 class Ordering:
@@ -66,7 +70,6 @@ class Ordering:
 
     def forget(self, stream: Stream) -> None:
         """Forget a stream and the messages that wait in it."""
-        stream.rounds_left = 0
         self.gaps.close(stream)
         for fact in stream.waiting.values():
             self.waiting.remove(fact)
@@ -283,7 +286,7 @@ class Ordering:
         answers = [stream.asked.get(node, UNANSWERED) for node in self._asks.others(stream)]
         if first is None or gap_us is None or not answers or UNANSWERED in answers:
             return False
-        if STILL_LOOKING in answers and now_us - gap_us < self._parameters.tail_after_us:
+        if STILL_LOOKING in answers and now_us - gap_us < LOOKING_US:
             return False
         stream.searched = first.data.sequence
         self.advance(stream, now_us, out)

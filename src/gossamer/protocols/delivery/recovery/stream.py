@@ -32,7 +32,6 @@ class Stream:
         "origin",
         "publisher",
         "reported",
-        "rounds_left",
         "searched",
         "suspect",
         "timer_is_set",
@@ -48,11 +47,9 @@ class Stream:
         self.origin = origin
         # Every message up to this number was delivered or given up; 0 if nothing is known yet.
         self.delivered = 0
-        # The last message that this node has, when it arrived, and in how many more rounds to tell neighbours of
-        # it.
+        # The last message that this node has, and when it arrived.
         self.last = 0
         self.last_us = 0
-        self.rounds_left = 0
         # The last message that a neighbour claims to have, and when it said so.
         self.claimed = 0
         self.claimed_us = 0

@@ -1,111 +1,86 @@
-"""Telling neighbours the last message of each publisher (`Have`), so that a lost last message is noticed.
+"""Announcing the last message of each publisher, where the dissemination does not: so that a lost last message is noticed.
 
-A node sends each new last message three times: in the next two rounds, because a frame may be lost, and again some
-rounds later, because a broken link may go unnoticed for a while. Nothing is sent while no message is new.
+A dissemination that relays along a tree announces what it relays. Recovery announces messages that it fetched, which are not
+relayed; the messages of other disseminations; and all last messages of shared topics to a new neighbour.
 """
 
 from collections.abc import Mapping
 
 from gossamer.model.values.ids import NodeId, TopicId
-from gossamer.protocols.contract.actions import Action, Send, SetTimer
+from gossamer.model.values.time import SECOND_US
+from gossamer.protocols.contract.actions import Action, SetTimer
 from gossamer.protocols.contract.parts import TopicNeighbours
-from gossamer.protocols.delivery.recovery.messages import (
-    TAILS_MAX,
-    Have,
-    HaveDue,
-    Tail,
-)
+from gossamer.protocols.delivery.announcements import Announcements
+from gossamer.protocols.delivery.recovery.messages import WelcomeDue
 from gossamer.protocols.delivery.recovery.stream import HeldTopic, Stream
+
+# Chosen: a new neighbour is told after one second, when it is known which topics it holds, and again after six, because a
+# broken link may go unnoticed for a while.
+WELCOME_US = (SECOND_US, 6 * SECOND_US)
 
 
 class Tails:
-    """The streams that changed and the neighbours that are new, and in how many more rounds to tell of them."""
+    """The last messages of all streams, and the neighbours that are new."""
 
-    __slots__ = ("_changed", "_every_us", "_new_neighbours", "_overlay", "_rounds", "_timer_is_set")
+    __slots__ = ("_announcements", "_new_neighbours", "_overlay", "_timer_us", "_topics")
 
-    def __init__(self, overlay: TopicNeighbours, every_us: int, rounds: int) -> None:
-        self._overlay = overlay
-        self._every_us = every_us
-        self._rounds = rounds
-        self._changed: list[Stream] = []
-        self._new_neighbours: dict[NodeId, int] = {}
-        self._timer_is_set = False
-
-    def set_last(
-        self, stream: Stream, sequence: int, now_us: int, out: list[Action], last_us: int | None = None
+    def __init__(
+        self, overlay: TopicNeighbours, announcements: Announcements, topics: Mapping[TopicId, HeldTopic]
     ) -> None:
-        """This node has a later message of a stream than before, since `last_us` or now: tell the neighbours."""
-        stream.last = sequence
-        stream.last_us = now_us if last_us is None else last_us
-        if not stream.rounds_left:
-            self._changed.append(stream)
-            self._set_timer(now_us, out)
-        stream.rounds_left = self._rounds
+        self._overlay = overlay
+        self._announcements = announcements
+        self._topics = topics
+        # When to tell each of them.
+        self._new_neighbours: dict[NodeId, tuple[int, ...]] = {}
+        # When the earliest timer fires that is set; 0 if none is.
+        self._timer_us = 0
+
+    def set_last(self, stream: Stream, sequence: int, now_us: int, out: list[Action]) -> None:
+        """The dissemination brought a later message of a stream than this node had."""
+        stream.last, stream.last_us = sequence, now_us
+        if not self._announcements.relays_announce:
+            self.announce(stream, now_us, out)
+
+    def announce(self, stream: Stream, now_us: int, out: list[Action]) -> None:
+        """Announce the last message of a stream to all neighbours on its topic."""
+        if stream.last:
+            neighbours = self._overlay.neighbours_on(stream.topic)
+            last, last_us = stream.last, stream.last_us
+            self._announcements.add_last(stream.topic, stream.publisher, last, last_us, neighbours, now_us, out)
 
     def welcome(self, node: NodeId, now_us: int, out: list[Action]) -> None:
-        """Tell a new neighbour the last messages of all streams that it shares."""
-        self._new_neighbours[node] = self._rounds
-        self._set_timer(now_us, out)
+        """Announce to a new neighbour the last messages of all streams that it shares, when these are known."""
+        self._new_neighbours[node] = tuple([now_us + after_us for after_us in WELCOME_US])
+        self._set_timer(out)
 
     def forget(self, node: NodeId) -> None:
         """Forget a neighbour that is gone."""
         self._new_neighbours.pop(node, None)
 
-    def on_due(self, topics: Mapping[TopicId, HeldTopic], now_us: int, out: list[Action]) -> None:
-        """Send each neighbour what is new on the topics that it shares, in few frames."""
-        self._timer_is_set = False
-        tails: dict[NodeId, list[Tail]] = {}
-        if self._new_neighbours:
-            self._add_all_streams(topics, tails, now_us)
-        changed = [stream for stream in self._changed if stream.rounds_left]
-        self._add_changed_streams(changed, tails, now_us)
-        self._changed = [stream for stream in changed if stream.rounds_left]
-        self._new_neighbours = {node: left - 1 for node, left in self._new_neighbours.items() if left > 1}
-        for node, wanted in tails.items():
-            for place in range(0, len(wanted), TAILS_MAX):
-                out.append(Send((node,), Have(tuple(wanted[place : place + TAILS_MAX]))))
-        if self._changed or self._new_neighbours:
-            self._set_timer(now_us, out)
-
-    def _add_all_streams(
-        self, topics: Mapping[TopicId, HeldTopic], tails: dict[NodeId, list[Tail]], now_us: int
-    ) -> None:
-        for topic, held in topics.items():
+    def on_due(self, now_us: int, out: list[Action]) -> None:
+        """Announce all streams to the neighbours whose time has come."""
+        if now_us < self._timer_us:
+            # A timer that an earlier one has replaced.
+            return
+        due = [node for node, times in self._new_neighbours.items() if times[0] <= now_us]
+        for topic, held in self._topics.items():
             if held.streams:
                 neighbours = self._overlay.neighbours_on(topic)
-                receivers = [node for node in neighbours if self._is_new(node)]
-                for stream in held.streams.values():
-                    _add(stream, receivers, tails, now_us)
+                nodes = [node for node in due if node in neighbours]
+                for stream in held.streams.values() if nodes else ():
+                    if stream.last:
+                        self._announcements.add_last(
+                            topic, stream.publisher, stream.last, stream.last_us, nodes, now_us, out, times=1
+                        )
+        for node in due:
+            _, *later = self._new_neighbours.pop(node)
+            if later:
+                self._new_neighbours[node] = tuple(later)
+        self._timer_us = 0
+        self._set_timer(out)
 
-    def _add_changed_streams(self, changed: list[Stream], tails: dict[NodeId, list[Tail]], now_us: int) -> None:
-        receivers: dict[TopicId, list[NodeId]] = {}
-        for stream in changed:
-            topic = stream.topic
-            if self._tells_in_round(stream.rounds_left):
-                if topic not in receivers:
-                    neighbours = self._overlay.neighbours_on(topic)
-                    receivers[topic] = [node for node in neighbours if not self._is_new(node)]
-                _add(stream, receivers[topic], tails, now_us)
-            stream.rounds_left -= 1
-
-    def _is_new(self, node: NodeId) -> bool:
-        """Whether a neighbour gets all streams in this round, because it is new."""
-        return self._tells_in_round(self._new_neighbours.get(node, 0))
-
-    def _tells_in_round(self, rounds_left: int) -> bool:
-        """Whether to send a last message that has this many rounds left: in the first two rounds and in the last."""
-        return rounds_left == 1 or rounds_left > max(self._rounds - 2, 0)
-
-    def _set_timer(self, now_us: int, out: list[Action]) -> None:
-        if not self._timer_is_set:
-            self._timer_is_set = True
-            out.append(SetTimer(now_us + self._every_us, HaveDue()))
-
-
-def _add(stream: Stream, receivers: list[NodeId], tails: dict[NodeId, list[Tail]], now_us: int) -> None:
-    if stream.last:
-        tail = Tail(stream.topic, stream.publisher, stream.last, now_us - stream.last_us)
-        for node in receivers:
-            # A publisher knows its own last message.
-            if node != stream.publisher:
-                tails.setdefault(node, []).append(tail)
+    def _set_timer(self, out: list[Action]) -> None:
+        soonest_us = min((times[0] for times in self._new_neighbours.values()), default=0)
+        if soonest_us and (not self._timer_us or soonest_us < self._timer_us):
+            self._timer_us = soonest_us
+            out.append(SetTimer(soonest_us, WelcomeDue()))

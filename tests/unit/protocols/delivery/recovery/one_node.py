@@ -37,7 +37,7 @@ class Node:
         self.held = DeliveryState(ME, history=history, recovers=True, discloses=discloses)
         self.overlay = Fixed()
         self.recovery = Recovery(self.parameters, self.overlay, self.held, ME)
-        self.machine = NodeMachine((Flood(self.overlay, ME, self.held), self.recovery))
+        self.machine = NodeMachine((self.held.announcements, Flood(self.overlay, ME, self.held), self.recovery))
         self.now_us, self.timers, self.actions = 10 * SECOND, [], []
         for event in subscribe:
             self.give(event)

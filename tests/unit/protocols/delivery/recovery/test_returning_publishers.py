@@ -5,7 +5,8 @@ from gossamer.protocols.contract.actions import Deliver, Send
 from gossamer.protocols.contract.events import Publish, Subscribe, Unsubscribe
 from gossamer.protocols.contract.facts import Lost
 from gossamer.protocols.contract.messages import Burst
-from gossamer.protocols.delivery.recovery.messages import Answer, Ask, Have, Tail
+from gossamer.protocols.delivery.announcements import RECEIVERS_US, Announce, Run
+from gossamer.protocols.delivery.recovery.messages import Answer, Ask
 from tests.unit.protocols.delivery.recovery.one_node import ANN, ME, MS, OTHER, SECOND, TOPIC, Node, asks, data
 
 NOTHING = Answer(TOPIC, ANN, ())
@@ -105,7 +106,7 @@ def test_a_burst_after_a_restart_waits_for_the_answers_too():
 
 def test_a_message_that_a_neighbour_claims_is_not_skipped_by_the_first_after_a_restart():
     node = Node()
-    node.get(Have((Tail(TOPIC, ANN, 5, 0),)))
+    node.get(Announce((Run(TOPIC, ANN, 5, 0),)))
     node.get(data(9_000))
     assert node.delivered == []
     node.wait(150 * MS)
@@ -115,7 +116,7 @@ def test_a_message_that_a_neighbour_claims_is_not_skipped_by_the_first_after_a_r
 
 def test_a_publisher_known_from_before_the_subscription_is_asked_about_too():
     node = Node()
-    node.get(Have((Tail(TOPIC, ANN, 5, SECOND),)))
+    node.get(Announce((Run(TOPIC, ANN, 5, 1_000),)))
     node.get(data(9_000))
     assert asks(node.wait(150 * MS)) == [(*NEIGHBOURS, Ask(TOPIC, ANN, 5, 9_000))]
 
@@ -223,15 +224,15 @@ def tails(actions):
     return [
         tail
         for action in actions
-        if type(action) is Send and type(action.message) is Have
-        for tail in action.message.tails
+        if type(action) is Send and type(action.message) is Announce
+        for tail in action.message.runs
     ]
 
 
 def test_a_publisher_that_returns_tells_its_last_number_before_it_publishes_again():
     """A message that was lost with the publisher is then noticed, also if the publisher stays silent."""
     node = Node((Subscribe(TOPIC, Role.PUBLISHES, own_last=70, own_last_age_us=5 * SECOND),))
-    assert tails(node.wait(1_100 * MS))[0] == Tail(TOPIC, ME, 70, 6 * SECOND)
+    assert tails(node.wait(RECEIVERS_US))[0] == Run(TOPIC, ME, 70, 5_000 + RECEIVERS_US // MS)
 
 
 def test_a_publisher_that_opens_a_topic_again_tells_its_last_number():
@@ -241,8 +242,8 @@ def test_a_publisher_that_opens_a_topic_again_tells_its_last_number():
     node.give(Unsubscribe(TOPIC))
     node.wait(10 * SECOND)
     node.give(Subscribe(TOPIC, Role.BOTH, own_last=70, own_last_age_us=15 * SECOND))
-    assert tails(node.wait(1_100 * MS))[0] == Tail(TOPIC, ME, last, 11 * SECOND)
+    assert tails(node.wait(RECEIVERS_US))[0] == Run(TOPIC, ME, last, 10_000 + RECEIVERS_US // MS)
     assert answers(node.get(Ask(TOPIC, ME, 0, last + 1, 0)))[0].floor == last
     node.give(Unsubscribe(TOPIC))
     node.give(Subscribe(TOPIC, Role.BOTH))
-    assert tails(node.wait(SECOND))[0].sequence == last, "the topic was closed without a new message"
+    assert tails(node.wait(RECEIVERS_US))[0].last == last, "the topic was closed without a new message"

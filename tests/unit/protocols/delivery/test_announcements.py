@@ -1,0 +1,191 @@
+"""Announcements: to whom, when, together with what, and in frames of bounded size."""
+
+from gossamer.model.values.ids import Role
+from gossamer.protocols.contract.actions import Observe, Send, SetTimer
+from gossamer.protocols.contract.events import MessageReceived, Subscribe, TimerFired, Unsubscribe
+from gossamer.protocols.contract.facts import NeighbourDown, PeerMisbehaved
+from gossamer.protocols.delivery import announcements
+from gossamer.protocols.delivery.announcements import (
+    AGAIN_AFTER_US,
+    AGAIN_US,
+    ANNOUNCED_MAX,
+    LISTENERS_US,
+    RECEIVERS_AFTER_US,
+    RECEIVERS_US,
+    RUN_MAX,
+    Announce,
+    AnnounceDue,
+    Run,
+)
+from gossamer.protocols.dissemination import missing
+from gossamer.protocols.dissemination.tree_messages import Prune, TreeBurst, TreeData
+from tests.unit.protocols.dissemination.one_tree import TOPIC, announced, data, give, make, sends
+
+
+def told(actions):
+    """The announced (publisher, last, count) by neighbour."""
+    return {
+        send.to[0]: [(run.publisher, run.last, run.count) for run in send.message.runs]
+        for send in sends(actions)
+        if type(send.message) is Announce
+    }
+
+
+def due(tree, now_us):
+    return told(give(tree, TimerFired(AnnounceDue()), now_us))
+
+
+def test_a_message_is_announced_to_listeners_soon_and_to_its_receivers_later():
+    tree = make(3)
+    actions = give(tree, MessageReceived(2, data(1)), 100)
+    assert SetTimer(100 + LISTENERS_US, AnnounceDue()) in actions
+    assert [send.to for send in sends(actions)] == [(4,)], "3 has pruned this node, 2 is the sender"
+    assert due(tree, 100 + LISTENERS_US) == {3: [(9, 1, 1)]}
+    assert due(tree, 100 + RECEIVERS_US) == {4: [(9, 1, 1)]}
+
+
+def test_a_neighbour_that_pruned_and_does_not_listen_is_told_nothing():
+    tree = make()
+    for node in (3, 4):
+        give(tree, MessageReceived(node, Prune(TOPIC, False)))
+    assert sends(give(tree, MessageReceived(2, data(1)))) == []
+    assert not tree.announcements.outboxes
+
+
+def test_consecutive_messages_are_announced_as_one_run():
+    tree = make(3, 4)
+    for number in (1, 2, 3):
+        give(tree, MessageReceived(2, data(number)), number)
+    assert due(tree, 1 + LISTENERS_US) == {3: [(9, 3, 3)], 4: [(9, 3, 3)]}
+
+
+def test_with_recovery_only_the_latest_run_of_a_publisher_is_announced_and_without_it_every_run():
+    for recovers, expected in ((True, [(9, 5, 1)]), (False, [(9, 1, 1), (9, 5, 1)])):
+        tree = make(3, 4, recovers=recovers)
+        give(tree, MessageReceived(2, data(1)))
+        give(tree, MessageReceived(2, data(5)))
+        assert sorted(due(tree, LISTENERS_US)[3]) == expected
+
+
+def test_announcements_travel_with_the_next_message_to_the_same_neighbour():
+    tree = make(3, 4)
+    give(tree, Subscribe(8, Role.BOTH))
+    give(tree, MessageReceived(2, data(1)))
+    # Topic 8 has no listener: its message goes to 3 and 4, and takes along what waits for them.
+    actions = give(tree, MessageReceived(2, TreeData(8, 9, 2, 0, 0, b"")), 1)
+    assert [(send.to, type(send.message)) for send in sends(actions)] == [
+        ((3, 4), TreeData),
+        ((3,), Announce),
+        ((4,), Announce),
+    ]
+    assert told(actions) == {3: [(9, 1, 1)], 4: [(9, 1, 1)]}
+    assert due(tree, LISTENERS_US) == {}
+
+
+def test_a_message_does_not_take_along_its_own_announcement():
+    tree = make()
+    actions = give(tree, MessageReceived(2, data(1)))
+    actions += give(tree, MessageReceived(2, data(2)), RECEIVERS_AFTER_US - 1)
+    assert told(actions) == {}
+
+
+def test_with_recovery_a_run_is_told_again_with_the_next_frame_after_some_seconds():
+    tree = make(3, 4, recovers=True)
+    give(tree, MessageReceived(2, data(1)))
+    assert due(tree, LISTENERS_US) == {3: [(9, 1, 1)], 4: [(9, 1, 1)]}
+    give(tree, Subscribe(8, Role.BOTH))
+    other = TreeData(8, 9, 2, 0, 0, b"")
+    assert told(give(tree, MessageReceived(2, other), LISTENERS_US + AGAIN_AFTER_US - 1)) == {}
+    assert told(give(tree, MessageReceived(2, TreeData(8, 9, 3, 0, 0, b"")), LISTENERS_US + AGAIN_AFTER_US))[3] == [
+        (9, 1, 1)
+    ]
+    later = due(tree, 3 * AGAIN_US)
+    assert all((9, 1, 1) not in runs for runs in later.values()), "twice in all"
+
+
+def test_a_later_message_of_the_stream_takes_the_place_of_a_repetition():
+    tree = make(3, 4, recovers=True)
+    give(tree, MessageReceived(2, data(1)))
+    due(tree, LISTENERS_US)
+    give(tree, MessageReceived(2, data(2)), 2 * LISTENERS_US)
+    assert due(tree, 3 * LISTENERS_US) == {3: [(9, 2, 2)], 4: [(9, 2, 2)]}
+
+
+def test_nothing_is_sent_and_no_timer_set_when_all_has_been_told():
+    tree = make(3, 4, recovers=True)
+    give(tree, MessageReceived(2, data(1)))
+    now_us, count = LISTENERS_US, 0
+    while timers := [a for a in give(tree, TimerFired(AnnounceDue()), now_us) if type(a) is SetTimer]:
+        now_us, count = timers[0].at_us, count + 1
+        assert count < 10
+    assert not tree.announcements.outboxes
+
+
+def test_an_age_is_counted_from_the_arrival():
+    tree = make(3, 4)
+    give(tree, MessageReceived(2, data(1)), 5_000_000)
+    (first, _) = sends(give(tree, TimerFired(AnnounceDue()), 5_000_000 + LISTENERS_US))
+    assert first.message.runs == (Run(TOPIC, 9, 1, LISTENERS_US // 1000, 1),)
+
+
+def test_runs_of_several_topics_share_a_frame_and_a_topic_that_is_not_held_is_reported():
+    tree = make(3, 4)
+    give(tree, Subscribe(8, Role.BOTH))
+    for node in (3, 4):
+        give(tree, MessageReceived(node, Prune(8, True)))
+    give(tree, MessageReceived(2, data(1)))
+    give(tree, MessageReceived(2, TreeData(8, 9, 2, 0, 0, b"")))
+    assert len(sends(give(tree, TimerFired(AnnounceDue()), LISTENERS_US))) == 2
+    wrong = Announce((Run(99, 9, 1), Run(TOPIC, 9, 2)))
+    observed = [a.fact for a in give(make(), MessageReceived(2, wrong)) if type(a) is Observe]
+    assert observed == [PeerMisbehaved(2, "sent a topic that this node does not hold")]
+
+
+def test_no_frame_announces_more_messages_than_its_receiver_takes():
+    tree = make(3, 4)
+    for number in range(12):
+        for place in range(16):
+            give(tree, MessageReceived(2, TreeBurst(TOPIC, 100 + number, 1 + place * 256, 0, ((0, b""),) * 256)))
+    frames = [send.message for send in sends(give(tree, TimerFired(AnnounceDue()), LISTENERS_US)) if send.to == (3,)]
+    assert all(sum(run.count for run in message.runs) <= ANNOUNCED_MAX for message in frames)
+    assert max(run.count for message in frames for run in message.runs) <= RUN_MAX
+    other = make()
+    for message in frames:
+        assert not any(type(action) is Observe for action in give(other, MessageReceived(2, message)))
+
+
+def test_an_announcement_of_more_messages_than_allowed_is_reported_and_cut():
+    tree = make()
+    runs = Announce(tuple(Run(TOPIC, 9, 10_000 * run, 0, RUN_MAX) for run in range(1, 9)))
+    actions = give(tree, MessageReceived(3, runs))
+    assert PeerMisbehaved(3, "sent a topic that this node does not hold") in [getattr(a, "fact", None) for a in actions]
+    assert len(tree._mending.missing) <= missing.MISSING_MAX
+
+
+def test_a_run_that_begins_before_the_first_number_is_refused():
+    actions = give(make(), MessageReceived(3, announced((9, 2, 5))))
+    assert [type(action) for action in actions] == [Observe]
+
+
+def test_many_runs_are_sent_at_once_in_frames_of_bounded_size(monkeypatch):
+    monkeypatch.setattr(announcements, "WAITING_MAX", 1_000)
+    tree = make(3, 4)
+    sent = []
+    for number in range(1, 2001, 2):
+        # Every other number, because consecutive numbers are one run.
+        sent += sends(give(tree, MessageReceived(2, data(number))))
+    frames = [send.message for send in sent if type(send.message) is Announce]
+    assert frames
+    assert all(len(message.runs) <= announcements.RUNS_MAX for message in frames)
+    assert sum(len(outbox.runs) for outbox in tree.announcements.outboxes.values()) <= 1_000
+
+
+def test_what_waits_for_a_neighbour_that_is_gone_or_on_a_topic_that_was_given_up_is_dropped():
+    tree = make(3, 4)
+    give(tree, MessageReceived(2, data(1)))
+    tree.machine.teach([NeighbourDown(3)], 0, [])
+    assert list(tree.announcements.outboxes) == [4]
+    give(tree, Unsubscribe(TOPIC))
+    assert not tree.announcements.outboxes
+    assert tree.announcements._waiting_count == 0
+    assert [a for a in give(tree, TimerFired(AnnounceDue()), RECEIVERS_US) if type(a) is Send] == []
