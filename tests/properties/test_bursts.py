@@ -57,7 +57,8 @@ class Node:
         history = History(16, 8_192)
         self.held = DeliveryState(ME, NAMES_MAX, history, recovers)
         self.tree = Tree(Fixed(), ME, self.held)
-        parts = [self.tree] + ([Recovery(parameters, Fixed(), self.held, ME)] if recovers else [])
+        parts = [self.held.announcements, self.tree]
+        parts += [Recovery(parameters, Fixed(), self.held, ME)] if recovers else []
         self.machine = NodeMachine(parts)
         self.now_us, self.timers = 1_000_000, []
 
@@ -116,11 +117,13 @@ class Node:
         }
         remembered = [(span.publisher, span.first, span.end) for span in self.held.seen._spans]
         gathered = [
-            (span.publisher, span.first, span.count, span.receivers) for span in self.tree._announcements._spans
+            (node, waiting.news.publisher, waiting.news.first, waiting.news.last, waiting.due_us, waiting.told)
+            for node, outbox in self.held.announcements.outboxes.items()
+            for waiting in outbox.waiting.values()
         ]
         streams = [
             [getattr(stream, name) for name in stream.__slots__]
-            for part in self.machine._parts[1:]
+            for part in self.machine._parts[2:]
             for followed in part._topics.values()
             for stream in followed.streams.values()
         ]

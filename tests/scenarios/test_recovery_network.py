@@ -132,7 +132,8 @@ def test_with_five_percent_loss_every_subscriber_receives_all_messages_in_order(
     net.wait(15)
     assert not net.missing()
     assert not net.log.lost
-    assert net.log.sent[Answer] >= 1, "something was lost and asked for"
+    if dissemination == "tree":
+        assert net.log.sent[Answer] >= 1, "something was lost and asked for"
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -21,13 +21,13 @@ from gossamer.protocols.contract.events import (
 )
 from gossamer.protocols.contract.facts import Fact, PeerMisbehaved
 from gossamer.protocols.contract.messages import Burst, Data
-from gossamer.protocols.contract.parts import Part, Rider, SilenceDetector, TopicNeighbours
+from gossamer.protocols.contract.parts import Part, Rider, SilenceAvoider, SilenceDetector, TopicNeighbours
 
 
 class NodeMachine:
     """One node's machine: routes events to parts, and facts to the parts above."""
 
-    __slots__ = ("_heard", "_learners", "_levels_by_class", "_parts", "_rider")
+    __slots__ = ("_heard", "_learners", "_levels_by_class", "_parts", "_rider", "_spoken")
 
     def __init__(self, parts: Sequence[Part]) -> None:
         self._parts = tuple(parts)
@@ -38,6 +38,10 @@ class NodeMachine:
         # When each peer last sent something, by peer; None if no part of this node detects silence.
         self._heard: dict[NodeId, int] | None = next(
             (part.heard for part in parts if isinstance(part, SilenceDetector)), None
+        )
+        # When something was last sent to each peer, by peer; None if no part of this node avoids silence.
+        self._spoken: dict[NodeId, int] | None = next(
+            (part.spoken for part in parts if isinstance(part, SilenceAvoider)), None
         )
         self._rider: Rider | None = next((part for part in parts if isinstance(part, Rider)), None)
 
@@ -95,17 +99,20 @@ class NodeMachine:
                 facts = self._parts[level].handle(event, now_us, out)
                 if facts:
                     self._teach(level, facts, now_us, out)
-        if out and self._rider is not None and self._rider.outboxes:
-            self._ride(self._rider, now_us, out)
+        if out and (self._spoken is not None or self._rider is not None):
+            self._after_sending(now_us, out)
         return out
 
-    def _ride(self, rider: Rider, now_us: int, out: list[Action]) -> None:
-        """Send what waits for the receivers of these messages along with them."""
-        outboxes = rider.outboxes
+    def _after_sending(self, now_us: int, out: list[Action]) -> None:
+        """Note the receivers of all messages, and send what waits for them along with the messages."""
+        spoken, rider = self._spoken, self._rider
+        outboxes = () if rider is None else rider.outboxes
         for action in tuple(out):
             if type(action) is Send:
                 for node in action.to:
-                    if node in outboxes:
+                    if spoken is not None:
+                        spoken[node] = now_us
+                    if rider is not None and node in outboxes:
                         rider.ride(node, now_us, out)
 
     def teach(self, facts: Sequence[Fact], now_us: int, out: list[Action]) -> None:

@@ -122,6 +122,17 @@ class SilenceDetector(Protocol):
 
 
 @runtime_checkable
+class SilenceAvoider(Protocol):
+    """A part that sends something to peers that this node has sent nothing for too long. A node has at most one such part.
+
+    For every message that any part sends, the node writes the time in microseconds into `spoken`, by receiver. The part reads
+    the times and clears the dictionary.
+    """
+
+    spoken: dict[NodeId, int]
+
+
+@runtime_checkable
 class Rider(Protocol):
     """A part whose messages to a peer may wait until something else is sent to that peer. A node has at most one such part.
 

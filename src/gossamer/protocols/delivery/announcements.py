@@ -1,16 +1,17 @@
 """Announcements: a node tells neighbours the names of messages that it has, so that missing ones are noticed.
 
 This is the only way in which a node learns that it misses a message that no later message shows. The tree (`tree.py`) mends
-itself with it, and recovery asks for what is missing. A message is announced to few neighbours:
+itself with it, and recovery asks for what is missing. A message is announced
 
-- *listeners*, which receive the message from another neighbour and have asked this node to announce it. They notice soon
-  if their own supplier fails.
-- neighbours that this node sent the message to, because the message may have been lost on the way; and once more some
-  seconds later, because the announcement may be lost too.
+- soon to *listeners*, neighbours that receive the message from another neighbour and have asked this node to announce it: they
+  notice if their own supplier fails;
+- after a second to the neighbours that this node sent the message to: it may have been lost on the way;
+- after some seconds to all other neighbours on the topic, because a part of the topic may be cut off whose nodes listen only to
+  each other. A neighbour that has announced the message itself is left out.
 
 Announcements wait for each neighbour until something else is sent to it and then travel in the same frame (`Rider`); a frame
-of their own leaves only if nothing else does in time. Only the latest run of messages of each publisher on a topic is
-announced if recovery is there to ask for the messages before it. A network without new messages announces nothing.
+of their own leaves only if nothing else does in time. If recovery is there to ask for earlier messages, only the latest run of
+messages of each publisher on a topic is announced. A network without new messages announces nothing.
 """
 
 from collections.abc import Sequence
@@ -24,22 +25,10 @@ from gossamer.protocols.contract.actions import Action, Observe, Send, SetTimer
 from gossamer.protocols.contract.events import Event, MessageReceived, TimerFired, Unsubscribe
 from gossamer.protocols.contract.facts import Fact, NeighbourDown, PeerMisbehaved
 from gossamer.protocols.contract.messages import Burst, Data, Number, Timer, Value, WireMessage
-from gossamer.protocols.contract.parts import NOTHING
+from gossamer.protocols.contract.parts import NOTHING, TopicNeighbours
 from gossamer.protocols.delivery.intake import NOT_HELD
 from gossamer.protocols.delivery.interests import OwnInterests
 
-# Chosen: a listener is told within this time. A broken tree is noticed that much later.
-LISTENERS_US = 400 * MILLISECOND_US
-# Chosen: a neighbour that was sent the message is told within this time. Together with the wait of the receiver, a lost last
-# message is requested within two seconds.
-RECEIVERS_US = 1_200 * MILLISECOND_US
-# Chosen: but not sooner than this, because what is lost with the message would be useless.
-RECEIVERS_AFTER_US = 200 * MILLISECOND_US
-# Chosen: each run is told twice, because a frame may be lost.
-TIMES = 2
-# Chosen: told again after four seconds, with the next frame to that neighbour. An idle link carries one every four seconds.
-AGAIN_AFTER_US = 4 * SECOND_US
-AGAIN_US = 8 * SECOND_US
 # Chosen: announcements that would leave alone within this time leave together.
 SLACK_US = 50 * MILLISECOND_US
 # Chosen: runs in one frame, consecutive messages in one run, and messages that one frame may announce.
@@ -50,6 +39,26 @@ ANNOUNCED_MAX = 16_384
 WAITING_MAX = 16_384
 # Later than every time.
 NEVER_US = 2**62
+
+
+class Pace:
+    """When a run is announced to a neighbour: how long after the last message it may leave, and after the first it must."""
+
+    __slots__ = ("due_us", "ready_us")
+
+    def __init__(self, ready_us: int, due_us: int) -> None:
+        self.ready_us = ready_us
+        self.due_us = due_us
+
+
+# Chosen: a listener is told within this time. A broken tree is noticed that much later.
+LISTENER = Pace(0, 400 * MILLISECOND_US)
+# Chosen: together with the wait of the receiver, a lost last message is requested within two seconds. Not before 200 ms, because
+# what is lost together with the message would be useless.
+RECEIVER = Pace(200 * MILLISECOND_US, 1_200 * MILLISECOND_US)
+# Chosen: four seconds after the last message, with the next frame. An idle link carries one every four seconds. A publisher that
+# never pauses for so long is announced every 8 s.
+OTHER = Pace(4 * SECOND_US, 8 * SECOND_US)
 
 
 class Run(Value, frozen=True, array_like=True, gc=False):
@@ -87,78 +96,90 @@ class Announced(Fact, frozen=True, array_like=True, gc=False, tag="announced"):
     runs: tuple[Run, ...]
 
 
-class WaitingRun:
-    """A run that will be announced to one neighbour."""
+class News:
+    """The latest run of messages of a publisher on a topic, which waits to be announced."""
 
-    __slots__ = ("at_us", "due_us", "first", "last", "publisher", "ready_us", "times", "topic")
+    __slots__ = ("at_us", "count", "first", "is_everywhere", "last", "listeners", "publisher", "receivers", "topic")
 
-    def __init__(
-        self,
-        topic: TopicId,
-        publisher: NodeId,
-        first: int,
-        last: int,
-        at_us: int,
-        ready_us: int,
-        due_us: int,
-        times: int,
-    ) -> None:
+    def __init__(self, topic: TopicId, publisher: NodeId, first: int, last: int, at_us: int) -> None:
         self.topic = topic
         self.publisher = publisher
         self.first = first
         self.last = last
+        # When the last message arrived.
         self.at_us = at_us
-        # It may leave from `ready_us` on, and must leave at `due_us`.
-        self.ready_us = ready_us
+        # The number of neighbours for which it waits.
+        self.count = 0
+        # Whether it waits for all these listeners and receivers, and for all other neighbours.
+        self.is_everywhere = False
+        self.listeners: Sequence[NodeId] = ()
+        self.receivers: Sequence[NodeId] = ()
+
+
+class Waiting:
+    """What waits for one neighbour of one run: its pace, when it must leave, and up to which number it was told before."""
+
+    __slots__ = ("due_us", "news", "pace", "told")
+
+    def __init__(self, news: News, pace: Pace, due_us: int, told: int) -> None:
+        self.news = news
+        self.pace = pace
         self.due_us = due_us
-        # How often it is told.
-        self.times = times
-
-
-# The topic and the publisher; the first number too for an earlier run that is not replaced.
-_Key = tuple[int, ...]
+        self.told = told
 
 
 class Outbox:
-    """The runs that wait for one neighbour, and when the first of them may and must leave."""
+    """The runs that wait for one neighbour, and the earliest times when one of them may leave and must leave."""
 
-    __slots__ = ("due_us", "ready_us", "runs")
+    __slots__ = ("due_us", "ready_us", "waiting")
 
     def __init__(self) -> None:
-        self.runs: dict[_Key, WaitingRun] = {}
+        self.waiting: dict[News, Waiting] = {}
         self.ready_us = self.due_us = NEVER_US
 
-    def put(self, key: _Key, run: WaitingRun) -> None:
-        """Let a run wait, in place of an earlier one of the same key."""
-        self.runs[key] = run
-        self.ready_us = min(self.ready_us, run.ready_us)
-        self.due_us = min(self.due_us, run.due_us)
+    def put(self, waiting: Waiting) -> None:
+        """Let a run wait."""
+        self.waiting[waiting.news] = waiting
+        self.ready_us = min(self.ready_us, waiting.news.at_us + waiting.pace.ready_us)
+        self.due_us = min(self.due_us, waiting.due_us)
 
-    def take(self, ready_us: int, due_us: int) -> list[tuple[_Key, WaitingRun]]:
+    def take(self, ready_us: int, due_us: int) -> list[Waiting]:
         """Remove and return the runs that may leave at `ready_us`, or must leave at `due_us`."""
-        waiting, self.runs = self.runs, {}
+        taken: list[Waiting] = []
+        before, self.waiting = self.waiting, {}
         self.ready_us = self.due_us = NEVER_US
-        taken: list[tuple[_Key, WaitingRun]] = []
-        for key, run in waiting.items():
-            if run.ready_us <= ready_us or run.due_us <= due_us:
-                taken.append((key, run))
+        for waiting in before.values():
+            if waiting.due_us <= due_us or waiting.news.at_us + waiting.pace.ready_us <= ready_us:
+                taken.append(waiting)
             else:
-                self.put(key, run)
+                self.put(waiting)
         return taken
 
 
 class Announcements:
     """The part that sends and receives announcements; dissemination and recovery, which are above it, use it."""
 
-    __slots__ = ("_interests", "_keeps_latest", "_timer_us", "_waiting_count", "outboxes", "relays_announce")
+    __slots__ = (
+        "_interests",
+        "_keeps_latest",
+        "_latest",
+        "_overlay",
+        "_timer_us",
+        "_waiting_count",
+        "outboxes",
+        "relays_announce",
+    )
 
     MESSAGES: ClassVar[tuple[type[WireMessage], ...]] = (Announce,)
     TIMERS: ClassVar[tuple[type[Timer], ...]] = (AnnounceDue,)
 
-    def __init__(self, interests: OwnInterests, keeps_latest: bool) -> None:
+    def __init__(self, overlay: TopicNeighbours, interests: OwnInterests, keeps_latest: bool) -> None:
+        self._overlay = overlay
         self._interests = interests
         # With recovery, only the latest run of each publisher.
         self._keeps_latest = keeps_latest
+        # By topic and publisher: the runs that wait for any neighbour.
+        self._latest: dict[tuple[TopicId, NodeId], News] = {}
         # See `Rider`.
         self.outboxes: dict[NodeId, Outbox] = {}
         self._waiting_count = 0
@@ -175,14 +196,15 @@ class Announcements:
             case TimerFired():
                 self._on_due(now_us, out)
             case Unsubscribe():
-                self._drop(event.topic)
+                self._drop_topic(event.topic)
         return NOTHING
 
     def learn(self, fact: Fact, now_us: int, out: list[Action]) -> Sequence[Fact]:
         """Forget what waits for a neighbour that is gone."""
         if isinstance(fact, NeighbourDown):
             outbox = self.outboxes.pop(fact.node, None)
-            self._waiting_count -= 0 if outbox is None else len(outbox.runs)
+            for waiting in () if outbox is None else outbox.waiting.values():
+                self._taken(waiting)
         return NOTHING
 
     # Receiving.
@@ -191,10 +213,18 @@ class Announcements:
         """Pass on the runs of topics that this node holds; others are reported."""
         runs: list[Run] = []
         count = 0
+        outbox = self.outboxes.get(sender)
         for run in message.runs:
             count += run.count
-            if run.topic in self._interests.roles and run.count <= run.last and count <= ANNOUNCED_MAX:
-                runs.append(run)
+            if run.topic not in self._interests.roles or run.count > run.last or count > ANNOUNCED_MAX:
+                continue
+            runs.append(run)
+            news = None if outbox is None else self._latest.get((run.topic, run.publisher))
+            if outbox is not None and news is not None and news.last <= run.last and news in outbox.waiting:
+                # The neighbour has these messages.
+                self._taken(outbox.waiting.pop(news))
+        if outbox is not None and not outbox.waiting:
+            del self.outboxes[sender]
         if len(runs) < len(message.runs):
             out.append(Observe(PeerMisbehaved(sender, NOT_HELD)))
         return (Announced(sender, tuple(runs)),) if runs else NOTHING
@@ -207,19 +237,25 @@ class Announcements:
         data: Data | Burst,
         listeners: Sequence[NodeId],
         receivers: Sequence[NodeId],
+        sender: NodeId,
         now_us: int,
         out: list[Action],
     ) -> None:
-        """Announce a message, or the messages of a burst, which is sent to `receivers` now."""
-        publisher, first, last = data.publisher, data.sequence, data.sequence + data.count - 1
-        times = TIMES if self._keeps_latest else 1
-        for node in listeners:
-            self._put(node, WaitingRun(topic, publisher, first, last, now_us, now_us, now_us + LISTENERS_US, times))
-        ready_us, due_us = now_us + RECEIVERS_AFTER_US, now_us + RECEIVERS_US
-        for node in receivers:
-            self._put(node, WaitingRun(topic, publisher, first, last, now_us, ready_us, due_us, times))
-        if listeners or receivers:
-            self._after_put(now_us + LISTENERS_US if listeners else due_us, now_us, out)
+        """Announce a message, or the messages of a burst, that came from `sender` and is sent to `receivers` now."""
+        first = data.sequence
+        news = self._news(topic, data.publisher, first, first + data.count - 1, now_us)
+        if news.is_everywhere and news.listeners is listeners and news.receivers is receivers:
+            return
+        for node in self._overlay.neighbours_on(topic):
+            if node in receivers:
+                self._put(node, news, RECEIVER, first, now_us)
+            elif node in listeners:
+                self._put(node, news, LISTENER, first, now_us)
+            elif node != sender:
+                self._put(node, news, OTHER, first, now_us)
+        news.is_everywhere, news.listeners, news.receivers = True, listeners, receivers
+        pace = LISTENER if listeners else RECEIVER if receivers else OTHER
+        self._after_put(now_us + pace.due_us, now_us, out)
 
     def add_last(
         self,
@@ -230,36 +266,48 @@ class Announcements:
         nodes: Sequence[NodeId],
         now_us: int,
         out: list[Action],
-        times: int = TIMES,
     ) -> None:
         """Announce to these neighbours the last message of a publisher, which arrived here at `at_us`."""
-        ready_us, due_us = now_us + RECEIVERS_AFTER_US, now_us + RECEIVERS_US
+        news = self._news(topic, publisher, last, last, at_us)
         for node in nodes:
             # A publisher knows its own messages.
             if node != publisher:
-                self._put(node, WaitingRun(topic, publisher, last, last, at_us, ready_us, due_us, times))
-        if nodes:
-            self._after_put(due_us, now_us, out)
+                self._put(node, news, RECEIVER, last, now_us)
+        self._after_put(now_us + RECEIVER.due_us, now_us, out)
 
-    def _put(self, node: NodeId, run: WaitingRun) -> None:
+    def _news(self, topic: TopicId, publisher: NodeId, first: int, last: int, at_us: int) -> News:
+        """The run that these messages belong to."""
+        news = self._latest.get((topic, publisher))
+        if news is not None and (news.last + 1 == first or self._keeps_latest):
+            if news.last < last:
+                news.first = news.first if news.last + 1 == first else first
+                news.last, news.at_us = last, at_us
+            return news
+        return News(topic, publisher, first, last, at_us)
+
+    def _put(self, node: NodeId, news: News, pace: Pace, first: int, now_us: int) -> None:
+        """Let a run wait for a neighbour, which is not told the messages before `first` unless they wait already."""
         outbox = self.outboxes.get(node)
         if outbox is None:
             outbox = self.outboxes[node] = Outbox()
-        key: _Key = (run.topic, run.publisher)
-        earlier = outbox.runs.get(key)
-        if earlier is None:
+        waiting = outbox.waiting.get(news)
+        if waiting is None:
             self._waiting_count += 1
-        elif earlier.last + 1 == run.first:
-            run.first = earlier.first
-            run.due_us = min(run.due_us, earlier.due_us)
-        elif not self._keeps_latest:
-            outbox.put((*key, earlier.first), earlier)
-            self._waiting_count += 1
-        elif run.last < earlier.last:
-            return
-        else:
-            run.due_us = min(run.due_us, earlier.due_us)
-        outbox.put(key, run)
+            news.count += 1
+            self._latest[news.topic, news.publisher] = news
+            outbox.put(Waiting(news, pace, now_us + pace.due_us, first - 1))
+        elif pace.due_us < waiting.pace.due_us:
+            waiting.pace, waiting.due_us = pace, min(waiting.due_us, now_us + pace.due_us)
+            outbox.put(waiting)
+
+    def hurry(self, topic: TopicId, now_us: int, out: list[Action]) -> None:
+        """The neighbour is gone that passed this node's messages on: tell all others soon what it may not have passed on."""
+        for outbox in self.outboxes.values():
+            for waiting in outbox.waiting.values():
+                if waiting.news.topic == topic and waiting.pace is not LISTENER:
+                    waiting.pace, waiting.due_us = LISTENER, now_us + LISTENER.due_us
+                    outbox.ready_us, outbox.due_us = now_us, min(outbox.due_us, waiting.due_us)
+        self._after_put(now_us + LISTENER.due_us, now_us, out)
 
     def ride(self, node: NodeId, now_us: int, out: list[Action]) -> None:
         """See `Rider`."""
@@ -267,36 +315,39 @@ class Announcements:
         if outbox.ready_us <= now_us:
             self._send(node, outbox.take(now_us, now_us), now_us, out)
 
-    def _send(self, node: NodeId, taken: Sequence[tuple[_Key, WaitingRun]], now_us: int, out: list[Action]) -> None:
-        """Send runs to a neighbour in as few frames as their limits allow. Each waits again if it is to be told again."""
-        outbox = self.outboxes[node]
+    def _send(self, node: NodeId, taken: Sequence[Waiting], now_us: int, out: list[Action]) -> None:
+        """Send runs to a neighbour in as few frames as their limits allow."""
         runs: list[Run] = []
         count = 0
-        for key, run in taken:
-            length = min(run.last - run.first + 1, RUN_MAX)
+        for waiting in taken:
+            self._taken(waiting)
+            news = waiting.news
+            length = min(news.last - max(news.first - 1, waiting.told), RUN_MAX)
             if len(runs) == RUNS_MAX or count + length > ANNOUNCED_MAX:
                 out.append(Send((node,), Announce(tuple(runs))))
                 runs, count = [], 0
-            runs.append(Run(run.topic, run.publisher, run.last, max(now_us - run.at_us, 0) // MILLISECOND_US, length))
+            age_ms = max(now_us - news.at_us, 0) // MILLISECOND_US
+            runs.append(Run(news.topic, news.publisher, news.last, age_ms, length))
             count += length
-            run.times -= 1
-            if run.times:
-                run.first, run.ready_us, run.due_us = run.last, now_us + AGAIN_AFTER_US, now_us + AGAIN_US
-                outbox.put(key, run)
-            else:
-                self._waiting_count -= 1
         if runs:
             out.append(Send((node,), Announce(tuple(runs))))
-        if not outbox.runs:
+        if not self.outboxes[node].waiting:
             del self.outboxes[node]
+
+    def _taken(self, waiting: Waiting) -> None:
+        """A run no longer waits for a neighbour."""
+        news = waiting.news
+        self._waiting_count -= 1
+        news.count -= 1
+        news.is_everywhere = False
+        key = (news.topic, news.publisher)
+        if not news.count and self._latest.get(key) is news:
+            del self._latest[key]
 
     def _after_put(self, due_us: int, now_us: int, out: list[Action]) -> None:
         if self._waiting_count > WAITING_MAX:
             for node, outbox in list(self.outboxes.items()):
-                taken = outbox.take(NEVER_US, NEVER_US)
-                for _, run in taken:
-                    run.times = 1
-                self._send(node, taken, now_us, out)
+                self._send(node, outbox.take(NEVER_US, NEVER_US), now_us, out)
         elif not self._timer_us or due_us < self._timer_us:
             self._timer_us = due_us
             out.append(SetTimer(due_us, AnnounceDue()))
@@ -313,11 +364,10 @@ class Announcements:
         if soonest_us:
             out.append(SetTimer(soonest_us, AnnounceDue()))
 
-    def _drop(self, topic: TopicId) -> None:
+    def _drop_topic(self, topic: TopicId) -> None:
         """Drop the runs of a topic that the node has given up."""
         for node, outbox in list(self.outboxes.items()):
-            kept = {key: run for key, run in outbox.runs.items() if run.topic != topic}
-            self._waiting_count -= len(outbox.runs) - len(kept)
-            outbox.runs = kept
-            if not kept:
+            for news in [news for news in outbox.waiting if news.topic == topic]:
+                self._taken(outbox.waiting.pop(news))
+            if not outbox.waiting:
                 del self.outboxes[node]

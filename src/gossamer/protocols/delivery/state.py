@@ -2,6 +2,7 @@
 
 from gossamer.model.values.ids import NodeId
 from gossamer.protocols.contract.events import Subscribe, Unsubscribe
+from gossamer.protocols.contract.parts import TopicNeighbours
 from gossamer.protocols.delivery.announcements import Announcements
 from gossamer.protocols.delivery.application import Application
 from gossamer.protocols.delivery.history import History
@@ -58,10 +59,10 @@ class DeliveryState:
             self.history = self.own_messages.history = self.intake.history = History()
         return self.history
 
-    def require_announcements(self) -> Announcements:
+    def require_announcements(self, overlay: TopicNeighbours) -> Announcements:
         """The announcements; new ones if there were none. The tree and recovery call this."""
         if self.announcements is None:
-            self.announcements = Announcements(self.interests, keeps_latest=self._recovers)
+            self.announcements = Announcements(overlay, self.interests, keeps_latest=self._recovers)
         return self.announcements
 
     def set_interest(self, event: Subscribe | Unsubscribe) -> None:

@@ -145,6 +145,8 @@ class Branch:
         if node != self.supplier:
             return ()
         self._set_supplier(None, FAR)
+        # Nobody passes this node's messages on, so that they must go to every neighbour.
+        self.lazy = {}
         pruned, self._pruned_us, self.teller = tuple(self._pruned_us), {}, None
         return pruned
 

@@ -46,7 +46,7 @@ from gossamer.protocols.dissemination.tree_messages import (
 )
 
 # Chosen: announced messages that are older do not show that the tree is broken now; recovery asks for them.
-FRESH_US = 3 * SECOND_US
+FRESH_US = 20 * SECOND_US
 
 
 class Tree:
@@ -87,7 +87,7 @@ class Tree:
         self._branches: dict[TopicId, Branch] = {}
         # When this node took up each topic.
         self._since_us: dict[TopicId, int] = {}
-        self._announcements = self._delivery.require_announcements()
+        self._announcements = self._delivery.require_announcements(overlay)
         self._announcements.relays_announce = True
         self._tellers = Tellers(overlay, self._branches)
         self._mending = Mending(self._interests, self._seen, self._branches, self._tellers)
@@ -133,6 +133,8 @@ class Tree:
         """
         if isinstance(fact, NeighbourDown):
             for topic, branch in self._branches.items():
+                if fact.node == branch.supplier:
+                    self._announcements.hurry(topic, now_us, out)
                 for node in branch.lose(fact.node):
                     out.append(Send((node,), Graft(topic, ())))
                 self._tellers.keep(topic, branch, now_us, out)
@@ -222,30 +224,28 @@ class Tree:
         if branch is None:
             branch = self._branches[topic] = Branch(None, now_us)
         eager, listeners = branch.route(came_from, neighbours)
-        self._announcements.add(topic, data, listeners, eager, now_us, out)
+        self._announcements.add(topic, data, listeners, eager, came_from, now_us, out)
         if eager:
             out.append(Send(eager, data))
 
     def _relay_on_several(self, data: Data | Burst, came_from: NodeId, now_us: int, out: list[Action]) -> None:
         """Send a message of several topics over each link that is eager on one of them; announce it once over the others."""
-        eager: dict[NodeId, TopicId] = {}
+        eager: dict[NodeId, None] = {}
         listeners: dict[NodeId, TopicId] = {}
         for topic in self._interests.topics_of(data):
             branch = self._branches.get(topic)
             for node in self._overlay.neighbours_on(topic):
                 if branch is None or not branch.is_lazy(node):
-                    eager.setdefault(node, topic)
+                    eager[node] = None
                 elif branch.lazy[node]:
                     listeners.setdefault(node, topic)
         eager.pop(came_from, None)
         listeners.pop(came_from, None)
         if eager:
             out.append(Send(tuple(sorted(eager)), data))
-        for node, topic in eager.items():
-            self._announcements.add(topic, data, (), (node,), now_us, out)
-        for node, topic in listeners.items():
-            if node not in eager:
-                self._announcements.add(topic, data, (node,), (), now_us, out)
+        for topic in self._interests.topics_of(data):
+            mine = tuple([node for node in listeners if listeners[node] == topic and node not in eager])
+            self._announcements.add(topic, data, mine, tuple(eager), came_from, now_us, out)
 
     # The shape of the tree.
 

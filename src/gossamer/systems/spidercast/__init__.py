@@ -84,6 +84,9 @@ _MEND = LockstepTimer(MendDue(), lambda parameters: -(-parameters.mend_us // par
 # bridge, so a disconnected topic is connected again within about five seconds. A check of an unchanged overlay sends no
 # messages.
 _MEND_LIVE_US = SECOND_US // 2
+# Chosen: a live link that carries nothing else carries a heartbeat every four seconds, and a host that falls silent counts as dead
+# after six. A process that ends is noticed at once.
+_LIVE = {"membership": "cyclon", "mend_us": _MEND_LIVE_US, "keep_alive_us": 4 * SECOND_US, "suspect_after": 6}
 
 SYSTEMS: tuple[System, ...] = (
     System(
@@ -107,14 +110,14 @@ SYSTEMS: tuple[System, ...] = (
             LiveStart(
                 "spidercast",
                 "spidercast",
-                {"membership": "cyclon", "mend_us": _MEND_LIVE_US, "part_uncovered": True},
+                {**_LIVE, "part_uncovered": True},
             ),
             # The links of the plan connect every topic and stay. Random coverage 1 adds a link for a topic that lost
             # its links.
             LiveStart(
                 "planned",
                 "spidercast",
-                {"membership": "cyclon", "mend_us": _MEND_LIVE_US, "greedy_coverage": 0, "random_coverage": 1},
+                {**_LIVE, "greedy_coverage": 0, "random_coverage": 1},
                 takes_plan=True,
             ),
         ),

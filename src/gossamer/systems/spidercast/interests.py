@@ -16,9 +16,11 @@ from gossamer.systems.spidercast.links import Links
 from gossamer.systems.spidercast.messages import ConnectOk, ConnectRequest, Heartbeat, Task
 from gossamer.systems.spidercast.task import NO_VERSION, Neighbour, NeighbourTask
 
-# A change of this node's interest: the version before it, the topics added, the topics removed.
-InterestChange = tuple[int, tuple[TopicId, ...], tuple[TopicId, ...]]
-NO_CHANGE: InterestChange = (0, (), ())
+# The last fields of a heartbeat: the version before a change of interest, the topics added and removed, and whether an answer is
+# wanted.
+HeartbeatFields = tuple[int, tuple[TopicId, ...], tuple[TopicId, ...], bool]
+NO_CHANGE: HeartbeatFields = (0, (), (), False)
+ASKS: HeartbeatFields = (0, (), (), True)
 
 
 class NeighbourInterests:

@@ -41,7 +41,8 @@ from gossamer.protocols.contract.messages import Peer, Timer, WireMessage
 from gossamer.protocols.contract.parts import NOTHING, InterestView
 from gossamer.protocols.membership.interest_exchange import PART_TOPICS, InterestExchange, InterestFetched
 from gossamer.protocols.roots import REPEAT, Roots
-from gossamer.systems.spidercast.interests import NO_CHANGE, InterestChange, NeighbourInterests, may_be_bridge
+from gossamer.systems.spidercast.interests import ASKS, NO_CHANGE, HeartbeatFields, NeighbourInterests, may_be_bridge
+from gossamer.systems.spidercast.keep_alive import KeepAlive
 from gossamer.systems.spidercast.links import Links
 from gossamer.systems.spidercast.maintenance import Maintenance
 from gossamer.systems.spidercast.messages import (
@@ -73,6 +74,7 @@ class SpiderCast:
         "_exchange",
         "_interests",
         "_is_quiet",
+        "_keep_alive",
         "_links",
         "_maintenance",
         "_mend_us",
@@ -84,6 +86,7 @@ class SpiderCast:
         "heard",
         "neighbours_on",
         "roots",
+        "spoken",
         "tasks",
     )
 
@@ -110,8 +113,9 @@ class SpiderCast:
         self._seed = seed
         self._node = node
         self._mend_us = mend_us
-        # When each sender was last heard. The node machine fills it; every heartbeat turn empties it.
-        self.heard: dict[NodeId, int] = {}
+        self._keep_alive = KeepAlive(timing)
+        # See `SilenceDetector` and `SilenceAvoider`.
+        self.heard, self.spoken = self._keep_alive.heard, self._keep_alive.spoken
         self.roots = Roots(node)
         self._exchange = exchange
         # The version of the interest that was last sent to neighbours.
@@ -132,10 +136,9 @@ class SpiderCast:
             drop_when_stuck=drop_when_stuck,
         )
         self._attempts = self._maintenance.attempts
-        # At most one maintenance timer is set at a time, so that none is ever stale.
-        self._turn_is_set = False
-        # The last turn found nothing to do and nothing has changed since, so that the next turn can be skipped.
-        self._is_quiet = False
+        # At most one maintenance timer is set at a time, so that none is stale. A quiet node found nothing to do in its last
+        # turn, and nothing has changed since: the next turn can be skipped.
+        self._turn_is_set = self._is_quiet = False
 
     def redirect(self, task: Task) -> NodeId | None:
         """The redirect candidate that a task has not tried yet."""
@@ -176,7 +179,7 @@ class SpiderCast:
     def _on_started(self, event: Started, now_us: int, out: list[Action]) -> None:
         self._maintenance.address = event.address
         self._version = self._exchange.version
-        out.append(SetTimer(now_us + self._timing.heartbeat_us, HeartbeatDue()))
+        out.append(SetTimer(now_us + self._keep_alive.period_us, HeartbeatDue()))
         if self._mend_us:
             out.append(SetTimer(now_us + self._mend_us, MendDue()))
         self._wake(now_us, out)
@@ -203,8 +206,7 @@ class SpiderCast:
             (state.add_topic if added else state.remove_topic)(event.topic)
         for kind, task in enumerate(self.tasks):
             # Paper: a change of interest is propagated "via the heart beat messages" (2.4).
-            if task.neighbours:
-                self._tell(kind, tuple(task.neighbours), out, (since, added, removed))
+            self._tell(kind, tuple(task.neighbours), now_us, out, (since, added, removed, False))
         self._wake(now_us, out)
 
     # Maintenance turns (`maintenance.py`).
@@ -218,8 +220,7 @@ class SpiderCast:
         for kind, task in enumerate(self.tasks):
             # No heartbeat to a neighbour that was just sent a DISCONNECT: it may have removed the link when it arrives.
             untold = tuple(node for node in task.untold() if node != self._maintenance.asked_to_part[kind])
-            if untold:
-                self._tell(kind, untold, out)
+            self._tell(kind, untold, now_us, out)
         waiting = any(task.coverage and task.under_covered for task in self.tasks)
         self._is_quiet = not (busy or waiting or len(out) > before or self.tasks[Task.RANDOM].coverage != coverage)
         if busy:
@@ -277,8 +278,7 @@ class SpiderCast:
     def _on_connect_ok(self, sender: NodeId, message: ConnectOk, now_us: int, out: list[Action]) -> None:
         task, attempts = self.tasks[message.task], self._attempts[message.task]
         answers_open = attempts.close(sender)
-        told = attempts.told if answers_open else (-1, -1)
-        is_bridge = attempts.is_bridge and answers_open
+        told, is_bridge = (attempts.told, attempts.is_bridge) if answers_open else ((-1, -1), False)
         # Differs: the paper accepts any CONNECT-OK; we accept it only from a peer that was asked, however late.
         asked = is_bridge or sender in attempts.quarantined or sender in task.neighbours
         if asked and (sender in task.neighbours or task.has_room):
@@ -306,8 +306,7 @@ class SpiderCast:
             return
         # Paper: "it will disconnect from q if it can remove q without causing its interest to become under-covered, or
         # if it has more than L^max neighbors" (2.3.1). Figure 4, line 23 says L instead of L^max; we follow the text.
-        under_covered = task.under_covered_without(sender)
-        under_covered -= task.under_covered if task.counts_uncovered else 0
+        under_covered = task.under_covered_without(sender) - (task.under_covered if task.counts_uncovered else 0)
         if under_covered and task.degree <= task.degree_max:
             return
         self._remove(message.task, sender, now_us, out)
@@ -322,6 +321,8 @@ class SpiderCast:
             return
         changed = (neighbour.degree, neighbour.target) != (message.degree, message.target)
         neighbour.degree, neighbour.target = message.degree, message.target
+        if message.asks:
+            self._tell(message.task, (sender,), now_us, out)
         if self._interests.update(sender, message, now_us, out) or changed:
             self._wake(now_us, out)
 
@@ -342,23 +343,22 @@ class SpiderCast:
     # Failure detection.
 
     def _on_heartbeat_due(self, now_us: int, out: list[Action]) -> None:
-        out.append(SetTimer(now_us + self._timing.heartbeat_us, HeartbeatDue()))
-        silent_us = now_us - self._timing.suspect_after * self._timing.heartbeat_us
+        out.append(SetTimer(now_us + self._keep_alive.period_us, HeartbeatDue()))
         for kind, task in enumerate(self.tasks):
+            turn = self._keep_alive.turn(task, now_us)
             # Paper: FAILUREDETECTIONSUSPECT removes the connection (Figure 4, lines 29-30).
-            for node in task.silent(silent_us, self.heard):
+            for node in turn.dead:
                 self._remove(kind, node, now_us, out)
-            if task.neighbours:
-                self._tell(kind, tuple(task.neighbours), out)
+            self._tell(kind, turn.told, now_us, out)
+            self._tell(kind, turn.asked, now_us, out, ASKS)
             if task.coverage and task.under_covered:
                 self._wake(now_us, out)
-        self.heard.clear()
+        self._keep_alive.end_turn()
 
     def _on_peer_down(self, event: PeerDown, now_us: int, out: list[Action]) -> None:
         for kind, task in enumerate(self.tasks):
             if event.node in task.neighbours:
                 self._remove(kind, event.node, now_us, out)
-            # Its answer will not arrive.
             if not event.hung_up and self._attempts[kind].close(event.node):
                 self._is_quiet = False
                 self._links.forget_address(event.node)
@@ -367,7 +367,7 @@ class SpiderCast:
     # Adding and removing neighbours.
 
     def _add(self, kind: int, node: NodeId, neighbour: Neighbour, now_us: int, out: list[Action]) -> None:
-        neighbour.heard_us = now_us
+        neighbour.heard_us = neighbour.spoken_us = neighbour.told_us = now_us
         known = self.tasks[kind].neighbours.get(node)
         neighbour.is_bridge = neighbour.is_bridge or (known is not None and known.is_bridge)
         self._links.add(kind, node, neighbour, out)
@@ -381,15 +381,17 @@ class SpiderCast:
         self._wake(now_us, out)
 
     def _tell(
-        self, kind: int, nodes: tuple[NodeId, ...], out: list[Action], change: InterestChange = NO_CHANGE
+        self, kind: int, nodes: tuple[NodeId, ...], now_us: int, out: list[Action], change: HeartbeatFields = NO_CHANGE
     ) -> None:
-        """Send a heartbeat."""
+        """Send a heartbeat to these neighbours, if there are any."""
+        if not nodes:
+            return
         task = self.tasks[kind]
         told = (task.degree, task.target)
-        since, added, removed = change
+        since, added, removed, asks = change
         for node in nodes:
-            task.neighbours[node].told = told
-        out.append(self._links.to(nodes, Heartbeat(kind, *told, self._version, since, added, removed)))
+            task.neighbours[node].told, task.neighbours[node].told_us = told, now_us
+        out.append(self._links.to(nodes, Heartbeat(kind, *told, self._version, since, added, removed, asks)))
 
     def _wake(self, now_us: int, out: list[Action]) -> None:
         """Set the maintenance timer, unless it is set."""

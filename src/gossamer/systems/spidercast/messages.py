@@ -81,7 +81,10 @@ class LeaveNotice(WireMessage, frozen=True, array_like=True, gc=False, tag="spid
 
 
 class Heartbeat(WireMessage, frozen=True, array_like=True, gc=False, tag="spidercast_heartbeat"):
-    """Shows that the sender is alive; `added` and `removed` lead from version `since` of its interest to `version`."""
+    """Shows that the sender is alive; `added` and `removed` lead from version `since` of its interest to `version`.
+
+    If `asks`, the sender has heard nothing for long, and the receiver answers with a heartbeat.
+    """
 
     task: int
     degree: NeighbourCount
@@ -90,6 +93,7 @@ class Heartbeat(WireMessage, frozen=True, array_like=True, gc=False, tag="spider
     since: int = 0
     added: SomeTopics = ()
     removed: SomeTopics = ()
+    asks: bool = False
 
 
 class Claims(WireMessage, frozen=True, array_like=True, gc=False, tag="spidercast_claims"):

@@ -36,8 +36,20 @@ class Timing(Struct, frozen=True, kw_only=True):
         ),
     ] = SECOND_US
     suspect_after: Annotated[
-        int, Meta(ge=1, description="Chosen: 3. Missed heartbeats after which a neighbour is removed as dead")
+        int,
+        Meta(ge=1, description="Chosen: 3. Heartbeat periods of silence after which a neighbour is removed as dead"),
     ] = 3
+    keep_alive_us: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=PERIOD_US_MAX,
+            description=(
+                "Chosen: 0, a heartbeat to every neighbour in every period. Otherwise only to neighbours that this node"
+                " sent nothing for so many microseconds"
+            ),
+        ),
+    ] = 0
     connect_timeout_us: Annotated[
         int,
         Meta(

@@ -3,7 +3,7 @@
 A task knows neither messages nor time: those are in `maintenance.py` and `machine.py`.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from enum import IntEnum
 
 from gossamer.model.values.draw import ITEM_FACTOR, MASK, finish
@@ -39,8 +39,10 @@ class Neighbour:
         "is_bridge",
         "roots",
         "shared",
+        "spoken_us",
         "target",
         "told",
+        "told_us",
         "version",
     )
 
@@ -56,7 +58,8 @@ class Neighbour:
         self.told = told
         # Its (degree, target) when it was last sent a DISCONNECT.
         self.asked_when: tuple[int, int] | None = None
-        self.heard_us = 0
+        # When it last sent anything, when this node last sent it anything, and when the last heartbeat.
+        self.heard_us = self.spoken_us = self.told_us = 0
         # Its claims (`protocols/roots.py`), whether it has this node's claims, and whether the link is a bridge.
         self.roots: dict[TopicId, tuple[TopicId, NodeId, int]] = {}
         self.has_claims = False
@@ -146,15 +149,6 @@ class NeighbourTask:
                 return view.best_cover(interest, exclude, key)
             case Rule.COUNT_RANDOM:
                 return view.random_peer(exclude, key)
-
-    def silent(self, since_us: int, heard: Mapping[NodeId, int]) -> list[NodeId]:
-        """Neighbours from which nothing was received since that time.
-
-        Differs: any message is a sign of life, not only a heartbeat, which may be delayed behind many other messages.
-        """
-        for node, neighbour in self.neighbours.items():
-            neighbour.heard_us = max(neighbour.heard_us, heard.get(node, 0))
-        return [node for node, neighbour in self.neighbours.items() if neighbour.heard_us < since_us]
 
     def raise_coverage(self) -> None:
         """Set K to K + 1, for the adaptive K_r."""

@@ -58,7 +58,17 @@ def test_a_node_that_loses_its_supplier_grafts_all_neighbours_that_it_pruned():
     give(tree, MessageReceived(4, data(1)))
     out = []
     tree.learn(NeighbourDown(2), 0, out)
-    assert out == [Send((3,), Graft(TOPIC, ())), Send((4,), Graft(TOPIC, ()))]
+    assert sends(out) == [Send((3,), Graft(TOPIC, ())), Send((4,), Graft(TOPIC, ()))]
+
+
+def test_a_node_that_loses_its_supplier_sends_its_messages_to_all_neighbours():
+    tree = make()
+    give(tree, MessageReceived(2, data(1, publisher=0)))
+    for node in (3, 4):
+        give(tree, MessageReceived(node, Prune(TOPIC)))
+    assert sends(give(tree, Publish(TOPIC, b"y")))[0].to == (2,)
+    tree.learn(NeighbourDown(2), 0, [])
+    assert sends(give(tree, Publish(TOPIC, b"y")))[0].to == (2, 3, 4)
 
 
 def test_a_supplier_that_pruned_this_node_still_gets_messages_from_elsewhere():

@@ -97,7 +97,7 @@ class Recovery:
         )
         self._topics: dict[TopicId, HeldTopic] = {}
         self._closed = ClosedTopics()
-        self._tails = Tails(overlay, delivery.require_announcements(), self._topics)
+        self._tails = Tails(overlay, delivery.require_announcements(overlay), self._topics)
         self._answers = Answers(overlay, delivery, self._topics, parameters.answer_bytes, node)
         self._check = AnswerCheck(delivery.interests, delivery.intake)
         asks = Asks(overlay, node, self._topics)

@@ -70,7 +70,7 @@ class Tails:
                 for stream in held.streams.values() if nodes else ():
                     if stream.last:
                         self._announcements.add_last(
-                            topic, stream.publisher, stream.last, stream.last_us, nodes, now_us, out, times=1
+                            topic, stream.publisher, stream.last, stream.last_us, nodes, now_us, out
                         )
         for node in due:
             _, *later = self._new_neighbours.pop(node)
