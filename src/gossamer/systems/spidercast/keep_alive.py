@@ -43,15 +43,17 @@ class KeepAlive:
     def turn(self, task: NeighbourTask, now_us: int) -> Turn:
         """The neighbours that count as dead, those that get a heartbeat, and those that are asked for an answer."""
         _note(task.neighbours, self.heard, self.spoken)
+        asks = self._timing.keep_alive_us > 0
         dead_us = self._timing.suspect_after * self._timing.heartbeat_us
-        # Two more turns follow before the neighbour counts as dead.
-        ask_us = max(dead_us - 2 * self.period_us, 1)
+        if asks:
+            # A neighbour that falls silent between two turns is removed in time too.
+            dead_us -= self.period_us
         dead, told, asked = [], [], []
         for node, neighbour in task.neighbours.items():
             silent_us = now_us - neighbour.heard_us
             if silent_us > dead_us:
                 dead.append(node)
-            elif self._timing.keep_alive_us and silent_us >= ask_us:
+            elif asks and silent_us > dead_us - 2 * self.period_us:
                 asked.append(node)
             elif self._is_due(neighbour, now_us):
                 told.append(node)
