@@ -8,7 +8,7 @@ RUN ?= out/study
 LOCK := uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes \
 	--no-header --no-annotate --no-emit-index-url --no-emit-find-links --quiet
 
-.PHONY: run test test-slow bench bench-live setup check lock clean
+.PHONY: run test test-slow bench bench-live bench-fleet setup check lock clean
 
 run: setup
 	@$(BIN)/gossamer study --out $(RUN)
@@ -27,6 +27,10 @@ bench: setup
 
 bench-live: $(RIVALS)/.installed
 	$(RIVALS)/bin/python -m bench live
+
+# For example: make bench-fleet FLAGS="--nodes 50 --rate 300 --contenders gossamer,zenoh --busy"
+bench-fleet: $(RIVALS)/.installed
+	$(RIVALS)/bin/python -m bench fleet $(FLAGS)
 
 check: setup
 	$(BIN)/ruff check .

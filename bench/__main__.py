@@ -1,4 +1,4 @@
-"""`python -m bench [NAME ...]`: run the named benchmarks, or all of them."""
+"""`python -m bench [NAME ...]`: run the named benchmarks, or all of them. `python -m bench fleet` takes flags."""
 
 import platform
 import sys
@@ -24,6 +24,7 @@ BENCHMARKS = {
     "planners-spark": ("planners_spark", "run"),
     "live": ("live", "run"),
     "control": ("control", "run"),
+    "fleet": ("fleet", "run"),
     "links": ("links", "run"),
     "sizes": ("sizes", "run"),
 }
@@ -31,14 +32,18 @@ BENCHMARKS = {
 
 def main() -> None:
     """Run the named benchmarks, or all of them."""
-    names = sys.argv[1:] or list(BENCHMARKS)
+    given = sys.argv[1:]
+    end = next((place for place, text in enumerate(given) if text.startswith("-")), len(given))
+    names, flags = given[:end] or list(BENCHMARKS), given[end:]
     unknown = [name for name in names if name not in BENCHMARKS]
     if unknown:
         sys.exit(f"there is no benchmark {unknown[0]!r}; there are: {', '.join(BENCHMARKS)}")
+    if flags and names != ["fleet"]:
+        sys.exit(f"only `fleet` takes flags, got {flags[0]}; try: python -m bench fleet --help")
     print(f"{platform.machine()}, Python {platform.python_version()}\n")
     for name in names:
         module, function = BENCHMARKS[name]
-        getattr(import_module(f"bench.{module}"), function)()
+        getattr(import_module(f"bench.{module}"), function)(*([flags] if flags else []))
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from array import array
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 
 from msgspec import Struct
@@ -21,6 +22,9 @@ class Phase(Struct):
     # Deliveries that should have happened, and how many of them did not.
     expected: int = 0
     missing: int = 0
+    latency_ms_p50: float = 0.0
+    latency_ms_p99: float = 0.0
+    latency_ms_max: float = 0.0
 
 
 class MessageCount(Struct):
@@ -70,7 +74,8 @@ def count_messages(
         for kind, topic, _, number, at_ns in read_log(log_path(folder, member)):
             if kind == PUBLISHED:
                 messages[node, number] = [topic, at_ns, -1 if member in gone else _phase(count.phases, at_ns), 0]
-    latencies = array("d")
+    # By phase; those of killed nodes' messages come last.
+    latencies = [array("d") for _ in (*count.phases, "killed")]
     for member in nodes:
         if member not in gone:
             _count_deliveries(read_log(log_path(folder, member)), messages, count, latencies)
@@ -89,19 +94,24 @@ def count_messages(
                 f"message {number} of {node:016x} on topic {topic}: delivered at {arrived} of {expected} nodes"
             )
     count.missing = sum(phase.missing for phase in count.phases)
-    if latencies:
-        ordered = sorted(latencies)
-        count.latency_ms_p50 = ordered[len(ordered) // 2]
-        count.latency_ms_p99 = ordered[len(ordered) * 99 // 100]
-        count.latency_ms_max = ordered[-1]
+    for phase, found in zip(count.phases, latencies, strict=False):
+        _set_latencies(phase, found)
+    _set_latencies(count, chain.from_iterable(latencies))
     return count
+
+
+def _set_latencies(where: Phase | MessageCount, latencies: Iterable[float]) -> None:
+    if ordered := sorted(latencies):
+        where.latency_ms_p50 = ordered[len(ordered) // 2]
+        where.latency_ms_p99 = ordered[len(ordered) * 99 // 100]
+        where.latency_ms_max = ordered[-1]
 
 
 def _count_deliveries(
     entries: Iterable[tuple[int, int, int, int, int]],
     messages: Mapping[tuple[int, int], list[int]],
     count: MessageCount,
-    latencies: "array[float]",
+    latencies: Sequence["array[float]"],
 ) -> None:
     seen: set[tuple[int, int, int]] = set()
     latest: dict[tuple[int, int], int] = {}
@@ -121,7 +131,7 @@ def _count_deliveries(
             count.unknown += 1
         else:
             message[3] += 1
-            latencies.append((at_ns - message[1]) / 1e6)
+            latencies[message[2]].append((at_ns - message[1]) / 1e6)
 
 
 def _phase(phases: Sequence[Phase], at_ns: int) -> int:

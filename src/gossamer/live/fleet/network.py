@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Self, TypeVar
 
@@ -115,9 +116,11 @@ class Fleet:
         for member in self.members:
             member.stop()
         try:
-            async with asyncio.timeout(LEAVE_SECONDS):
-                while self._parent.poll() is None:
-                    await asyncio.sleep(0.02)
+            # A timeout must not replace an error of the body; the members that are left are killed below.
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LEAVE_SECONDS):
+                    while self._parent.poll() is None:
+                        await asyncio.sleep(0.02)
         finally:
             if self._parent.poll() is None:
                 os.killpg(self._parent.pid, signal.SIGKILL)

@@ -33,6 +33,7 @@ def test_complete_traffic_has_no_faults(tmp_path):
     assert (found.published, found.delivered, found.missing, found.twice, found.out_of_order) == (2, 4, 0, 0, 0)
     assert [(phase.published, phase.expected) for phase in found.phases] == [(1, 2), (1, 2)]
     assert (found.latency_ms_p50, found.latency_ms_max) == (3.0, 4.0)
+    assert [(phase.latency_ms_p50, phase.latency_ms_max) for phase in found.phases] == [(3.0, 3.0), (4.0, 4.0)]
 
 
 def test_missing_duplicate_and_unordered_deliveries_are_counted(tmp_path):
