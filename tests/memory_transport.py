@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from gossamer.live.transport.driver import LiveDriver
+from gossamer.live.transport.queues import Parcel
 from gossamer.live.transport.wire import PREFIX_BYTES
 from gossamer.model.values.ids import NodeId
 
@@ -27,16 +28,18 @@ class MemoryTransport:
         for node in list(self._kept.pop(driver.node)):
             self._break(driver.node, node)
 
-    def send(
-        self, sender: NodeId, node: NodeId, address: bytes, frames: Sequence[bytes], patient: bool = True
-    ) -> str | None:
-        """See `interface.Transport`. A frame to an unknown address is lost, as on a network."""
+    def send(self, sender: NodeId, node: NodeId, address: bytes, parcel: Parcel, patient: bool = True) -> str | None:
+        """See `interface.Transport`. A message to an unknown address is lost, as on a network."""
         driver = self._drivers.get(address) if address else self._kept.get(sender, {}).get(node)
         if driver is None:
-            self.lost_count += len(frames)
+            self.lost_count += parcel.count
             return "no link"
-        asyncio.get_running_loop().call_soon(driver.receive, sender, [frame[PREFIX_BYTES:] for frame in frames])
+        bodies = [frame[PREFIX_BYTES:] for frame in parcel.frames]
+        asyncio.get_running_loop().call_soon(driver.receive, sender, bodies, driver.make_reader(2))
         return None
+
+    def end_event(self) -> None:
+        """See `interface.Transport`. Frames never wait here."""
 
     def is_gathering(self, nodes: Sequence[NodeId]) -> bool:
         """See `interface.Transport`. Frames never wait here."""

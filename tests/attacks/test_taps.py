@@ -5,8 +5,8 @@ from collections import Counter
 import pytest
 
 from gossamer import Security, testing
-from gossamer.live.transport import wire
 from gossamer.live.transport.labels import TopicLabels, on_topic
+from gossamer.live.transport.queues import SendQueue
 from gossamer.model.values.ids import Role, identity
 from gossamer.protocols.contract.events import Subscribe, Unsubscribe
 from gossamer.protocols.contract.messages import Data
@@ -17,15 +17,15 @@ from gossamer.systems.stan.messages import Hold, Probe
 
 
 def tapped(monkeypatch, topics, secrets):
-    """Every frame that three nodes send while each follows and publishes on these topics."""
+    """All bytes that three nodes send behind their greetings while each follows and publishes on these topics."""
     frames = []
-    made = wire.frame
+    taken = SendQueue.take
 
-    def tap(message):
-        frames.append(made(message))
+    def tap(queue):
+        frames.append(taken(queue))
         return frames[-1]
 
-    monkeypatch.setattr(wire, "frame", tap)
+    monkeypatch.setattr(SendQueue, "take", tap)
 
     async def scenario(network):
         stan = {"system": "stan", "security": Security(secrets=secrets)}
@@ -43,6 +43,7 @@ def tapped(monkeypatch, topics, secrets):
                 return len(got)
 
     assert testing.run(scenario, seed=1) == 2 * len(topics)
+    assert len(b"".join(frames)) > 1_000
     return frames
 
 

@@ -9,7 +9,8 @@ import pytest
 from gossamer import Limits, Node
 from gossamer.live.operations.audit import audit_records
 from gossamer.live.transport import wire
-from tests.decoding import decode_frame
+from gossamer.live.transport.queues import Parcel, SendQueue
+from tests.decoding import PART_CLASSES
 
 # Both ends of the loopback answer at once, so that fractions of the default times are enough.
 QUICK = {"heartbeat_us": 200_000, "period_us": 20_000, "connect_timeout_us": 200_000}
@@ -63,12 +64,22 @@ def free_ports(count):
     return ports
 
 
+def framed(*messages):
+    """A frame with these messages, as a node of the newest version writes it."""
+    queue = SendQueue(2**20)
+    queue.version = max(wire.VERSIONS)
+    queue.add(Parcel(messages))
+    return queue.take()
+
+
 class RawPeer:
-    """A peer that sends what the test wants."""
+    """A peer that sends what the test wants, in the newest version of the wire format."""
 
     def __init__(self, reader, writer):
         self.reader = reader
         self.writer = writer
+        self._messages = []
+        self._decode = wire.reader(max(wire.VERSIONS), PART_CLASSES)
 
     @classmethod
     async def dial(cls, address, **options):
@@ -78,25 +89,28 @@ class RawPeer:
     @classmethod
     async def greet(cls, node, identity=7, stack=("spidercast", "tree"), versions=wire.VERSIONS):
         peer = await cls.dial(node.address)
-        peer.send(wire.Hello(wire.MAGIC, versions, (), identity, b"127.0.0.1:1", stack))
+        peer.writer.write(wire.frame(wire.Hello(wire.MAGIC, versions, (), identity, b"127.0.0.1:1", stack)))
         assert isinstance(await peer.read(), wire.Hello)
         return peer
 
     def send(self, message):
-        self.writer.write(wire.frame(message))
+        self.writer.write(framed(message))
 
     async def read(self):
         """The next message of the other end; None after it has closed."""
-        async with asyncio.timeout(10):
+        while not self._messages:
+            async with asyncio.timeout(10):
+                try:
+                    prefix = await self.reader.readexactly(4)
+                    body = await self.reader.readexactly(int.from_bytes(prefix, "big"))
+                except (asyncio.IncompleteReadError, ConnectionError):
+                    return None
             try:
-                prefix = await self.reader.readexactly(4)
-                body = await self.reader.readexactly(int.from_bytes(prefix, "big"))
-            except (asyncio.IncompleteReadError, ConnectionError):
-                return None
-        try:
-            return decode_frame(body)
-        except ValueError:
-            return wire._hello_decoder.decode(body)
+                self._messages += self._decode(body)
+            except ValueError:
+                # A greeting, or a goodbye before the greeting.
+                self._messages.append(wire._hello_decoder.decode(body))
+        return self._messages.pop(0)
 
     async def goodbye(self):
         """Read until the other end closes the link; answers the reason if it gave one."""

@@ -9,12 +9,13 @@ import pytest
 
 from gossamer import Limits, Node
 from gossamer.live.transport import wire
+from gossamer.live.transport.queues import Parcel
 from gossamer.protocols.contract.messages import BURST_MAX, Data, Peer
 from gossamer.protocols.dissemination.tree import TreeBurst, TreeData
 from gossamer.protocols.membership.cyclon import Join, JoinWalk, ShuffleRequest
 from gossamer.protocols.membership.cyclon_view import ViewEntry
 from gossamer.systems.spidercast.messages import ConnectOk, ConnectRequest, Heartbeat
-from tests.live.conftest import RawPeer, take
+from tests.live.conftest import RawPeer, framed, take
 from tests.waiting import until
 
 
@@ -90,7 +91,7 @@ def test_random_frames_are_counted_and_then_the_link_ends(network, seed):
 def test_a_truncated_frame_is_dropped_when_its_link_ends(network):
     async def act(node):
         peer = await RawPeer.greet(node)
-        peer.writer.write(wire.frame(TreeData(1, 2, 3, 4, 5, b"x" * 100))[:50])
+        peer.writer.write(framed(TreeData(1, 2, 3, 4, 5, b"x" * 100))[:50])
         await peer.writer.drain()
         await peer.close()
         await until(lambda: not node.status().links)
@@ -206,7 +207,8 @@ def test_a_node_takes_less_than_100_mb_while_512_strangers_send_a_megabyte_of_an
     async def send(address, identity):
         """Send all but the end of a frame; whether the node took all of it before it closed the link."""
         peer = await RawPeer.dial(address)
-        peer.send(wire.Hello(wire.MAGIC, wire.VERSIONS, (), identity, b"127.0.0.1:1", ("spidercast", "tree")))
+        greeting = wire.Hello(wire.MAGIC, wire.VERSIONS, (), identity, b"127.0.0.1:1", ("spidercast", "tree"))
+        peer.writer.write(wire.frame(greeting))
         peer.writer.write((1_048_000).to_bytes(4, "big") + b"." * 1_040_000)
         try:
             await peer.writer.drain()
@@ -236,7 +238,7 @@ def test_a_flood_of_frames_is_read_no_faster_than_allowed(network):
     async def act(node):
         peer = await RawPeer.greet(node)
         started = asyncio.get_running_loop().time()
-        frames = wire.frame(Heartbeat(0, 0, 0)) * 100
+        frames = framed(Heartbeat(0, 0, 0)) * 100
         for _ in range(300):
             peer.writer.write(frames)
             await peer.writer.drain()
@@ -253,7 +255,7 @@ def test_a_flood_of_frames_is_read_no_faster_than_allowed(network):
 def test_each_message_of_a_burst_counts_as_a_frame(network):
     async def act(node):
         peer = await RawPeer.greet(node)
-        frame = wire.frame(TreeBurst(9, 8, 1, 0, ((0, b""),) * BURST_MAX))
+        frame = framed(TreeBurst(9, 8, 1, 0, ((0, b""),) * BURST_MAX))
         for _ in range(100):
             peer.writer.write(frame)
             await peer.writer.drain()
@@ -411,7 +413,7 @@ def test_a_node_uses_its_open_link_for_further_messages_to_a_contact_known_by_ad
                 sockets = other._running.sockets
                 await until(lambda: sockets.link(node.id))
                 for _ in range(5):
-                    assert sockets.send(other.id, 0, node.address.encode(), ()) is None
+                    assert sockets.send(other.id, 0, node.address.encode(), Parcel(())) is None
                 assert not sockets._dialler._dials
                 return node.status().counts
 

@@ -5,7 +5,10 @@ import asyncio
 import msgspec
 
 from gossamer import Limits
+from gossamer.live.transport.queues import Parcel
+from gossamer.systems.spidercast.messages import Heartbeat
 from tests.live.conftest import take
+from tests.waiting import until
 
 
 def test_a_burst_travels_in_few_frames_and_each_message_keeps_its_receipt_and_time(network, tmp_path, gossamer):
@@ -49,14 +52,33 @@ def test_the_first_message_after_a_pause_leaves_at_once_and_the_next_messages_le
             link = one._running.sockets.link(other.id)
             link.flush()
             link._flushed_at = 0.0
-            frames = [link.frames_out]
+            frames = [link.queue.frames_out]
             for _ in range(4):
                 await publisher.publish(b"x")
-                frames.append(link.frames_out)
+                frames.append(link.queue.frames_out)
             await take(messages, 4)
             return [count - frames[0] for count in frames]
 
     assert asyncio.run(scenario()) == [0, 1, 1, 1, 1]
+
+
+def test_all_messages_of_one_event_to_an_idle_link_leave_at_once_in_one_frame(network):
+    async def scenario():
+        async with network(2) as (one, other):
+            await until(lambda: one._running.sockets.link(other.id) is not None)
+            sockets = one._running.sockets
+            link = sockets.link(other.id)
+            link.flush()
+            link._flushed_at = 0.0
+            frames, written = link.queue.frames_out, link.sent_bytes
+            for _ in range(3):
+                link.write(Parcel([Heartbeat(0, 0, 0)]))
+            assert link.sent_bytes == written
+            sockets.end_event()
+            assert link.sent_bytes > written
+            return link.queue.frames_out - frames, link.queue.size, link.flush_is_due
+
+    assert asyncio.run(scenario()) == (1, 0, True)
 
 
 def test_a_burst_fits_the_limit_on_frames(network):

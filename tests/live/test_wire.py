@@ -14,14 +14,14 @@ from gossamer.protocols.dissemination.flood import Flood
 from gossamer.protocols.dissemination.tree import TreeBurst, TreeData
 from gossamer.systems.spidercast.messages import LeaveNotice
 from tests.decoding import decode_frame
-from tests.live.conftest import RawPeer
+from tests.live.conftest import RawPeer, take
 from tests.waiting import until
 
 MINE = wire.hello(1, b"127.0.0.1:7400", ("spidercast", "tree"))
 DOCUMENT = Path(__file__).parents[2] / "docs" / "wire.md"
 
 VECTORS = {
-    "Hello": wire.Hello("gossamer", (2,), (), 0x1122334455667788, b"127.0.0.1:7400", ("spidercast", "tree")),
+    "Hello": wire.Hello("gossamer", (2, 3), (), 0x1122334455667788, b"127.0.0.1:7400", ("spidercast", "tree")),
     "Bye": wire.Bye("this node is leaving"),
     "TreeData": TreeData(
         0x0102030405060708, 0x1122334455667788, 1_700_000_000_000_001, 0, 1_700_000_000_000_000, b"1.07"
@@ -56,7 +56,7 @@ def test_a_decoded_message_equals_the_encoded_one():
         (b"GET / HTTP/1.1", "speaks another protocol"),
         (wire.encode(Data(1, 2, 3, 4, 5, b"")), "speaks another protocol"),
         (wire.encode(msgspec.structs.replace(MINE, magic="other", node=2)), "speaks another protocol: 'other'"),
-        (wire.encode(msgspec.structs.replace(MINE, versions=(9,), node=2)), r"another version: \[9\]; .* \[2\]"),
+        (wire.encode(msgspec.structs.replace(MINE, versions=(9,), node=2)), r"another version: \[9\]; .* \[2, 3\]"),
         (wire.encode(MINE), "is this node itself"),
         (
             wire.encode(msgspec.structs.replace(MINE, stack=("stan", "tree"), node=2)),
@@ -72,6 +72,29 @@ def test_an_unacceptable_greeting_is_refused_with_a_sentence(greeting, sentence)
 
 def test_a_greeting_that_also_lists_our_version_is_accepted():
     assert wire.read_hello(wire.encode(msgspec.structs.replace(MINE, versions=(1, 2), node=2)), MINE).node == 2
+
+
+def test_nodes_of_two_versions_talk_in_the_older_one(network):
+    async def scenario():
+        async with network(1) as (older,):
+            sockets = older._running.sockets
+            sockets.hello = msgspec.structs.replace(sockets.hello, versions=(2,))
+            async with network(2, join=[older.address]) as (newer, newest), older.subscribe("t") as at_older:
+                async with newest.subscribe("t") as at_newest:
+                    for node in (older, newest):
+                        await node.ready("t")
+                    await newest.publish("t", b"up")
+                    await older.publish("t", b"down")
+                    found = [(await take(messages, 1))[0].payload for messages in (at_older, at_newest)]
+                    await until(lambda: newest._running.sockets.link(newer.id) is not None)
+                    links = [newest._running.sockets.link(each.id) for each in (older, newer)]
+                    counts = [node.status().counts for node in (older, newer, newest)]
+                    return found, [link.queue.version for link in links], counts
+
+    found, versions, counts = asyncio.run(scenario())
+    assert found == [b"up", b"down"]
+    assert versions == [2, 3]
+    assert not any("read" in reason for each in counts for reason in each)
 
 
 def test_flood_and_tree_have_different_message_classes():

@@ -194,7 +194,14 @@ def test_traffic_is_counted_by_topic_and_window(spark, tmp_path):
     write_table(
         "control",
         run / "control.parquet",
-        {"at_us": [1, 2, 11], "node": [0, 1, 0], "kind": ["A", "A", "B"], "messages": [2, 3, 4], "bytes": [20, 30, 40]},
+        {
+            "at_us": [1, 2, 11],
+            "node": [0, 1, 0],
+            "kind": ["A", "A", "B"],
+            "messages": [2, 3, 4],
+            "frames": [1, 0, 2],
+            "bytes": [20, 30, 40],
+        },
     )
     assert has_traffic(spark, run)
     assert write_traffic(spark, run, out, window_us=10) == {"delivery_windows": 3, "control_windows": 2}
@@ -219,6 +226,6 @@ def test_traffic_is_counted_by_topic_and_window(spark, tmp_path):
     assert math.isnan(second["latency_us_p50"])
     control = read_table("control_windows", out / "control_windows.parquet").sort_by("at_us").to_pylist()
     assert control == [
-        {"at_us": 0, "kind": "A", "messages": 5, "bytes": 50},
-        {"at_us": 10, "kind": "B", "messages": 4, "bytes": 40},
+        {"at_us": 0, "kind": "A", "messages": 5, "frames": 1, "bytes": 50},
+        {"at_us": 10, "kind": "B", "messages": 4, "frames": 2, "bytes": 40},
     ]

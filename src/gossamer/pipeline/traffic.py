@@ -44,7 +44,7 @@ def control_windows(control: "DataFrame", window_us: int) -> "DataFrame":
     from pyspark.sql import functions as f
 
     window = (f.col("at_us") - f.col("at_us") % window_us).alias("at_us")
-    totals = (f.sum("messages").alias("messages"), f.sum("bytes").alias("bytes"))
+    totals = (f.sum(name).alias(name) for name in ("messages", "frames", "bytes"))
     return control.groupBy(window, "kind").agg(*totals)
 
 

@@ -46,21 +46,35 @@ class Recorder:
 
 
 class ControlCounter:
-    """Counts control messages and their bytes by time window, node and kind. Published messages are not counted."""
+    """Counts control messages, their frames and their bytes by time window, node and kind.
+
+    Published messages are not counted. All that a node sends to another node when it handles one event travels in one
+    frame. A control message counts as a frame if no published message and no earlier control message shares its frame.
+    """
 
     def __init__(self, window_us: int) -> None:
         self._window_us = window_us
+        # Messages, frames and bytes.
         self._rows: dict[tuple[int, int, str], list[int]] = {}
         self._encoder = msgspec.msgpack.Encoder()
 
     def handled(self, at_us: int, node: int, event: Event, actions: Sequence[Action]) -> None:
         """See `engine.Watcher`."""
-        for action in actions:
-            if type(action) is Send and not isinstance(action.message, Data | Burst):
-                key = (at_us - at_us % self._window_us, node, type(action.message).__name__)
-                row = self._rows.setdefault(key, [0, 0])
-                row[0] += len(action.to)
-                row[1] += len(action.to) * len(self._encoder.encode(action.message))
+        control = [each for each in actions if type(each) is Send and not isinstance(each.message, Data | Burst)]
+        if not control:
+            return
+        # Nodes that already get a frame.
+        served = {
+            to for each in actions if type(each) is Send and isinstance(each.message, Data | Burst) for to in each.to
+        }
+        for action in control:
+            key = (at_us - at_us % self._window_us, node, type(action.message).__name__)
+            row = self._rows.setdefault(key, [0, 0, 0])
+            row[0] += len(action.to)
+            row[1] -= len(served)
+            served.update(action.to)
+            row[1] += len(served)
+            row[2] += len(action.to) * len(self._encoder.encode(action.message))
 
     def gone(self, at_us: int, node: int) -> None:
         """See `engine.Watcher`."""
@@ -73,13 +87,14 @@ class ControlCounter:
             "node": [key[1] for key in keys],
             "kind": [key[2] for key in keys],
             "messages": [self._rows[key][0] for key in keys],
-            "bytes": [self._rows[key][1] for key in keys],
+            "frames": [self._rows[key][1] for key in keys],
+            "bytes": [self._rows[key][2] for key in keys],
         }
 
     def totals(self) -> dict[str, int]:
         """Messages of each kind, over all nodes and windows."""
         totals: Counter[str] = Counter()
-        for (_, _, kind), (messages, _) in sorted(self._rows.items()):
+        for (_, _, kind), (messages, *_) in sorted(self._rows.items()):
             totals[kind] += messages
         return dict(totals)
 

@@ -95,7 +95,7 @@ def link_status(link: "Link", kept: bool) -> LinkStatus:
         queued_bytes=link.queued_bytes,
         slow=link.is_slow,
         frames_in=link.frames_in,
-        frames_out=link.frames_out,
+        frames_out=link.queue.frames_out,
         bytes_in=link.bytes_in,
         bytes_out=link.sent_bytes,
     )

@@ -1,13 +1,14 @@
-"""Dialling: opens links to addresses, with bounds on the dials under way and on the frames that wait for them."""
+"""Dialling: opens links to addresses, with bounds on the dials under way and on the messages that wait for them."""
 
 import asyncio
 import logging
 import ssl
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
 from gossamer.live.transport.addresses import split_address, words_of
 from gossamer.live.transport.links import Link
+from gossamer.live.transport.queues import Parcel
 from gossamer.live.transport.tls import Tls
 from gossamer.model.values.errors import InputError
 from gossamer.model.values.ids import NodeId
@@ -19,6 +20,7 @@ log = logging.getLogger("gossamer.live")
 
 # Chosen: the number of addresses whose nodes are remembered, more than a node has links that it opened.
 ANSWERED_MAX = 1_024
+NOTHING = Parcel(())
 CLOSED = "it closed the connection before its greeting; if it uses TLS, this node needs `keys`"
 
 
@@ -28,8 +30,8 @@ class Dialler:
     def __init__(self, sockets: "Sockets", tls: Tls | None) -> None:
         self._sockets = sockets
         self._tls = tls
-        # The frames that wait for each dial.
-        self._dials: dict[tuple[NodeId, bytes], list[bytes]] = {}
+        # The messages that wait for each dial. Their encoding depends on the version that the greeting tells.
+        self._dials: dict[tuple[NodeId, bytes], list[Any]] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
         # The node that answered at an address, so that a second message to the address alone needs no second link.
         self._answered: dict[bytes, NodeId] = {}
@@ -41,24 +43,24 @@ class Dialler:
         # Newcomers whose addresses are being proved.
         self._proving: set[NodeId] = set()
 
-    def dial(self, node: NodeId, address: bytes, frames: Sequence[bytes]) -> str | None:
-        """Queue frames for a node that has no link, and dial it; answers the reason if there is no room."""
+    def dial(self, node: NodeId, address: bytes, parcel: Parcel = NOTHING) -> str | None:
+        """Queue messages for a node that has no link, and dial it; answers the reason if there is no room."""
         limits = self._sockets.limits
         open_link = None if node else self._sockets.link(self._answered.get(address, 0))
         if open_link is not None and open_link.dialled and not open_link.is_ending:
-            open_link.write(frames)
+            open_link.write(parcel)
             return None
         waiting = self._dials.get((node, address))
         if waiting is None:
             if len(self._dials) >= limits.dials:
-                return self._sockets.lose("too many dials", len(frames))
+                return self._sockets.lose("too many dials", parcel.count)
             if node and not self._may_try(address):
-                return self._sockets.lose("too many dials to new addresses", len(frames))
+                return self._sockets.lose("too many dials to new addresses", parcel.count)
             waiting = self._dials[node, address] = []
             self._start(self._reach(node, address, waiting))
-        if frames and len(waiting) >= limits.dial_frames:
-            return self._sockets.lose("too much waits for a dial", len(frames))
-        waiting.extend(frames)
+        if parcel.count and len(waiting) >= limits.dial_frames:
+            return self._sockets.lose("too much waits for a dial", parcel.count)
+        waiting.extend(parcel.messages)
         return None
 
     async def find(self, address: bytes) -> NodeId | None:
@@ -117,7 +119,7 @@ class Dialler:
         if self._tasks:
             await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _reach(self, node: NodeId, address: bytes, waiting: list[bytes]) -> Link:
+    async def _reach(self, node: NodeId, address: bytes, waiting: list[Any]) -> Link:
         link = Link(self._sockets, dialled=True, expected=node)
         context = self._tls.client if self._tls else None
         try:
@@ -134,7 +136,7 @@ class Dialler:
             self.problems.pop(address, None)
             self._note_answer(address, link.node)
             # The other end accepts one link from this node: if an earlier dial to it succeeded, use that link.
-            (self._sockets.link(link.node) or link).write(waiting)
+            (self._sockets.link(link.node) or link).write(Parcel(waiting))
             return link
         self._sockets.counts["frames lost: unreachable"] += len(waiting)
         if problem is not None:

@@ -5,8 +5,8 @@ restarts go on growing, also if its clock goes back (`numbers.py`). Time never g
 clock, which asyncio uses too. Nothing that a peer sends raises an exception beyond the driver: a frame that cannot be
 decoded is counted and dropped.
 
-All frames of one read of a socket become events of the same time. What the machine sends to the same nodes meanwhile
-leaves together, and what it delivers is delivered together: a relay does a fifth less work than with one at a time.
+All frames of one read of a socket become events of the same time. What the machine sends to a node meanwhile leaves in
+one frame, and what it delivers is delivered together: a relay does a fifth less work than with one at a time.
 
 Messages that are published in one turn of the loop are gathered behind the first: the machine gets them as one event
 (`PublishBurst`) at the end of the turn, or before any other event. Nothing has changed since the first message, so they
@@ -22,12 +22,13 @@ from typing import Any, BinaryIO
 
 from gossamer.live.transport import wire
 from gossamer.live.transport.environment import REAL, Environment
-from gossamer.live.transport.interface import MessageGuard, Transport
+from gossamer.live.transport.interface import MessageGuard, Receipt, Transport
 from gossamer.live.transport.labels import TopicLabels
 from gossamer.live.transport.last_numbers import LastNumbers
 from gossamer.live.transport.newcomers import Newcomers
 from gossamer.live.transport.numbers import SequenceNumbers
 from gossamer.live.transport.publications import OpenBurst, Tally
+from gossamer.live.transport.queues import Parcel
 from gossamer.live.transport.recording import RecordWriter
 from gossamer.model.values.errors import MachineMisuse
 from gossamer.model.values.ids import NodeId, TopicId
@@ -68,8 +69,6 @@ BURST_BYTES = 64 * 1024
 BURST_HEAD_BYTES = 64
 ITEM_BYTES = 16
 
-# Looked up once, not for every message.
-
 
 class LiveDriver:
     """One live node: a machine, a transport, a clock."""
@@ -97,7 +96,6 @@ class LiveDriver:
         self.counts: Counter[str] = Counter()
         self.sent_count = 0
         self._machine = machine
-        self._decode = wire.message_decoder(machine.part_classes).decode
         self._transport = transport
         self._watch = watch
         self._guard = guard
@@ -208,6 +206,7 @@ class LiveDriver:
                 self._deliver(delivered)
             if messages:
                 self._send(to, (), messages)
+            self._transport.end_event()
 
     def publish(
         self,
@@ -269,42 +268,43 @@ class LiveDriver:
 
     # Called by the transport.
 
-    def receive(self, sender: NodeId, bodies: Sequence[bytes], link_name: str = "") -> tuple[Sequence[bytes], int]:
-        """Take frames from the link to `sender`.
+    def make_reader(self, version: int) -> wire.Reader:
+        """What reads the frames of a new link with this version of the wire format."""
+        return wire.reader(version, self._machine.part_classes)
 
-        Answers the frames that could not be decoded or were not allowed, and the number of messages, where a burst counts
-        each of its messages.
-        """
-        guard, decode, labels = self._guard, self._decode, self._labels
+    def receive(self, sender: NodeId, bodies: Sequence[bytes], read: wire.Reader, link_name: str = "") -> Receipt:
+        """Take the frames of one read from the link to `sender`. An offence counts, and never raises."""
+        guard, labels = self._guard, self._labels
         events: list[Event] = []
-        bad: list[bytes] = []
-        count = len(bodies)
+        count = offences = 0
+        goodbye: str | None = None
         for body in bodies:
             try:
-                message = decode(body)
+                messages = read(body)
             except ValueError:  # msgspec's errors, and UnicodeDecodeError if a tag is not text
                 self.counts["unreadable frames"] += 1
-                bad.append(body)
+                count, offences = count + 1, offences + 1
                 continue
-            if isinstance(message, Burst):
-                count += message.count - 1
-            if labels is not None:
-                message = labels.show(sender, message)
-                if message is None:
-                    # No answer: the sender must not learn that this node does not hold the topic.
-                    self.counts["frames on topics that this node does not hold"] += 1
+            for sent in messages:
+                count += sent.count if isinstance(sent, Burst) else 1
+                message = sent
+                if labels is not None:
+                    message = labels.show(sender, sent)
+                    if message is None:
+                        # No answer: the sender must not learn that this node does not hold the topic.
+                        self.counts["frames on topics that this node does not hold"] += 1
+                        continue
+                if type(message) is wire.Bye:
+                    goodbye = message.reason
+                elif guard is not None and (reason := guard.admits(link_name, sender, message)) is not None:
+                    self.counts[f"not allowed: {reason}"] += 1
+                    offences += 1
+                elif type(message) is Join and self._holds_back(sender, message):
                     continue
-            if type(message) is wire.Bye:
-                bad.append(body)
-            elif guard is not None and (reason := guard.admits(link_name, sender, message)) is not None:
-                self.counts[f"not allowed: {reason}"] += 1
-                bad.append(body)
-            elif type(message) is Join and self._holds_back(sender, message):
-                continue
-            else:
-                events.append(MessageReceived(sender, message))
+                else:
+                    events.append(MessageReceived(sender, message))
         self._give_all(events)
-        return bad, count
+        return count, offences, goodbye
 
     def _holds_back(self, sender: NodeId, message: Join) -> bool:
         """Whether a JOIN is dropped or waits for a proof: other nodes will dial the address that the newcomer names."""
@@ -340,18 +340,18 @@ class LiveDriver:
     def _send(self, to: tuple[NodeId, ...], addresses: tuple[bytes, ...], messages: Sequence[Any]) -> None:
         """Send messages to each of these nodes. With a guard or with addresses there is only one message."""
         labels = self._labels
-        frames = [] if labels is not None else [wire.frame(message) for message in messages]
+        parcel = Parcel(messages)
         self.sent_count += len(to) * len(messages)
         send, me, guard, tally = self._transport.send, self.node, self._guard, self._tally
         patient = tally is None or tally.patient
         for node, address in zip(to, addresses or repeat(b""), strict=False):
             if labels is not None:
                 hidden = [labels.hide(node, message) for message in messages]
-                frames = [wire.frame(message) for message in hidden if message is not None]
+                parcel = Parcel([message for message in hidden if message is not None])
             if guard is not None and not guard.lets_out(node, messages[0]):
                 reason: str | None = "may not subscribe"
             else:
-                reason = send(me, node, address, frames, patient)
+                reason = send(me, node, address, parcel, patient)
             if reason is not None:
                 self._on_refused(node, messages, reason)
             elif tally is not None and isinstance(messages[0], Data):

@@ -3,10 +3,15 @@
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+from gossamer.live.transport.queues import Parcel
 from gossamer.model.values.ids import NodeId
 
 if TYPE_CHECKING:
     from gossamer.live.transport.driver import LiveDriver
+
+# What the driver tells a link about the frames that it took: the number of messages, where a burst counts each of its
+# messages; the number of frames that could not be decoded and messages that were not allowed; and the goodbye, if any.
+Receipt = tuple[int, int, str | None]
 
 
 class Transport(Protocol):
@@ -20,13 +25,15 @@ class Transport(Protocol):
         """Accept no more frames, and break the kept connections."""
         ...
 
-    def send(
-        self, sender: NodeId, node: NodeId, address: bytes, frames: Sequence[bytes], patient: bool = True
-    ) -> str | None:
-        """Queue all of these frames, or return the reason why none was queued. Without a link, dial the address.
+    def send(self, sender: NodeId, node: NodeId, address: bytes, parcel: Parcel, patient: bool = True) -> str | None:
+        """Queue all of these messages, or return the reason why none was queued. Without a link, dial the address.
 
-        With patient=False, a slow link refuses the frames.
+        With patient=False, a slow link refuses the messages.
         """
+        ...
+
+    def end_event(self) -> None:
+        """The driver has carried out an event, or the events of one read: links that were idle send their queue now."""
         ...
 
     def is_gathering(self, nodes: Sequence[NodeId]) -> bool:

@@ -1,16 +1,16 @@
 """One link: a socket, a handshake, frames in and out.
 
-Frames that are written in one turn of the event loop leave together. Only the first frame after a pause leaves at once.
-A link counts the frames that it cannot decode and closes after too many; it never raises an exception because of its
-peer.
+Messages that are written in one turn of the event loop leave together, in one frame (`queues.py`). Only those of the
+first event after a pause leave as soon as the driver has carried out that event.
+A link closes after too many frames that cannot be decoded; it never raises an exception because of its peer.
 """
 
 import asyncio
-from collections.abc import Sequence
 from socket import SO_RCVBUF, SO_SNDBUF, SOL_SOCKET
 from typing import TYPE_CHECKING, cast
 
 from gossamer.live.transport import wire
+from gossamer.live.transport.queues import Parcel, SendQueue
 from gossamer.live.transport.refusals import peer_address
 from gossamer.model.values.errors import PeerError
 from gossamer.model.values.ids import NodeId
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 # Chosen: bytes of one write; the system call then costs little for each frame.
 GATHER_BYTES = 64 * 1024
-# Chosen: after a link has sent nothing for this long, its next frame leaves at once. If the other end has a processor
+# Chosen: after a link has sent nothing for this long, its next frame does not wait for the end of the turn. If the other end has a processor
 # of its own, the frame arrives 45 us sooner (of 200 to 250 us in all).
 IDLE_SECONDS = 0.001
 # Chosen: the size of the system's two buffers of a link. With the system's own size, megabytes, heartbeats reach a slow
@@ -40,8 +40,7 @@ class Link(asyncio.BufferedProtocol):
         "_monotonic",
         "_needed",
         "_pauses",
-        "_pending",
-        "_pending_bytes",
+        "_read",
         "_rest",
         "_sockets",
         "_timeout",
@@ -55,7 +54,6 @@ class Link(asyncio.BufferedProtocol):
         "fault",
         "flush_is_due",
         "frames_in",
-        "frames_out",
         "greeted",
         "hung_up",
         "is_ending",
@@ -65,6 +63,7 @@ class Link(asyncio.BufferedProtocol):
         "name",
         "node",
         "offences",
+        "queue",
         "read_at",
         "unfinished_since",
         "used_at",
@@ -72,9 +71,9 @@ class Link(asyncio.BufferedProtocol):
 
     def __init__(self, sockets: "Sockets", dialled: bool, expected: NodeId = 0) -> None:
         self.dialled = dialled
+        self.node: NodeId = 0
         # The node that the dialling end wants to reach; 0: any.
         self.expected = expected
-        self.node: NodeId = 0
         # The name in the other end's certificate; empty without TLS.
         self.name = ""
         self.address = b""
@@ -90,7 +89,7 @@ class Link(asyncio.BufferedProtocol):
         # The other end closed this link and still runs.
         self.hung_up = False
         self.offences = 0
-        self.frames_in = self.frames_out = self.bytes_in = 0
+        self.frames_in = self.bytes_in = 0
         self._sockets = sockets
         self._loop = asyncio.get_running_loop()
         self._monotonic = sockets.environment.monotonic
@@ -102,8 +101,10 @@ class Link(asyncio.BufferedProtocol):
         # The part of a frame that has arrived, and the number of bytes until more of it can be read.
         self._rest = bytearray()
         self._needed = 0
-        self._pending: list[bytes] = []
-        self._pending_bytes = 0
+        # What waits for the next write.
+        self.queue = SendQueue(sockets.limits.frame_bytes)
+        # Replaced after the greeting, which tells the version.
+        self._read = sockets.make_reader(self.queue.version)
         self._written_bytes = 0
         self._flushed_at = 0.0
         # Whether the queue will be flushed at the end of this turn of the loop.
@@ -135,7 +136,7 @@ class Link(asyncio.BufferedProtocol):
         return self._sockets.buffer
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Cut the received bytes into frames, and give them to the driver."""
+        """Cut the received bytes into frames, and give these to the driver."""
         self.used_at = self.read_at = self._monotonic()
         self.bytes_in += nbytes
         data = self._with_rest(nbytes)
@@ -187,17 +188,16 @@ class Link(asyncio.BufferedProtocol):
 
     # Called by the transport.
 
-    def write(self, frames: Sequence[bytes]) -> None:
-        """Queue frames. They leave in this turn of the loop, or at once if no frame left for a while."""
-        self._pending += frames
-        self._pending_bytes += sum(map(len, frames))
-        if self._pending_bytes >= GATHER_BYTES:
+    def write(self, parcel: Parcel) -> None:
+        """Queue messages. They leave in this turn of the loop; if no frame left for a while, at the end of this event."""
+        self.queue.add(parcel)
+        if self.queue.size >= GATHER_BYTES:
             self.flush()
         elif not self.flush_is_due:
-            if self._monotonic() - self._flushed_at > IDLE_SECONDS:
-                self.flush()
             self.flush_is_due = True
             self._loop.call_soon(self.flush)
+            if self._monotonic() - self._flushed_at > IDLE_SECONDS:
+                self._sockets.eager.append(self)
 
     def flush(self) -> None:
         """Write the queue to the socket, and the messages that the driver has gathered."""
@@ -205,18 +205,22 @@ class Link(asyncio.BufferedProtocol):
             self._sockets.flush_driver()
         finally:
             self.flush_is_due = False
-        if self._pending and self._transport is not None:
-            self._written_bytes += self._pending_bytes
-            self.frames_out += len(self._pending)
-            self._transport.write(b"".join(self._pending))
-            self._pending.clear()
-            self._pending_bytes = 0
+        if self.queue.size and self._transport is not None:
+            content = self.queue.take()
+            self._written_bytes += len(content)
+            self._transport.write(content)
             self.used_at = self._flushed_at = self._monotonic()
+
+    def flush_early(self) -> None:
+        """Write the queue now; messages that are queued later in this turn of the loop leave at its end."""
+        if self.flush_is_due:
+            self.flush()
+            self.flush_is_due = True
 
     @property
     def queued_bytes(self) -> int:
         """Bytes that have not left this process."""
-        return self._pending_bytes + (self._transport.get_write_buffer_size() if self._transport else 0)
+        return self.queue.size + (self._transport.get_write_buffer_size() if self._transport else 0)
 
     @property
     def unfinished_bytes(self) -> int:
@@ -226,7 +230,7 @@ class Link(asyncio.BufferedProtocol):
     @property
     def sent_bytes(self) -> int:
         """Bytes that have left this process."""
-        return self._written_bytes + self._pending_bytes - self.queued_bytes
+        return self._written_bytes - (self._transport.get_write_buffer_size() if self._transport else 0)
 
     def pause_reading(self, reason: str) -> None:
         """Stop reading; there may be several reasons at a time."""
@@ -241,10 +245,11 @@ class Link(asyncio.BufferedProtocol):
 
     def resume_reading(self, reason: str) -> None:
         """Drop one reason to pause; without any, reading resumes."""
-        if reason in self._pauses:
-            self._pauses.discard(reason)
-            if not self._pauses and self._transport is not None and not self._transport.is_closing():
-                self._transport.resume_reading()
+        if reason not in self._pauses:
+            return
+        self._pauses.discard(reason)
+        if not self._pauses and self._transport is not None and not self._transport.is_closing():
+            self._transport.resume_reading()
 
     async def drained(self) -> None:
         """Wait while the link is slow and not stuck."""
@@ -278,8 +283,7 @@ class Link(asyncio.BufferedProtocol):
         # Gathered messages leave before the goodbye.
         self._sockets.flush_driver()
         if reason:
-            self._pending.append(wire.frame(wire.Bye(reason[:500])))
-            self._pending_bytes += len(self._pending[-1])
+            self.queue.add(Parcel((wire.Bye(reason[:500]),)))
         self.flush()
         self._drop_rest()
         self._cancel_timeout()
@@ -331,17 +335,18 @@ class Link(asyncio.BufferedProtocol):
 
     def _receive(self, bodies: list[bytes]) -> None:
         """Give frames to the driver, and charge the peer for bad frames and for the number of messages."""
-        now = self.used_at
         self.frames_in += len(bodies)
-        bad, count = self._sockets.receive(self.node, bodies, self.name)
-        for body in bad:
-            self._sockets.on_offence(self, body)
-            if self.is_ending:
-                return
+        count, offences, goodbye = self._sockets.receive(self.node, bodies, self._read, self.name)
+        if offences:
+            self._sockets.on_offences(self, offences)
+        if goodbye is not None:
+            self._sockets.on_goodbye(self, goodbye)
+        if self.is_ending:
+            return
         # Each message costs one from a budget that refills with time; the messages of a burst count one by one.
         rate = self._sockets.limits.frames_per_second
-        self._budget = min(self._budget + (now - self._budget_at) * rate, rate) - count
-        self._budget_at = now
+        self._budget = min(self._budget + (self.read_at - self._budget_at) * rate, rate) - count
+        self._budget_at = self.read_at
         if self._budget < 0:
             self._slow_down(rate)
 
@@ -361,6 +366,8 @@ class Link(asyncio.BufferedProtocol):
             return
         self._cancel_timeout()
         self.node, self.name, self.address = node, name, greeting.address
+        version = self.queue.version = wire.common_version(greeting, self._sockets.hello)
+        self._read = self._sockets.make_reader(version)
         self.is_up = True
         self._sockets.on_up(self)
         self._settle()
@@ -372,7 +379,6 @@ class Link(asyncio.BufferedProtocol):
     def _cancel_timeout(self) -> None:
         if self._timeout is not None:
             self._timeout.cancel()
-            self._timeout = None
 
     def _release_waiters(self) -> None:
         waiters, self._waiters = self._waiters, []
@@ -383,8 +389,7 @@ class Link(asyncio.BufferedProtocol):
     def _end(self) -> None:
         self.is_ending = True
         self._transport = None
-        self._pending.clear()
-        self._pending_bytes = 0
+        self.queue.clear()
         self._drop_rest()
         self._cancel_timeout()
         self._release_waiters()

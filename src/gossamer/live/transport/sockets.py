@@ -17,8 +17,10 @@ from gossamer.live.transport.dialling import Dialler
 from gossamer.live.transport.driver import LiveDriver
 from gossamer.live.transport.environment import REAL, Environment
 from gossamer.live.transport.handshakes import Handshakes
+from gossamer.live.transport.interface import Receipt
 from gossamer.live.transport.limited_log import LimitedLog
 from gossamer.live.transport.links import Link
+from gossamer.live.transport.queues import Parcel
 from gossamer.live.transport.refusals import Refusals
 from gossamer.live.transport.strangers import Strangers
 from gossamer.live.transport.tls import Tls, identify_peer
@@ -59,9 +61,11 @@ class Sockets:
         # All links read into this buffer.
         self.buffer = memoryview(bytearray(READ_BYTES))
         # Links give received frames to this function: see `LiveDriver.receive`.
-        self.receive: Callable[[NodeId, Sequence[bytes], str], tuple[Sequence[bytes], int]] = _drop_frames
+        self.receive: Callable[[NodeId, Sequence[bytes], wire.Reader, str], Receipt] = _drop_frames
         # Links call this function before they flush: see `LiveDriver.flush`.
         self.flush_driver: Callable[[], None] = _flush_nothing
+        # Links that sent nothing for a while: what is queued now leaves when the driver has carried out the event.
+        self.eager: list[Link] = []
         self._server: asyncio.Server | None = None
         self._tick: asyncio.TimerHandle | None = None
         self._by_node: dict[NodeId, Link] = {}
@@ -131,17 +135,22 @@ class Sockets:
 
     # Called by the driver.
 
-    def send(
-        self, sender: NodeId, node: NodeId, address: bytes, frames: Sequence[bytes], patient: bool = True
-    ) -> str | None:
+    def send(self, sender: NodeId, node: NodeId, address: bytes, parcel: Parcel, patient: bool = True) -> str | None:
         """See `interface.Transport`."""
         link = self._by_node.get(node)
         if link is None or link.is_ending:
-            return self._dialler.dial(node, address, frames) if address else self.lose("no link", len(frames))
+            return self._dialler.dial(node, address, parcel) if address else self.lose("no link", parcel.count)
         if link.is_slow and (not patient or self._is_full(link)):
-            return self.lose("link is slow" if not patient else "peer does not read", len(frames))
-        link.write(frames)
+            return self.lose("link is slow" if not patient else "peer does not read", parcel.count)
+        link.write(parcel)
         return None
+
+    def end_event(self) -> None:
+        """See `interface.Transport`."""
+        if self.eager:
+            eager, self.eager = self.eager, []
+            for link in eager:
+                link.flush_early()
 
     def is_gathering(self, nodes: Sequence[NodeId]) -> bool:
         """See `interface.Transport`."""
@@ -164,7 +173,7 @@ class Sockets:
         self._kept[node] = None
         if node in self._by_node:
             asyncio.get_running_loop().call_soon(driver.peer_up, node)
-        elif not address or self._dialler.dial(node, address, ()) is not None:
+        elif not address or self._dialler.dial(node, address) is not None:
             self._kept.pop(node)
             asyncio.get_running_loop().call_soon(driver.peer_down, node)
 
@@ -245,6 +254,10 @@ class Sockets:
         if link.dialled:
             self._strangers.bound_links(dialled=True)
 
+    def make_reader(self, version: int) -> wire.Reader:
+        """What reads the frames of a new link."""
+        return _read_nothing if self._driver is None else self._driver.make_reader(version)
+
     def on_unreached(self, node: NodeId) -> None:
         """A dial failed; node 0 stands for any node at the address."""
         self._kept.pop(node, None)
@@ -277,19 +290,19 @@ class Sockets:
         """A peer sends more frames than it may; its link is read more slowly."""
         self.counts["too many frames"] += 1
 
-    def on_offence(self, link: Link, body: bytes) -> None:
-        """A frame could not be decoded, was not allowed, or was a goodbye."""
-        goodbye = wire.read_bye(body)
-        if goodbye is not None:
-            facts = {"peer": link.node, "reason": goodbye}
-            self.log.add("a peer ends its link", f"a peer ends its link: {goodbye}", facts, logging.INFO)
-            link.hung_up = goodbye != LEAVING
-            link.abort()
-            return
-        self.counts["frames that could not be read"] += 1
-        link.offences += 1
+    def on_offences(self, link: Link, count: int) -> None:
+        """Frames could not be decoded, or messages were not allowed."""
+        self.counts["frames that could not be read"] += min(count, self.limits.offences - link.offences)
+        link.offences += count
         if link.offences >= self.limits.offences:
             link.close("too many frames that cannot be read", offence=True)
+
+    def on_goodbye(self, link: Link, reason: str) -> None:
+        """The other end closes a link."""
+        facts = {"peer": link.node, "reason": reason}
+        self.log.add("a peer ends its link", f"a peer ends its link: {reason}", facts, logging.INFO)
+        link.hung_up = reason != LEAVING
+        link.abort()
 
     def lose(self, reason: str, count: int) -> str:
         """Count frames that are lost, and answer the reason."""
@@ -324,9 +337,14 @@ class Sockets:
                 link.close()
 
 
-def _drop_frames(node: NodeId, bodies: Sequence[bytes], name: str) -> tuple[Sequence[bytes], int]:
+def _drop_frames(node: NodeId, bodies: Sequence[bytes], read: wire.Reader, name: str) -> Receipt:
     """Takes the frames that come before a node has started and after it has stopped."""
-    return (), len(bodies)
+    return len(bodies), 0, None
+
+
+def _read_nothing(body: bytes) -> Sequence[object]:
+    """A link that comes up after the node has stopped closes at once."""
+    return ()
 
 
 def _flush_nothing() -> None:

@@ -1,13 +1,13 @@
 """The wire format: length-prefixed msgpack frames. `docs/wire.md` specifies it, with test vectors.
 
-A frame is a 4-byte big-endian length and that many bytes. The first frame of each end is a `Hello`. Every other frame
-is one protocol message, or a `Bye` with the reason why the link ends.
+A frame is a 4-byte big-endian length and that many bytes. The first frame of each end is a `Hello`. In version 2 every
+other frame is one protocol message, or a `Bye` with the reason why the link ends. In version 3 it is a list of them.
 """
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta, Struct
@@ -20,12 +20,16 @@ from gossamer.protocols.contract.record import union
 
 MAGIC = "gossamer"
 # Every version of the format that this code supports, the newest last.
-VERSIONS = (2,)
+VERSIONS = (2, 3)
+# The first version whose frames are lists of messages.
+LISTS = 3
 # Optional features of a version; a link uses those that both ends list.
 FEATURES: tuple[str, ...] = ()
 # The length in front of every frame.
 PREFIX = struct.Struct(">I")
 PREFIX_BYTES = PREFIX.size
+# At most so many bytes in front of the messages of a list.
+LIST_BYTES = 5
 
 # Chosen: the largest first frame, more than a greeting with all its fields at their bounds.
 HELLO_BYTES = 16 * 1024
@@ -58,27 +62,51 @@ class Bye(Struct, frozen=True, array_like=True, tag="bye"):
 _encoder = msgspec.msgpack.Encoder()
 _hello_decoder: msgspec.msgpack.Decoder[Hello | Bye] = msgspec.msgpack.Decoder(Hello | Bye)
 encode = _encoder.encode
-_bye_decoder: msgspec.msgpack.Decoder[Bye] = msgspec.msgpack.Decoder(Bye)
+
+# Reads a frame after the first: answers its messages, or raises a ValueError.
+Reader = Callable[[bytes], Sequence[Any]]
 
 
 @cache
 def message_decoder(parts: tuple[type[Part], ...]) -> msgspec.msgpack.Decoder[object]:
-    """A decoder for every frame after the first: a `Bye`, or a message of the stack with these parts."""
-    return msgspec.msgpack.Decoder(union([*(message for part in parts for message in part.MESSAGES), Bye]))
+    """A decoder for one message of the stack with these parts, or a `Bye`."""
+    return msgspec.msgpack.Decoder(_messages_of(parts))
 
 
-def read_bye(body: bytes) -> str | None:
-    """The reason why the other end closes the link, or None if this frame is no `Bye`."""
-    try:
-        return _bye_decoder.decode(body).reason
-    except ValueError:
-        return None
+@cache
+def _list_decoder(parts: tuple[type[Part], ...]) -> msgspec.msgpack.Decoder[list[Any]]:
+    # A frame without messages is refused, so that every frame costs its sender something.
+    return msgspec.msgpack.Decoder(Annotated[list[_messages_of(parts)], Meta(min_length=1)])  # type: ignore[misc]
+
+
+def _messages_of(parts: tuple[type[Part], ...]) -> Any:
+    return union([*(message for part in parts for message in part.MESSAGES), Bye])
+
+
+def reader(version: int, parts: tuple[type[Part], ...]) -> Reader:
+    """A reader for the frames of one link with this version between nodes with these parts."""
+    if version >= LISTS:
+        return _list_decoder(parts).decode
+    decode = message_decoder(parts).decode
+    return lambda body: (decode(body),)
+
+
+def list_head(count: int, size: int) -> bytes:
+    """The bytes of a frame in front of its messages, which have `size` bytes together."""
+    if count < 16:
+        return PREFIX.pack(size + 1) + bytes((0x90 | count,))
+    return PREFIX.pack(size + LIST_BYTES) + b"\xdd" + PREFIX.pack(count)
 
 
 def frame(message: object) -> bytes:
     """A message as a frame."""
     body = encode(message)
     return PREFIX.pack(len(body)) + body
+
+
+def common_version(one: Hello, other: Hello) -> int:
+    """The version of a link between two nodes: the newest that both support."""
+    return max(set(one.versions) & set(other.versions))
 
 
 def hello(node: NodeId, address: bytes, stack: Sequence[str]) -> Hello:

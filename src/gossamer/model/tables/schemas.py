@@ -145,13 +145,13 @@ SCHEMAS = {
         ),
         _schema(
             "control_windows",
-            {"at_us": _TIME, "kind": _TEXT, "messages": _COUNT, "bytes": _COUNT},
-            ("at_us", "messages", "bytes"),
+            {"at_us": _TIME, "kind": _TEXT, "messages": _COUNT, "frames": _COUNT, "bytes": _COUNT},
+            ("at_us", "messages", "frames", "bytes"),
         ),
         _schema(
             "control",
-            {"at_us": _TIME, "node": _ID, "kind": _TEXT, "messages": _COUNT, "bytes": _COUNT},
-            ("at_us", "node", "messages", "bytes"),
+            {"at_us": _TIME, "node": _ID, "kind": _TEXT, "messages": _COUNT, "frames": _COUNT, "bytes": _COUNT},
+            ("at_us", "node", "messages", "frames", "bytes"),
         ),
         _schema(
             "spreads",

@@ -6,7 +6,7 @@ from tests.decoding import PART_CLASSES
 
 
 class Scripted:
-    """A machine that answers with given actions, and a transport that keeps the frames."""
+    """A machine that answers with given actions, and a transport that keeps the messages."""
 
     part_classes = (*PART_CLASSES, Flood)
 
@@ -22,9 +22,12 @@ class Scripted:
         self.events.append((now_us, event))
         return next(self.answers, ())
 
-    def send(self, sender, node, address, frames, patient=True):
-        self.sent += [(node, address, frame) for frame in frames]
+    def send(self, sender, node, address, parcel, patient=True):
+        self.sent += [(node, address, message) for message in parcel.messages]
         return "peer does not read" if node in self.refuses else None
+
+    def end_event(self):
+        pass
 
     def has_proved(self, node, address):
         return True

@@ -145,7 +145,7 @@ def test_a_frame_that_cannot_be_read_is_counted_and_dropped():
             b"\x91" * 5000,
             b"\x92\xa1\xff\x01",
         ):
-            assert network.drivers[0].receive(9, [frame]) == ([frame], 1)
+            assert network.drivers[0].receive(9, [frame], network.drivers[0].make_reader(2)) == (1, 1, None)
         network.stop()
         return network.drivers[0].counts["unreadable frames"]
 
@@ -192,14 +192,15 @@ def test_no_received_bytes_stop_the_driver():
     async def scenario():
         network = Network(1)
         network.start()
+        read = network.drivers[0].make_reader(2)
         good = msgspec.msgpack.encode(ShuffleRequest((ViewEntry(5, 0, b"x"), ViewEntry(6, 1, b"y"))))
         for number in range(3_000):
             frame = bytearray(good)
             for change in range(1 + number % 4):
                 bits = draw(1, number, 0, change)
                 frame[bits % len(frame)] = (bits >> 32) & 0xFF
-            network.drivers[0].receive(9, [bytes(frame)])
-        network.drivers[0].receive(9, [msgspec.msgpack.encode(ShuffleRequest((ViewEntry(7, 0, b"x" * 1_000),)))])
+            network.drivers[0].receive(9, [bytes(frame)], read)
+        network.drivers[0].receive(9, [msgspec.msgpack.encode(ShuffleRequest((ViewEntry(7, 0, b"x" * 1_000),)))], read)
         network.stop()
         return network
 
@@ -230,25 +231,27 @@ def test_a_timer_that_fires_early_reaches_the_machine_at_its_time():
 
 
 def handed(answers, frames, **options):
-    """The effects of frames that one read brought: the script, the deliveries, the bad frames, the counts."""
+    """The effects of frames that one read brought: the script, the deliveries, the receipt, the counts."""
 
     async def scenario():
         script, delivered = Scripted([(), *answers], **options), []
         driver = LiveDriver(script, 1, b"me", script, deliver=delivered.append)
         driver.start(Started())
-        bad = driver.receive(2, frames)
+        receipt = driver.receive(2, frames, driver.make_reader(2))
         await asyncio.sleep(0)
-        return script, delivered, bad, driver.counts
+        return script, delivered, receipt, driver.counts
 
     return asyncio.run(scenario())
 
 
 def test_the_frames_of_one_read_become_events_in_order_and_of_the_same_time():
     frames = [wire.encode(data(number)) for number in (1, 2, 3)]
-    script, _, bad, counts = handed([], [frames[0], b"\xc1", frames[1], wire.encode(wire.Bye("so long")), frames[2]])
+    script, _, receipt, counts = handed(
+        [], [frames[0], b"\xc1", frames[1], wire.encode(wire.Bye("so long")), frames[2]]
+    )
     assert [event.message.sequence for _, event in script.events[1:]] == [1, 2, 3]
     assert len({now_us for now_us, _ in script.events[1:]}) == 1
-    assert bad == ([b"\xc1", wire.encode(wire.Bye("so long"))], 5)
+    assert receipt == (5, 1, "so long")
     assert counts["unreadable frames"] == 1
 
 
@@ -262,7 +265,7 @@ def test_messages_to_each_node_keep_their_order_when_they_leave_together():
     ]
     script, delivered, _, _ = handed(answers, [wire.encode(data(number)) for number in range(4)])
     for node, numbers in {3: [1, 2, 4, 6], 4: [1, 2, 3, 4, 6]}.items():
-        assert [frame for to, _, frame in script.sent if to == node] == [wire.frame(data(one)) for one in numbers]
+        assert [message for to, _, message in script.sent if to == node] == [data(one) for one in numbers]
     assert [(to, where) for to, where, _ in script.sent if to == 5] == [(5, b"there")]
     assert [[action.payload for action in actions] for actions in delivered] == [[b"1", b"4"]]
 
@@ -281,9 +284,9 @@ def test_messages_leave_before_their_link_is_disconnected():
     answers = [[Send((3,), data(1))], [Disconnect(3), Send((4,), data(2))]]
     script, _, _, _ = handed(answers, [wire.encode(data(8)), wire.encode(data(9))])
     assert [(to, what) for to, _, what in script.sent] == [
-        (3, wire.frame(data(1))),
+        (3, data(1)),
         (3, "disconnected"),
-        (4, wire.frame(data(2))),
+        (4, data(2)),
     ]
 
 
@@ -298,7 +301,7 @@ def test_actions_before_an_event_that_fails_are_carried_out():
         driver = LiveDriver(script, 1, b"me", script, deliver=delivered.extend)
         driver.start(Started())
         with pytest.raises(MachineMisuse):
-            driver.receive(2, [wire.encode(data(8)), wire.encode(data(9))])
+            driver.receive(2, [wire.encode(data(8)), wire.encode(data(9))], driver.make_reader(2))
         return [to for to, _, _ in script.sent], [action.payload for action in delivered]
 
     assert asyncio.run(scenario()) == ([3], [b"1"])
