@@ -1,7 +1,7 @@
 """Control traffic of a simulated network that runs what `gossamer up` runs: frames and bytes per delivery, by kind.
 
-A frame is counted with its length prefix when a machine sends it, once for each receiver. A data frame is a message of the
-application; every other frame is control. Time is virtual, so the figures do not depend on the machine.
+A frame is counted with its length prefix when a machine sends it, once for each receiver. A frame with a message of the
+application is a data frame, also if control messages share it; every other frame is control. Time is virtual, so the figures do not depend on the machine.
 
 The size of ids decides how long a frame is, so the loaded network is simulated twice: with the 64-bit ids, the addresses
 and the clock of live nodes, and with those of `gossamer simulate` (ids from 0, no addresses, a clock from 0).
@@ -153,11 +153,11 @@ def count_kinds(control: ControlCounter, from_us: int, until_us: int) -> tuple[d
     frames: Counter[str] = Counter()
     sizes: Counter[str] = Counter()
     columns = control.columns()
-    rows = zip(columns["at_us"], columns["kind"], columns["messages"], columns["bytes"], strict=True)
-    for at_us, kind, messages, size in rows:
+    rows = zip(columns["at_us"], columns["kind"], columns["frames"], columns["bytes"], strict=True)
+    for at_us, kind, count, size in rows:
         if from_us <= at_us < until_us:
-            frames[kind] += messages
-            sizes[kind] += size + messages * PREFIX_BYTES
+            frames[kind] += count
+            sizes[kind] += size + count * PREFIX_BYTES
     return dict(frames), dict(sizes)
 
 

@@ -10,6 +10,8 @@ from gossamer.protocols.membership.interest_table import InterestTable
 # Chosen: Cyclon shuffles with a first contact every 30 s, so that two halves of a network that were disconnected find
 # each other again.
 REJOIN_US = 30 * SECOND_US
+# Chosen: 16 times the shortest period, 8 s in live nodes. News travels at the shortest period: who hears of it quickens.
+SLOWEST = 16
 
 
 def interest_parts(
@@ -25,5 +27,6 @@ def interest_parts(
         return exchange, (exchange,), view
     # Chosen: Cyclon shuffles twice in a period, so that a newcomer soon knows peers to ask.
     membership = CyclonParameters(period_us=max(period_us // 2, 1), rejoin_us=REJOIN_US)
-    table = InterestTable(node, exchange)
-    return exchange, (exchange, Cyclon(membership, seed, node, exchange), table), table
+    cyclon = Cyclon(membership, seed, node, exchange, SLOWEST)
+    table = InterestTable(node, exchange, on_news=cyclon.quicken)
+    return exchange, (exchange, cyclon, table), table

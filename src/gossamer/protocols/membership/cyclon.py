@@ -15,6 +15,8 @@ Differs: a node has at most one exchange open; a reply that arrives after the ne
 Differs: a node introduces only the sender of a JOIN.
 Differs: with `rejoin_us` a node sometimes shuffles with a first contact instead of its oldest peer. Two large halves of a
 network that were partitioned for long have no entries of each other left, and would stay two networks.
+Differs: with `slowest` a node whose shuffles bring nothing new doubles its period, up to so many times. The part above that
+knows what is new calls `quicken`.
 
 A live node may know the address of a contact but not its id: `Peer(0, address)`. Such a contact is asked, and never enters
 the view.
@@ -29,7 +31,15 @@ from gossamer.model.values.draw import Purpose, below, draw, stepped
 from gossamer.model.values.ids import NodeId
 from gossamer.model.values.time import PERIOD_US_MAX, SECOND_US
 from gossamer.protocols.contract.actions import Action, Observe, Send, SetTimer
-from gossamer.protocols.contract.events import Event, MessageReceived, PeerDown, Started, TimerFired
+from gossamer.protocols.contract.events import (
+    Event,
+    MessageReceived,
+    PeerDown,
+    Started,
+    Subscribe,
+    TimerFired,
+    Unsubscribe,
+)
 from gossamer.protocols.contract.facts import Fact, Heard, PeerMisbehaved, ViewChanged
 from gossamer.protocols.contract.messages import Peer, Timer, WireMessage
 from gossamer.protocols.contract.parts import NOTHING
@@ -126,6 +136,8 @@ class Cyclon:
         "_parameters",
         "_rejoin_us",
         "_seed",
+        "_slowest",
+        "_slowness",
         "_view",
     )
 
@@ -133,9 +145,16 @@ class Cyclon:
     TIMERS: ClassVar[tuple[type[Timer], ...]] = (ShuffleDue,)
 
     def __init__(
-        self, parameters: CyclonParameters, seed: int, node: NodeId, exchange: InterestExchange | None = None
+        self,
+        parameters: CyclonParameters,
+        seed: int,
+        node: NodeId,
+        exchange: InterestExchange | None = None,
+        slowest: int = 1,
     ) -> None:
         self._parameters = parameters
+        # The present period as a multiple of the shortest, and the largest multiple.
+        self._slowness, self._slowest = 1, slowest
         # If set, entries carry digests of interests: this node's own comes from here.
         self._exchange = exchange
         self._seed = seed
@@ -165,17 +184,27 @@ class Cyclon:
         if isinstance(event, Started):
             return self._on_started(event, now_us, out)
         if isinstance(event, PeerDown):
-            return self._on_peer_down(event)
+            return self._on_peer_down(event, now_us, out)
+        if isinstance(event, Subscribe | Unsubscribe):
+            # Other nodes should soon hear of it.
+            self.quicken(now_us, out)
         return NOTHING
 
     def learn(self, fact: Fact, now_us: int, out: list[Action]) -> Sequence[Fact]:
         """Membership is the lowest part; no part below states facts."""
         return NOTHING
 
+    def quicken(self, now_us: int, out: list[Action]) -> None:
+        """Something is new: shuffle at the shortest period again."""
+        self._slowness = 1
+        if self._due_us > now_us + self._parameters.period_us:
+            self._due_us = now_us + self._parameters.period_us
+            out.append(SetTimer(self._due_us, ShuffleDue()))
+
     def _me(self) -> ViewEntry:
         return ViewEntry(self._node, 0, self._address, None if self._exchange is None else self._exchange.digest())
 
-    def _on_peer_down(self, event: PeerDown) -> Sequence[Fact]:
+    def _on_peer_down(self, event: PeerDown, now_us: int, out: list[Action]) -> Sequence[Fact]:
         """Remove an unreachable peer from the view at once.
 
         Only where entries carry interests, because an overlay would go on choosing the dead peer. Where the view itself is the
@@ -184,6 +213,7 @@ class Cyclon:
         if self._exchange is None or event.hung_up or event.node not in self._view.nodes:
             return NOTHING
         self._view.remove(self._view.nodes.index(event.node))
+        self.quicken(now_us, out)
         return (ViewChanged((event.node,), ()),)
 
     def _on_started(self, event: Started, now_us: int, out: list[Action]) -> Sequence[Fact]:
@@ -225,7 +255,8 @@ class Cyclon:
     def _on_shuffle_due(self, now_us: int, out: list[Action]) -> Sequence[Fact]:
         if now_us < self._due_us:
             return NOTHING
-        self._due_us = now_us + self._parameters.period_us
+        self._due_us = now_us + self._parameters.period_us * self._slowness
+        self._slowness = min(2 * self._slowness, self._slowest)
         out.append(SetTimer(self._due_us, ShuffleDue()))
         if not self._view.nodes or (self._contacts and not self._introduced):
             self._ask_to_join(out)

@@ -77,13 +77,32 @@ class _Known:
 class InterestTable:
     """The nodes with the most recent news, and their interests."""
 
-    __slots__ = ("_exchange", "_fetched_count", "_known", "_most", "_news", "_node", "_now_us", "_sizes", "_to_fetch")
+    __slots__ = (
+        "_exchange",
+        "_fetched_count",
+        "_known",
+        "_most",
+        "_news",
+        "_node",
+        "_now_us",
+        "_on_news",
+        "_sizes",
+        "_to_fetch",
+    )
 
     MESSAGES: ClassVar[tuple[type[WireMessage], ...]] = ()
     TIMERS: ClassVar[tuple[type[Timer], ...]] = ()
 
-    def __init__(self, node: NodeId, exchange: InterestExchange, most: int = KNOWN_MAX) -> None:
+    def __init__(
+        self,
+        node: NodeId,
+        exchange: InterestExchange,
+        most: int = KNOWN_MAX,
+        on_news: Callable[[int, list[Action]], None] | None = None,
+    ) -> None:
+        """`on_news` is called when membership tells of an unknown node or of a new interest."""
         self._node = node
+        self._on_news = on_news
         self._exchange = exchange
         self._most = most
         # In the order of the last news of them.
@@ -113,6 +132,10 @@ class InterestTable:
         self._now_us = now_us
         if isinstance(fact, Heard):
             self._news += 1
+            known = self._known.get(fact.node)
+            is_news = known is None or fact.digest.version > known.version
+            if is_news and fact.node != self._node and self._on_news is not None:
+                self._on_news(now_us, out)
             self.note(fact)
             known = self._known.get(fact.node)
             if known is not None:
