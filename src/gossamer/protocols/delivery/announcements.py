@@ -52,13 +52,15 @@ class Pace:
 
 
 # Chosen: a listener is told within this time. A broken tree is noticed that much later.
-LISTENER = Pace(0, 400 * MILLISECOND_US)
+LISTENER = Pace(0, 750 * MILLISECOND_US)
 # Chosen: together with the wait of the receiver, a lost last message is requested within two seconds. Not before 200 ms, because
 # what is lost together with the message would be useless.
-RECEIVER = Pace(200 * MILLISECOND_US, 1_200 * MILLISECOND_US)
+RECEIVER = Pace(200 * MILLISECOND_US, 1_400 * MILLISECOND_US)
 # Chosen: four seconds after the last message, with the next frame. An idle link carries one every four seconds. A publisher that
 # never pauses for so long is announced every 8 s.
 OTHER = Pace(4 * SECOND_US, 8 * SECOND_US)
+# A new neighbour is told at once.
+NEWCOMER = Pace(0, 0)
 
 
 class Run(Value, frozen=True, array_like=True, gc=False):
@@ -266,14 +268,15 @@ class Announcements:
         nodes: Sequence[NodeId],
         now_us: int,
         out: list[Action],
+        pace: Pace = RECEIVER,
     ) -> None:
         """Announce to these neighbours the last message of a publisher, which arrived here at `at_us`."""
         news = self._news(topic, publisher, last, last, at_us)
         for node in nodes:
             # A publisher knows its own messages.
             if node != publisher:
-                self._put(node, news, RECEIVER, last, now_us)
-        self._after_put(now_us + RECEIVER.due_us, now_us, out)
+                self._put(node, news, pace, last, now_us)
+        self._after_put(now_us + pace.due_us, now_us, out)
 
     def _news(self, topic: TopicId, publisher: NodeId, first: int, last: int, at_us: int) -> News:
         """The run that these messages belong to."""

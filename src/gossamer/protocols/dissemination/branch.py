@@ -35,7 +35,7 @@ class Branch:
 
     __slots__ = (
         "_neighbours",
-        "_pruned_us",
+        "_pruned",
         "_routes",
         "_since_us",
         "_strays",
@@ -55,8 +55,8 @@ class Branch:
         self.heard_us = now_us
         # Neighbours that pruned this node, and whether they are listeners, which get names.
         self.lazy: dict[NodeId, bool] = {}
-        # Neighbours that this node pruned, and when; and the one among them that announces messages to this node.
-        self._pruned_us: dict[NodeId, int] = {}
+        # Neighbours that this node pruned, when, and their distance; and the one that announces messages to this node.
+        self._pruned: dict[NodeId, tuple[int, int]] = {}
         self.teller: NodeId | None = None
         self._strays = 0
         self._since_us = now_us
@@ -94,7 +94,14 @@ class Branch:
     @property
     def pruned(self) -> Collection[NodeId]:
         """The neighbours that this node pruned, in that order."""
-        return self._pruned_us.keys()
+        return self._pruned.keys()
+
+    def independent(self, nodes: Sequence[NodeId]) -> Sequence[NodeId]:
+        """Those of these pruned neighbours that do not receive messages through the supplier, if there is any; else all.
+
+        A neighbour that is as near to the reference as the supplier is not behind it.
+        """
+        return [node for node in nodes if self._pruned[node][1] <= self.hops] or nodes
 
     def on_first_copy(self, sender: NodeId, hops: int) -> NodeId | None:
         """The first copy of a message of the reference arrived; returns a new supplier to graft if it was pruned."""
@@ -112,10 +119,10 @@ class Branch:
         """
         if sender == self.supplier:
             # The supplier sends this message too, so the first sender is not needed.
-            return None, self._prune(first, now_us) if first != sender else None
+            return None, self._prune(first, FAR, now_us) if first != sender else None
         if hops < self.hops:
             return self._change_supplier(sender, hops), None
-        return None, self._prune(sender, now_us) if first not in self._pruned_us else None
+        return None, self._prune(sender, hops, now_us) if first not in self._pruned else None
 
     def has_too_many_strays(self, now_us: int) -> bool:
         """Count a redundant copy of another publisher's message; returns whether there are too many for a tree."""
@@ -147,7 +154,7 @@ class Branch:
         self._set_supplier(None, FAR)
         # Nobody passes this node's messages on, so that they must go to every neighbour.
         self.lazy = {}
-        pruned, self._pruned_us, self.teller = tuple(self._pruned_us), {}, None
+        pruned, self._pruned, self.teller = tuple(self._pruned), {}, None
         return pruned
 
     def _change_supplier(self, node: NodeId, hops: int) -> NodeId | None:
@@ -158,14 +165,14 @@ class Branch:
         """A neighbour that was pruned is to send messages again, or is gone; returns whether it was pruned."""
         if node == self.teller:
             self.teller = None
-        return self._pruned_us.pop(node, None) is not None
+        return self._pruned.pop(node, None) is not None
 
     def _set_supplier(self, node: NodeId | None, hops: int) -> None:
         self.supplier, self.hops = node, hops
         self._routes = {}
 
-    def _prune(self, node: NodeId, now_us: int) -> NodeId | None:
-        if now_us - self._pruned_us.get(node, -PRUNE_AGAIN_US) < PRUNE_AGAIN_US:
+    def _prune(self, node: NodeId, hops: int, now_us: int) -> NodeId | None:
+        if now_us - self._pruned.get(node, (-PRUNE_AGAIN_US, 0))[0] < PRUNE_AGAIN_US:
             return None
-        self._pruned_us[node] = now_us
+        self._pruned[node] = (now_us, hops)
         return node

@@ -14,8 +14,10 @@ from gossamer.protocols.dissemination.missing import Missing, MissingSpan
 from gossamer.protocols.dissemination.tellers import Tellers
 from gossamer.protocols.dissemination.tree_messages import NAMES_MAX, Graft, MissingDue
 
-# Chosen: how long an announced message may take to arrive through the tree: several hops of a slow network.
-MISSING_AFTER_US = 400 * MILLISECOND_US
+# Chosen: how long a message may take to arrive through the tree since its announcer had it: several hops of a slow network. Wait
+# at least some of it, because the announcement may have overtaken the message.
+MISSING_AFTER_US = 450 * MILLISECOND_US
+MISSING_AFTER_LEAST_US = 200 * MILLISECOND_US
 # Chosen: wait up to six times as long while the supplier still sends messages: such a path is slow, not broken.
 PATIENCE = 6
 # Chosen: about one round trip of a slow network, before the next announcer is asked.
@@ -40,10 +42,10 @@ class Mending:
 
     def on_announced(self, sender: NodeId, runs: Sequence[Run], now_us: int, out: list[Action]) -> None:
         """Wait for the messages that a neighbour announced and that this node has not seen."""
-        due_us = now_us + MISSING_AFTER_US
         for run in runs:
+            wait_us = max(MISSING_AFTER_US - run.age_ms * MILLISECOND_US, MISSING_AFTER_LEAST_US)
             first = run.last - run.count + 1
-            self.missing.announced(sender, run.topic, run.publisher, first, run.count, now_us, due_us)
+            self.missing.announced(sender, run.topic, run.publisher, first, run.count, now_us, now_us + wait_us)
         self._set_timer(now_us, out)
 
     def on_missing_due(self, now_us: int, out: list[Action]) -> None:

@@ -1,12 +1,13 @@
 """Choosing the neighbours that announce messages to this node: few of them, together for all topics.
 
-A node needs one teller for each topic, among the neighbours that it pruned: these receive messages by another path, so they
-have a message also when this node's supplier fails. Each teller sends its announcements of all topics in one frame, so few
+A node needs one teller for each topic, among the neighbours that it pruned, and if possible one that is not behind its own
+supplier: such a neighbour has a message also when the supplier fails. Each teller sends its announcements of all topics in one frame, so few
 tellers cost few frames. A branch takes the first neighbour that it prunes; some time later the tellers of all topics are
 chosen again by a greedy cover.
 """
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
 from gossamer.model.values.ids import NodeId, TopicId
 from gossamer.model.values.time import SECOND_US
@@ -47,9 +48,9 @@ class Tellers:
                 out.append(Send((node,), Prune(topic, True)))
                 self._set_timer(now_us, out)
 
-    def _may_tell(self, topic: TopicId, branch: Branch) -> list[NodeId]:
+    def _may_tell(self, topic: TopicId, branch: Branch) -> Sequence[NodeId]:
         neighbours = self._overlay.neighbours_on(topic)
-        return [node for node in branch.pruned if node in neighbours]
+        return branch.independent([node for node in branch.pruned if node in neighbours])
 
     def on_due(self, now_us: int, out: list[Action]) -> None:
         """Choose the tellers of all topics again, and tell those that are replaced and those that are new."""
@@ -69,18 +70,20 @@ class Tellers:
     def _cover(self) -> dict[TopicId, NodeId]:
         """A teller for each topic that may have one: the neighbour that can serve most topics, then the next one.
 
-        Among equals the one that serves more of its topics already is taken, then the lowest id.
+        Among equals the one that supplies this node with more topics is taken, because announcements travel with messages;
+        then the one that announces more topics already, then the lowest id.
         """
         topics_of: dict[NodeId, set[TopicId]] = {}
         for topic, branch in self._branches.items():
             for node in self._may_tell(topic, branch):
                 topics_of.setdefault(node, set()).add(topic)
+        supplied = Counter(branch.supplier for branch in self._branches.values())
         kept = {
             node: sum(self._branches[topic].teller == node for topic in topics) for node, topics in topics_of.items()
         }
         chosen: dict[TopicId, NodeId] = {}
         while topics_of:
-            best = max(topics_of, key=lambda node: (len(topics_of[node]), kept[node], -node))
+            best = max(topics_of, key=lambda node: (len(topics_of[node]), supplied[node], kept[node], -node))
             served = topics_of.pop(best)
             if not served:
                 break

@@ -256,7 +256,9 @@ class Cyclon:
         if now_us < self._due_us:
             return NOTHING
         self._due_us = now_us + self._parameters.period_us * self._slowness
-        self._slowness = min(2 * self._slowness, self._slowest)
+        # In a network of few nodes views are often empty, and a newcomer would wait long for entries.
+        is_small = len(self._view.nodes) < self._parameters.shuffle_length
+        self._slowness = 1 if is_small else min(2 * self._slowness, self._slowest)
         out.append(SetTimer(self._due_us, ShuffleDue()))
         if not self._view.nodes or (self._contacts and not self._introduced):
             self._ask_to_join(out)

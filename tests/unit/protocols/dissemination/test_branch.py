@@ -93,4 +93,4 @@ def test_nodes_that_are_no_neighbours_make_the_branch_keep_nothing():
         give(tree, MessageReceived(stranger, Prune(TOPIC)))
         give(tree, MessageReceived(stranger, data(1)))
     assert not tree._branches[TOPIC].lazy
-    assert not tree._branches[TOPIC]._pruned_us
+    assert not tree._branches[TOPIC]._pruned

@@ -41,9 +41,9 @@ class RecoveryParameters(Struct, frozen=True, kw_only=True):
         int,
         Meta(
             ge=0,
-            description="Chosen: 700 ms. The same if only an announcement shows the gap; a tree repairs itself sooner",
+            description="Chosen: 500 ms. The same if only an announcement shows the gap; a tree repairs itself sooner",
         ),
-    ] = 700 * MILLISECOND_US
+    ] = 500 * MILLISECOND_US
     ask_again_us: Annotated[
         int,
         Meta(

@@ -10,7 +10,7 @@ from gossamer.model.values.ids import NodeId, TopicId
 from gossamer.model.values.time import SECOND_US
 from gossamer.protocols.contract.actions import Action, SetTimer
 from gossamer.protocols.contract.parts import TopicNeighbours
-from gossamer.protocols.delivery.announcements import Announcements
+from gossamer.protocols.delivery.announcements import NEWCOMER, Announcements
 from gossamer.protocols.delivery.recovery.messages import WelcomeDue
 from gossamer.protocols.delivery.recovery.stream import HeldTopic, Stream
 
@@ -70,7 +70,7 @@ class Tails:
                 for stream in held.streams.values() if nodes else ():
                     if stream.last:
                         self._announcements.add_last(
-                            topic, stream.publisher, stream.last, stream.last_us, nodes, now_us, out
+                            topic, stream.publisher, stream.last, stream.last_us, nodes, now_us, out, NEWCOMER
                         )
         for node in due:
             _, *later = self._new_neighbours.pop(node)
