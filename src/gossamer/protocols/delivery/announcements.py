@@ -52,10 +52,10 @@ class Pace:
 
 
 # Chosen: a listener is told within this time. A broken tree is noticed that much later.
-LISTENER = Pace(0, 750 * MILLISECOND_US)
-# Chosen: together with the wait of the receiver, a lost last message is requested within two seconds. Not before 200 ms, because
+LISTENER = Pace(0, 500 * MILLISECOND_US)
+# Chosen: together with the wait of the receiver, a lost last message is requested within two seconds. Not before 100 ms, because
 # what is lost together with the message would be useless.
-RECEIVER = Pace(200 * MILLISECOND_US, 1_400 * MILLISECOND_US)
+RECEIVER = Pace(100 * MILLISECOND_US, 1_300 * MILLISECOND_US)
 # Chosen: four seconds after the last message, with the next frame. An idle link carries one every four seconds. A publisher that
 # never pauses for so long is announced every 8 s.
 OTHER = Pace(4 * SECOND_US, 8 * SECOND_US)

@@ -149,8 +149,10 @@ class Branch:
         """Forget a neighbour that is gone; returns the neighbours to graft: all pruned ones, if it was the supplier."""
         self.set_eager(node)
         self._unprune(node)
-        if node != self.supplier:
-            return ()
+        return self.lose_supplier() if node == self.supplier else ()
+
+    def lose_supplier(self) -> tuple[NodeId, ...]:
+        """The supplier is gone or passes nothing on; returns the neighbours to graft: all pruned ones."""
         self._set_supplier(None, FAR)
         # Nobody passes this node's messages on, so that they must go to every neighbour.
         self.lazy = {}

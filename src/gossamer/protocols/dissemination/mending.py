@@ -16,7 +16,7 @@ from gossamer.protocols.dissemination.tree_messages import NAMES_MAX, Graft, Mis
 
 # Chosen: how long a message may take to arrive through the tree since its announcer had it: several hops of a slow network. Wait
 # at least some of it, because the announcement may have overtaken the message.
-MISSING_AFTER_US = 450 * MILLISECOND_US
+MISSING_AFTER_US = 350 * MILLISECOND_US
 MISSING_AFTER_LEAST_US = 200 * MILLISECOND_US
 # Chosen: wait up to six times as long while the supplier still sends messages: such a path is slow, not broken.
 PATIENCE = 6
@@ -65,8 +65,10 @@ class Mending:
                 wanted.setdefault((node, span.topic), []).extend((span.publisher, number) for number in numbers)
         for (node, topic), names in wanted.items():
             branch = self._branches.get(topic)
-            if branch is not None and (branch.supplier is None or node in branch.pruned):
-                # Other neighbours are the supplier and those that this node supplies: a message was lost, the tree is whole.
+            if branch is not None and node == branch.supplier:
+                # It says that it sent the message. It may be stuck: let all other neighbours send too.
+                out += [Send((other,), Graft(topic, ())) for other in branch.lose_supplier()]
+            elif branch is not None and (branch.supplier is None or node in branch.pruned):
                 branch.use_as_supplier(node)
                 self._tellers.keep(topic, branch, now_us, out)
             for place in range(0, len(names), NAMES_MAX):

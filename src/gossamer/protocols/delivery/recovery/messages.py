@@ -41,9 +41,9 @@ class RecoveryParameters(Struct, frozen=True, kw_only=True):
         int,
         Meta(
             ge=0,
-            description="Chosen: 500 ms. The same if only an announcement shows the gap; a tree repairs itself sooner",
+            description="Chosen: 600 ms. The same if only an announcement shows the gap; a tree repairs itself sooner",
         ),
-    ] = 500 * MILLISECOND_US
+    ] = 600 * MILLISECOND_US
     ask_again_us: Annotated[
         int,
         Meta(

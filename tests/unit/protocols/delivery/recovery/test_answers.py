@@ -29,7 +29,7 @@ def test_frames_of_an_answer_that_arrive_slowly_are_all_taken_and_no_other_neigh
     node = Node()
     node.get(data(1))
     node.get(Announce((Run(TOPIC, ANN, 801, 0),)), sender=3)
-    (row,) = asks(node.wait(510 * MS))
+    (row,) = asks(node.wait(610 * MS))
     asked = []
     for first in range(2, 802, 100):
         asked += asks(node.wait(250 * MS))

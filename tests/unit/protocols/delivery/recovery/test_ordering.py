@@ -140,7 +140,7 @@ def test_a_node_that_only_publishes_fills_gaps_and_answers_but_never_delivers():
     node.get(data(3, 2))
     assert asks(node.wait(150 * MS))
     node.get(Answer(TOPIC, ANN, (data(2, 1),)))
-    (send,) = node.get(Ask(TOPIC, ANN, 0, 9), sender=3)
+    send = node.get(Ask(TOPIC, ANN, 0, 9), sender=3)[0]
     assert [message.sequence for message in send.message.messages] == [1, 2, 3]
     assert node.delivered == []
 

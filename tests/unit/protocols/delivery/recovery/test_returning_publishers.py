@@ -150,7 +150,7 @@ def test_a_node_that_found_messages_sends_them_to_the_neighbours_that_asked_mean
     node.wait(150 * MS)
     assert answers(node.get(Ask(TOPIC, ANN, 5, 7), sender=4)) == [LOOKING]
     found = node.get(Answer(TOPIC, ANN, (data(6, 5),)), sender=2)
-    sent = [(action.to, action.message) for action in found if type(action) is Send]
+    sent = [(a.to, a.message) for a in found if type(a) is Send and type(a.message) is Answer]
     assert [(to, [one.sequence for one in answer.messages]) for to, answer in sent] == [((4,), [6])]
 
 
