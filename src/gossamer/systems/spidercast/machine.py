@@ -70,6 +70,7 @@ class SpiderCast:
 
     __slots__ = (
         "_attempts",
+        "_beat_us",
         "_exchange",
         "_interests",
         "_is_quiet",
@@ -132,6 +133,8 @@ class SpiderCast:
             drop_when_stuck=drop_when_stuck,
         )
         self._attempts = self._maintenance.attempts
+        # When the next heartbeat turn is due.
+        self._beat_us = 0
         # At most one maintenance timer is set at a time, so that none is ever stale.
         self._turn_is_set = False
         # The last turn found nothing to do and nothing has changed since, so that the next turn can be skipped.
@@ -176,7 +179,8 @@ class SpiderCast:
     def _on_started(self, event: Started, now_us: int, out: list[Action]) -> None:
         self._maintenance.address = event.address
         self._version = self._exchange.version
-        out.append(SetTimer(now_us + self._timing.heartbeat_us, HeartbeatDue()))
+        self._beat_us = now_us + self._timing.heartbeat_us
+        out.append(SetTimer(self._beat_us, HeartbeatDue()))
         if self._mend_us:
             out.append(SetTimer(now_us + self._mend_us, MendDue()))
         self._wake(now_us, out)
@@ -237,9 +241,6 @@ class SpiderCast:
         if kind not in (Task.GREEDY, Task.RANDOM) or sender == self._node:
             out.append(Observe(PeerMisbehaved(sender, "names no task of SpiderCast")))
             return
-        neighbour = self.tasks[kind].neighbours.get(sender)
-        if neighbour is not None:
-            neighbour.heard_us = now_us
         match message:
             case ConnectRequest():
                 self._on_connect(sender, message, now_us, out)
@@ -250,7 +251,7 @@ class SpiderCast:
             case DisconnectRequest():
                 self._on_disconnect(sender, message, now_us, out)
             case DisconnectOk() | LeaveNotice():
-                if neighbour is not None:
+                if sender in self.tasks[kind].neighbours:
                     self._remove(kind, sender, now_us, out)
             case Heartbeat():
                 self._on_heartbeat(sender, message, now_us, out)
@@ -342,11 +343,13 @@ class SpiderCast:
     # Failure detection.
 
     def _on_heartbeat_due(self, now_us: int, out: list[Action]) -> None:
-        out.append(SetTimer(now_us + self._timing.heartbeat_us, HeartbeatDue()))
-        silent_us = now_us - self._timing.suspect_after * self._timing.heartbeat_us
+        late_us = self._maintenance.late_us = now_us - self._beat_us
+        is_late = late_us > self._timing.heartbeat_us // 2
+        self._beat_us = now_us + self._timing.heartbeat_us
+        out.append(SetTimer(self._beat_us, HeartbeatDue()))
         for kind, task in enumerate(self.tasks):
             # Paper: FAILUREDETECTIONSUSPECT removes the connection (Figure 4, lines 29-30).
-            for node in task.silent(silent_us, self.heard):
+            for node in task.silent(self._timing.suspect_after, self.heard, is_late):
                 self._remove(kind, node, now_us, out)
             if task.neighbours:
                 self._tell(kind, tuple(task.neighbours), out)
@@ -367,7 +370,6 @@ class SpiderCast:
     # Adding and removing neighbours.
 
     def _add(self, kind: int, node: NodeId, neighbour: Neighbour, now_us: int, out: list[Action]) -> None:
-        neighbour.heard_us = now_us
         known = self.tasks[kind].neighbours.get(node)
         neighbour.is_bridge = neighbour.is_bridge or (known is not None and known.is_bridge)
         self._links.add(kind, node, neighbour, out)

@@ -3,7 +3,7 @@
 A task knows neither messages nor time: those are in `maintenance.py` and `machine.py`.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Sequence
 from enum import IntEnum
 
 from gossamer.model.values.draw import ITEM_FACTOR, MASK, finish
@@ -27,6 +27,11 @@ class Rule(IntEnum):
     COUNT_RANDOM = 3
 
 
+# Chosen: this many turns of a node whose timers are late count as one. Nodes without CPU are often neighbours of each other,
+# and some of them have less of it than others.
+LATE_TURNS = 4
+
+
 class Neighbour:
     """A neighbour as its last messages describe it, and the values that this node last sent to it."""
 
@@ -34,11 +39,11 @@ class Neighbour:
         "asked_when",
         "degree",
         "has_claims",
-        "heard_us",
         "interest",
         "is_bridge",
         "roots",
         "shared",
+        "silence",
         "target",
         "told",
         "version",
@@ -56,7 +61,8 @@ class Neighbour:
         self.told = told
         # Its (degree, target) when it was last sent a DISCONNECT.
         self.asked_when: tuple[int, int] | None = None
-        self.heard_us = 0
+        # Heartbeat turns of this node since the neighbour was last heard, in units of a late turn.
+        self.silence = 0
         # Its claims (`protocols/roots.py`), whether it has this node's claims, and whether the link is a bridge.
         self.roots: dict[TopicId, tuple[TopicId, NodeId, int]] = {}
         self.has_claims = False
@@ -147,14 +153,16 @@ class NeighbourTask:
             case Rule.COUNT_RANDOM:
                 return view.random_peer(exclude, key)
 
-    def silent(self, since_us: int, heard: Mapping[NodeId, int]) -> list[NodeId]:
-        """Neighbours from which nothing was received since that time.
+    def silent(self, turns: int, heard: Container[NodeId], is_late: bool) -> list[NodeId]:
+        """Neighbours that were not heard in this many turns; called once a turn, with the peers heard since the last one.
 
         Differs: any message is a sign of life, not only a heartbeat, which may be delayed behind many other messages.
+        Turns are counted, not time: a node that was busy itself has not listened meanwhile. A late turn counts for less.
         """
+        weight = 1 if is_late else LATE_TURNS
         for node, neighbour in self.neighbours.items():
-            neighbour.heard_us = max(neighbour.heard_us, heard.get(node, 0))
-        return [node for node, neighbour in self.neighbours.items() if neighbour.heard_us < since_us]
+            neighbour.silence = 0 if node in heard else neighbour.silence + weight
+        return [node for node, neighbour in self.neighbours.items() if neighbour.silence >= turns * LATE_TURNS]
 
     def raise_coverage(self) -> None:
         """Set K to K + 1, for the adaptive K_r."""
