@@ -7,7 +7,8 @@ draw or the wire format.
 One change did so on purpose: recovery sends ages instead of times, because clocks differ. The events of four records
 with recovery are as they were; their actions were computed again with that change. Only steps with messages of recovery
 (`Have`, `Ask`, `Answer`) and their deliveries and timers differed. Later `Answer` got the field `floor_age_us`; the
-actions of two records were computed again, and nothing else in them differed. The two records of StAN were written anew
+actions of two records were computed again, and nothing else in them differed. It then got the field `before`: three steps
+of one record, all with an `Answer`, were computed again. The two records of StAN were written anew
 (14 nodes, 6 s, 5 to 50 ms, 2% loss) when its probes, walk names and numbers changed so that they disclose nothing.
 """
 

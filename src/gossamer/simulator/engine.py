@@ -4,6 +4,7 @@ Cost: the engine takes about a microsecond for each handled message, besides the
 """
 
 import gc
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
@@ -49,6 +50,19 @@ class Watcher(Protocol):
         ...
 
 
+class _SlowProcess:
+    """A node whose process takes time for each event. Events that arrive meanwhile wait in order, messages and timers alike."""
+
+    __slots__ = ("event_us", "free_us", "is_working", "waiting")
+
+    def __init__(self) -> None:
+        self.event_us = 0
+        # When the process has finished the last event that it began.
+        self.free_us = 0
+        self.is_working = False
+        self.waiting: deque[tuple[Event, Machine | None]] = deque()
+
+
 class EventEngine:
     """Runs the machines that `machine(node)` makes over a network."""
 
@@ -70,6 +84,7 @@ class EventEngine:
         self._machines: dict[int, Machine] = {}
         self._sends: dict[int, int] = {}
         self._connections: dict[int, dict[int, None]] = {}
+        self._slow: dict[int, _SlowProcess] = {}
 
     @property
     def present(self) -> list[int]:
@@ -88,7 +103,15 @@ class EventEngine:
 
     def give(self, node: int, event: Event) -> None:
         """Give a node an event now, as its application would."""
-        self._handle(node, event)
+        process = self._slow.get(node)
+        if process is None:
+            self._handle(node, event)
+        else:
+            self._queue(node, process, event, None)
+
+    def slow_down(self, node: int, event_us: int) -> None:
+        """From now on, a node's process takes this long for each event; 0: no time, once the waiting events are handled."""
+        self._slow.setdefault(node, _SlowProcess()).event_us = event_us
 
     def start(self, node: int, event: Started) -> None:
         """Make a machine for this node and give it its first event."""
@@ -111,6 +134,7 @@ class EventEngine:
             self._connections[other].pop(node, None)
             self._tell(node, other, PeerDown(node))
         del self._machines[node]
+        self._slow.pop(node, None)
         for watcher in self._watchers:
             watcher.gone(self.now_us, node)
 
@@ -128,6 +152,7 @@ class EventEngine:
         """Handle a batch in order; returns the number of entries read, which leaves out those after `until_us`."""
         machines = self._machines
         watchers = self._watchers
+        slow = self._slow
         read = 0
         handled = 0
         for at_us, _, node, event, owner in batch:
@@ -144,6 +169,9 @@ class EventEngine:
                 if owner is None:
                     self.lost_count += 1
                 continue
+            if slow and node in slow:
+                self._queue(node, slow[node], event, owner)
+                continue
             handled += 1
             actions = machine.handle(event, at_us)
             if actions:
@@ -152,6 +180,26 @@ class EventEngine:
                 watcher.handled(at_us, node, event, actions)
         self.handled_count += handled
         return read
+
+    # Slow processes.
+
+    def _queue(self, node: int, process: _SlowProcess, event: Event, owner: Machine | None) -> None:
+        process.waiting.append((event, owner))
+        if not process.is_working:
+            process.is_working = True
+            self.call_at(max(self.now_us, process.free_us), lambda: self._work(node, process))
+
+    def _work(self, node: int, process: _SlowProcess) -> None:
+        """Handle the event that has waited longest."""
+        if self._slow.get(node) is not process:
+            return
+        event, owner = process.waiting.popleft()
+        process.free_us = self.now_us + process.event_us
+        process.is_working = bool(process.waiting)
+        if process.is_working:
+            self.call_at(process.free_us, lambda: self._work(node, process))
+        if owner is None or owner is self._machines[node]:
+            self._handle(node, event)
 
     def _handle(self, node: int, event: Event) -> None:
         actions = self._machines[node].handle(event, self.now_us)

@@ -193,3 +193,48 @@ def test_events_from_the_application_reach_the_machine_at_once():
     engine, log = run(lambda *_: ())
     engine.give(1, Subscribe(4, 1))
     assert log[-1] == (1_000_000, 1, Subscribe(4, 1))
+
+
+def slow_run(costs, until_us=1_000_000):
+    """Node 0 is slow from 100 us on (`costs`: when, and how long it takes for an event); ten messages reach it at 110 us."""
+
+    def script(node, event, now_us):
+        if isinstance(event, Started) and node == 0:
+            return (SetTimer(115, Tick()),)
+        if isinstance(event, Subscribe):
+            return (Send((0,), DATA),)
+        return ()
+
+    def slow_down(engine, event_us):
+        engine.slow_down(0, event_us)
+
+    during = [(at_us, lambda engine, event_us=event_us: slow_down(engine, event_us)) for at_us, event_us in costs]
+    during += [(100, lambda engine: engine.give(1, Subscribe(4, 1)))] * 10
+    return run(script, during=during, until_us=until_us)
+
+
+def test_a_slow_process_handles_messages_and_timers_in_order_one_after_another():
+    _, log = slow_run([(0, 50)])
+    handled = [(at_us, type(event)) for at_us, node, event in log if node == 0][1:]
+    assert handled == [(110 + 50 * n, MessageReceived) for n in range(10)] + [(610, TimerFired)]
+
+
+def test_a_slow_process_that_is_fast_again_soon_catches_up():
+    _, log = slow_run([(0, 50), (200, 1)])
+    assert [at_us for at_us, node, _ in log if node == 0][1:] == [110, 160, 210, *range(211, 219)]
+
+
+def test_events_of_the_application_wait_in_a_slow_process_too():
+    engine, log = slow_run([(0, 50)], until_us=120)
+    engine.give(0, PeerUp(5))
+    engine.run(2_000)
+    assert log[-1] == (660, 0, PeerUp(5))
+
+
+def test_what_waits_in_a_slow_process_is_lost_when_it_crashes():
+    engine, log = slow_run([(0, 50)], until_us=120)
+    engine.crash(0)
+    engine.start(0, Started())
+    before = len(log)
+    engine.run(2_000)
+    assert told(log[before:], MessageReceived) == []

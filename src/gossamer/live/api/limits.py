@@ -20,7 +20,8 @@ class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     # Chosen: a frame has room for the largest payload and its header; a longer frame closes the link.
     payload_bytes: Positive = MIB
     frame_bytes: Positive = MIB + 64 * KIB
-    # Chosen: the first frame of a link must arrive within this time.
+    # Chosen: the first frame of a link must arrive within this time. It and the times of dials and slow peers are times in
+    # which this process ran: a process without CPU reads answers late.
     handshake_seconds: Seconds = 5.0
     # Chosen: a dial fails after this time.
     dial_seconds: Seconds = 5.0

@@ -33,7 +33,7 @@ def why_refused(error: Exception) -> str:
         return _VERIFY.get(error.verify_code, f"its certificate is refused: {error.verify_message}")
     if isinstance(error, ssl.SSLError):
         return _REASONS.get(error.reason or "", f"TLS failed: {(error.reason or str(error)).lower().replace('_', ' ')}")
-    if isinstance(error, ConnectionAbortedError):
+    if isinstance(error, TimeoutError | ConnectionAbortedError):
         return "its TLS handshake took too long"
     if isinstance(error, ConnectionError | EOFError):
         # asyncio closes the connection without a TLS alert, so the refused side cannot learn the exact reason.

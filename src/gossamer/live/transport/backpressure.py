@@ -2,7 +2,7 @@
 
 While the queue to one peer is long, the node reads from no other peer until that queue has drained. A peer that takes
 almost nothing for `patience_seconds` is stuck: nobody waits for it any longer, its queue grows up to its bound, further
-frames to it are refused and counted, and its link ends if it stays stuck.
+frames to it are refused and counted, and its link ends if it stays stuck. Times are this process's running time.
 """
 
 import logging

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from gossamer.live.transport.addresses import split_address, words_of
 from gossamer.live.transport.links import Link
 from gossamer.live.transport.queues import Parcel
+from gossamer.live.transport.running_time import running_timeout
 from gossamer.live.transport.tls import Tls
 from gossamer.model.values.errors import InputError
 from gossamer.model.values.ids import NodeId
@@ -124,7 +125,7 @@ class Dialler:
         context = self._tls.client if self._tls else None
         try:
             host, port = split_address(address.decode())
-            async with asyncio.timeout(self._sockets.limits.dial_seconds):
+            async with running_timeout(self._sockets.limits.dial_seconds):
                 await self._sockets.environment.create_connection(lambda: link, host, port, ssl=context)
                 await link.greeted
             problem = None if link.is_up else link.fault or self._on_closed(address)

@@ -11,10 +11,14 @@ from typing import TYPE_CHECKING
 
 from gossamer.live.transport.links import Link
 from gossamer.live.transport.refusals import peer_address
+from gossamer.live.transport.running_time import running_timeout
 from gossamer.live.transport.tls import Tls
 
 if TYPE_CHECKING:
     from gossamer.live.transport.sockets import Sockets
+
+# Longer than any limit of a handshake: asyncio's own timeout does not know the time in which this process did not run.
+ASYNCIO_SECONDS = 86_400.0
 
 
 class Handshakes:
@@ -57,15 +61,13 @@ class Handshakes:
         upgraded: asyncio.Transport | None = None
         problem: Exception = ConnectionResetError()
         try:
-            upgraded = await asyncio.get_running_loop().start_tls(
-                transport,
-                early,
-                self._tls.server,
-                server_side=True,
-                ssl_handshake_timeout=self._sockets.limits.handshake_seconds,
-            )
+            async with running_timeout(self._sockets.limits.handshake_seconds):
+                upgraded = await asyncio.get_running_loop().start_tls(
+                    transport, early, self._tls.server, server_side=True, ssl_handshake_timeout=ASYNCIO_SECONDS
+                )
         except (ssl.SSLError, OSError) as error:
             problem = error
+            transport.abort()
         finally:
             self._tasks.pop(transport, None)
         # Without an exception and without a transport, the peer closed the connection at the end of the handshake.

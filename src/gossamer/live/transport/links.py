@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, cast
 from gossamer.live.transport import wire
 from gossamer.live.transport.queues import Parcel, SendQueue
 from gossamer.live.transport.refusals import peer_address
+from gossamer.live.transport.running_time import RunningTimer
 from gossamer.model.values.errors import PeerError
 from gossamer.model.values.ids import NodeId
 
@@ -95,7 +96,7 @@ class Link(asyncio.BufferedProtocol):
         self._monotonic = sockets.environment.monotonic
         self._transport: asyncio.Transport | None = None
         # For the greeting, and later for the end of the link.
-        self._timeout: asyncio.TimerHandle | None = None
+        self._timeout: RunningTimer | None = None
         # Done after the handshake, or when it has failed.
         self.greeted: asyncio.Future[None] = self._loop.create_future()
         # The part of a frame that has arrived, and the number of bytes until more of it can be read.
@@ -128,7 +129,7 @@ class Link(asyncio.BufferedProtocol):
             socket.setsockopt(SOL_SOCKET, option, SOCKET_BYTES)
         self.used_at = self.read_at = self._monotonic()
         self._sockets.on_made(self)
-        self._timeout = self._loop.call_later(limits.handshake_seconds, self._on_no_greeting)
+        self._timeout = RunningTimer(self._loop, limits.handshake_seconds, self._on_no_greeting)
         self._transport.write(wire.frame(self._sockets.hello))
 
     def get_buffer(self, sizehint: int) -> memoryview:
@@ -288,7 +289,7 @@ class Link(asyncio.BufferedProtocol):
         self._drop_rest()
         self._cancel_timeout()
         # A peer that does not read its goodbye must not keep the socket open.
-        self._timeout = self._loop.call_later(self._sockets.limits.handshake_seconds, self.abort)
+        self._timeout = RunningTimer(self._loop, self._sockets.limits.handshake_seconds, self.abort)
         self._transport.close()
 
     def abort(self) -> None:

@@ -68,6 +68,8 @@ class Sockets:
         self.eager: list[Link] = []
         self._server: asyncio.Server | None = None
         self._tick: asyncio.TimerHandle | None = None
+        # For how long this process ran, as its ticks show it.
+        self._ran_seconds = 0.0
         self._by_node: dict[NodeId, Link] = {}
         # Every socket in the order of creation, also those whose handshake is not done.
         self._links: dict[Link, None] = {}
@@ -266,7 +268,7 @@ class Sockets:
 
     def on_slow(self, link: Link) -> None:
         """The queue of a link has become long."""
-        self._pressure.on_slow(link, self.environment.monotonic())
+        self._pressure.on_slow(link, self._ran_seconds)
 
     def on_drained(self, link: Link) -> None:
         """The queue of a link is short again."""
@@ -322,7 +324,9 @@ class Sockets:
     def _on_tick(self) -> None:
         self._tick = asyncio.get_running_loop().call_later(TICK_SECONDS, self._on_tick)
         now = self.environment.monotonic()
-        self._pressure.check(now, TICK_SECONDS)
+        # A late tick counts as one in time: a process without CPU has not written to its peers meanwhile.
+        self._ran_seconds += TICK_SECONDS
+        self._pressure.check(self._ran_seconds, TICK_SECONDS)
         if self._driver is not None:
             for node in [node for node in self._kept if node in self._by_node and self._by_node[node].is_paused]:
                 # Reading from this peer is paused; tell the machine not to suspect it.

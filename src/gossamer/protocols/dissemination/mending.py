@@ -29,7 +29,7 @@ LOOK_AGAIN_US = 20 * MILLISECOND_US
 class Mending:
     """Watches for announced messages that do not arrive, and makes the link that announced them eager again."""
 
-    __slots__ = ("_branches", "_interests", "_tellers", "_timer_is_set", "missing")
+    __slots__ = ("_branches", "_due_us", "_interests", "_tellers", "_timer_is_set", "missing")
 
     def __init__(
         self, interests: OwnInterests, seen: SeenMessages, branches: Mapping[TopicId, Branch], tellers: Tellers
@@ -38,6 +38,7 @@ class Mending:
         self._tellers = tellers
         self._branches = branches
         self._timer_is_set = False
+        self._due_us = 0
         self.missing = Missing(seen.not_seen, PATIENCE)
 
     def on_announced(self, sender: NodeId, runs: Sequence[Run], now_us: int, out: list[Action]) -> None:
@@ -51,6 +52,12 @@ class Mending:
     def on_missing_due(self, now_us: int, out: list[Action]) -> None:
         """Request what has not arrived in time, from one announcer of each span."""
         self._timer_is_set = False
+        if now_us - self._due_us > ASK_AGAIN_US:
+            # This process did not run for a while, so what has arrived waits to be read.
+            for span, _ in self.missing.due(now_us):
+                span.due_us = now_us + MISSING_AFTER_US
+            self._set_timer(now_us, out)
+            return
         wanted: dict[tuple[NodeId, TopicId], list[Name]] = {}
         for span, numbers in self.missing.due(now_us):
             if not span.announcers or span.topic not in self._interests.roles:
@@ -84,4 +91,5 @@ class Mending:
         soonest_us = None if self._timer_is_set else self.missing.soonest_us
         if soonest_us is not None:
             self._timer_is_set = True
-            out.append(SetTimer(max(soonest_us, now_us + LOOK_AGAIN_US), MissingDue()))
+            self._due_us = max(soonest_us, now_us + LOOK_AGAIN_US)
+            out.append(SetTimer(self._due_us, MissingDue()))

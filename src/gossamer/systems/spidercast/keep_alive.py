@@ -5,12 +5,11 @@ it nothing else for so long. A neighbour that has been silent for most of the ti
 for an answer, twice, because a heartbeat may be lost. Any message is a sign of life.
 """
 
-from collections.abc import Mapping
 from typing import NamedTuple
 
 from gossamer.model.values.ids import NodeId
 from gossamer.systems.spidercast.parameters import Timing
-from gossamer.systems.spidercast.task import Neighbour, NeighbourTask
+from gossamer.systems.spidercast.task import LATE_TURNS, Neighbour, NeighbourTask
 
 # Chosen: a heartbeat is due after four times `keep_alive_us` also if other messages were sent: it repeats the degree, the target
 # and the version of the interest, which may have been lost.
@@ -20,44 +19,60 @@ REPEAT = 4
 class Turn(NamedTuple):
     """What a heartbeat turn does with the neighbours of one task."""
 
-    dead: tuple[NodeId, ...]
-    told: tuple[NodeId, ...]
-    asked: tuple[NodeId, ...]
+    dead: list[NodeId]
+    told: list[NodeId]
+    asked: list[NodeId]
 
 
 class KeepAlive:
-    """Decides about heartbeats. The node machine fills `heard` and `spoken`; every turn empties them."""
+    """Decides about heartbeats. The node machine fills `heard` and `spoken`; every turn empties them.
 
-    __slots__ = ("_timing", "heard", "spoken")
+    Silence is counted in turns, not in time: a node that was busy itself has not listened meanwhile. A late turn counts for less.
+    """
+
+    __slots__ = ("_is_late", "_timing", "due_us", "heard", "period_us", "spoken")
 
     def __init__(self, timing: Timing) -> None:
         self._timing = timing
         self.heard: dict[NodeId, int] = {}
         self.spoken: dict[NodeId, int] = {}
+        # The time between two turns: half a heartbeat where neighbours are asked for an answer.
+        self.period_us = timing.heartbeat_us // 2 if timing.keep_alive_us else timing.heartbeat_us
+        # When the next turn is due, and whether the last one was late.
+        self.due_us = 0
+        self._is_late = False
 
-    @property
-    def period_us(self) -> int:
-        """The time between two turns: half a heartbeat where neighbours are asked for an answer."""
-        return self._timing.heartbeat_us // 2 if self._timing.keep_alive_us else self._timing.heartbeat_us
+    def start(self, now_us: int) -> int:
+        """The time of the first turn."""
+        self.due_us = now_us + self.period_us
+        return self.due_us
+
+    def begin_turn(self, now_us: int) -> int:
+        """Begin a turn; returns how late it is."""
+        late_us = now_us - self.due_us
+        self._is_late = late_us > self.period_us // 2
+        self.due_us = now_us + self.period_us
+        return late_us
 
     def turn(self, task: NeighbourTask, now_us: int) -> Turn:
         """The neighbours that count as dead, those that get a heartbeat, and those that are asked for an answer."""
-        _note(task.neighbours, self.heard, self.spoken)
-        asks = self._timing.keep_alive_us > 0
-        dead_us = self._timing.suspect_after * self._timing.heartbeat_us
-        if asks:
-            # A neighbour that falls silent between two turns is removed in time too.
-            dead_us -= self.period_us
-        dead, told, asked = [], [], []
+        weight = 1 if self._is_late else LATE_TURNS
         for node, neighbour in task.neighbours.items():
-            silent_us = now_us - neighbour.heard_us
-            if silent_us > dead_us:
-                dead.append(node)
-            elif asks and silent_us > dead_us - 2 * self.period_us:
-                asked.append(node)
+            neighbour.silence = 0 if node in self.heard else neighbour.silence + weight
+            neighbour.spoken_us = max(neighbour.spoken_us, self.spoken.get(node, 0))
+        asks = self._timing.keep_alive_us > 0
+        turns = self._timing.suspect_after * (self._timing.heartbeat_us // self.period_us)
+        # A neighbour that falls silent between two turns is removed in time too.
+        dead = (turns - 1 if asks else turns) * LATE_TURNS
+        found = Turn([], [], [])
+        for node, neighbour in task.neighbours.items():
+            if neighbour.silence >= dead:
+                found.dead.append(node)
+            elif asks and neighbour.silence >= dead - 2 * LATE_TURNS:
+                found.asked.append(node)
             elif self._is_due(neighbour, now_us):
-                told.append(node)
-        return Turn(tuple(dead), tuple(told), tuple(asked))
+                found.told.append(node)
+        return found
 
     def _is_due(self, neighbour: Neighbour, now_us: int) -> bool:
         every_us = self._timing.keep_alive_us
@@ -67,9 +82,3 @@ class KeepAlive:
         """Forget the times that have been noted at the neighbours."""
         self.heard.clear()
         self.spoken.clear()
-
-
-def _note(neighbours: Mapping[NodeId, Neighbour], heard: Mapping[NodeId, int], spoken: Mapping[NodeId, int]) -> None:
-    for node, neighbour in neighbours.items():
-        neighbour.heard_us = max(neighbour.heard_us, heard.get(node, 0))
-        neighbour.spoken_us = max(neighbour.spoken_us, spoken.get(node, 0))

@@ -179,7 +179,7 @@ class SpiderCast:
     def _on_started(self, event: Started, now_us: int, out: list[Action]) -> None:
         self._maintenance.address = event.address
         self._version = self._exchange.version
-        out.append(SetTimer(now_us + self._keep_alive.period_us, HeartbeatDue()))
+        out.append(SetTimer(self._keep_alive.start(now_us), HeartbeatDue()))
         if self._mend_us:
             out.append(SetTimer(now_us + self._mend_us, MendDue()))
         self._wake(now_us, out)
@@ -238,9 +238,6 @@ class SpiderCast:
         if kind not in (Task.GREEDY, Task.RANDOM) or sender == self._node:
             out.append(Observe(PeerMisbehaved(sender, "names no task of SpiderCast")))
             return
-        neighbour = self.tasks[kind].neighbours.get(sender)
-        if neighbour is not None:
-            neighbour.heard_us = now_us
         match message:
             case ConnectRequest():
                 self._on_connect(sender, message, now_us, out)
@@ -251,7 +248,7 @@ class SpiderCast:
             case DisconnectRequest():
                 self._on_disconnect(sender, message, now_us, out)
             case DisconnectOk() | LeaveNotice():
-                if neighbour is not None:
+                if sender in self.tasks[kind].neighbours:
                     self._remove(kind, sender, now_us, out)
             case Heartbeat():
                 self._on_heartbeat(sender, message, now_us, out)
@@ -343,14 +340,15 @@ class SpiderCast:
     # Failure detection.
 
     def _on_heartbeat_due(self, now_us: int, out: list[Action]) -> None:
-        out.append(SetTimer(now_us + self._keep_alive.period_us, HeartbeatDue()))
+        self._maintenance.late_us = self._keep_alive.begin_turn(now_us)
+        out.append(SetTimer(self._keep_alive.due_us, HeartbeatDue()))
         for kind, task in enumerate(self.tasks):
             turn = self._keep_alive.turn(task, now_us)
             # Paper: FAILUREDETECTIONSUSPECT removes the connection (Figure 4, lines 29-30).
             for node in turn.dead:
                 self._remove(kind, node, now_us, out)
-            self._tell(kind, turn.told, now_us, out)
-            self._tell(kind, turn.asked, now_us, out, ASKS)
+            self._tell(kind, tuple(turn.told), now_us, out)
+            self._tell(kind, tuple(turn.asked), now_us, out, ASKS)
             if task.coverage and task.under_covered:
                 self._wake(now_us, out)
         self._keep_alive.end_turn()
@@ -367,7 +365,7 @@ class SpiderCast:
     # Adding and removing neighbours.
 
     def _add(self, kind: int, node: NodeId, neighbour: Neighbour, now_us: int, out: list[Action]) -> None:
-        neighbour.heard_us = neighbour.spoken_us = neighbour.told_us = now_us
+        neighbour.spoken_us = neighbour.told_us = now_us
         known = self.tasks[kind].neighbours.get(node)
         neighbour.is_bridge = neighbour.is_bridge or (known is not None and known.is_bridge)
         self._links.add(kind, node, neighbour, out)

@@ -37,6 +37,7 @@ class Maintenance:
         "address",
         "asked_to_part",
         "attempts",
+        "late_us",
     )
 
     def __init__(
@@ -66,6 +67,9 @@ class Maintenance:
         self.asked_to_part: list[NodeId | None] = [None, None]
         # The node's own address, which every CONNECT carries.
         self.address = b""
+        # By how much the node's last heartbeat turn was late. It reads an answer as late as it fires a timer, and so may a
+        # peer that it asks: answers are waited for that much longer.
+        self.late_us = 0
 
     def turn(self, now_us: int, out: list[Action]) -> bool:
         """One iteration of the loop for each task; returns whether there may be more to do."""
@@ -120,9 +124,9 @@ class Maintenance:
         if attempts.open_peer is not None:
             self._links.forget_address(attempts.open_peer)
         if not is_bridge:
-            attempts.quarantined[peer.node] = now_us + self._timing.quarantine_us
+            attempts.quarantined[peer.node] = now_us + self._timing.quarantine_us + self.late_us
         attempts.open_peer = peer.node
-        attempts.open_until_us = now_us + self._timing.connect_timeout_us
+        attempts.open_until_us = now_us + self._timing.connect_timeout_us + self.late_us
         attempts.told = (task.degree, task.target)
         attempts.is_bridge = is_bridge
         self._links.note_address(peer)

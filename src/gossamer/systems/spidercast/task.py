@@ -27,6 +27,11 @@ class Rule(IntEnum):
     COUNT_RANDOM = 3
 
 
+# Chosen: this many turns of a node whose timers are late count as one. Nodes without CPU are often neighbours of each other,
+# and some of them have less of it than others.
+LATE_TURNS = 4
+
+
 class Neighbour:
     """A neighbour as its last messages describe it, and the values that this node last sent to it."""
 
@@ -34,11 +39,11 @@ class Neighbour:
         "asked_when",
         "degree",
         "has_claims",
-        "heard_us",
         "interest",
         "is_bridge",
         "roots",
         "shared",
+        "silence",
         "spoken_us",
         "target",
         "told",
@@ -58,8 +63,10 @@ class Neighbour:
         self.told = told
         # Its (degree, target) when it was last sent a DISCONNECT.
         self.asked_when: tuple[int, int] | None = None
-        # When it last sent anything, when this node last sent it anything, and when the last heartbeat.
-        self.heard_us = self.spoken_us = self.told_us = 0
+        # Heartbeat turns of this node since the neighbour was last heard, in units of a late turn.
+        self.silence = 0
+        # When this node last sent it anything, and when the last heartbeat.
+        self.spoken_us = self.told_us = 0
         # Its claims (`protocols/roots.py`), whether it has this node's claims, and whether the link is a bridge.
         self.roots: dict[TopicId, tuple[TopicId, NodeId, int]] = {}
         self.has_claims = False

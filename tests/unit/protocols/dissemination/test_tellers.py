@@ -5,6 +5,7 @@ from gossamer.protocols.contract.actions import Send
 from gossamer.protocols.contract.events import MessageReceived, Subscribe, TimerFired
 from gossamer.protocols.contract.facts import NeighbourDown
 from gossamer.protocols.dissemination import tellers
+from gossamer.protocols.dissemination.mending import MISSING_AFTER_US
 from gossamer.protocols.dissemination.tree_messages import Graft, MissingDue, Prune, TellersDue, TreeData
 from tests.unit.protocols.dissemination.one_tree import TOPIC, announced, give, make, sends
 
@@ -34,7 +35,7 @@ def test_a_teller_that_becomes_the_supplier_is_replaced():
     tree = make()
     copies(tree, TOPIC, 2, 3, 4)
     give(tree, MessageReceived(3, announced((9, 2))))
-    out = give(tree, TimerFired(MissingDue()), 10_000_000)
+    out = give(tree, TimerFired(MissingDue()), MISSING_AFTER_US)
     assert Send((4,), Prune(TOPIC, True)) in out
     assert Send((3,), Graft(TOPIC, ((9, 2),))) in out
     assert tree._branches[TOPIC].teller == 4
@@ -71,7 +72,7 @@ def test_a_neighbour_on_the_tree_that_announces_a_lost_message_is_asked_for_it_a
     tree = make()
     copies(tree, TOPIC, 2, 3)
     give(tree, MessageReceived(4, announced((9, 2))))
-    asked = sends(give(tree, TimerFired(MissingDue()), 10_000_000))
+    asked = sends(give(tree, TimerFired(MissingDue()), MISSING_AFTER_US))
     assert [send for send in asked if type(send.message) is Graft] == [Send((4,), Graft(TOPIC, ((9, 2),)))]
     assert tree._branches[TOPIC].supplier == 2
 

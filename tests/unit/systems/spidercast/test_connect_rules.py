@@ -7,6 +7,7 @@ from gossamer.systems.spidercast.messages import (
     ConnectOk,
     ConnectRequest,
     DisconnectRequest,
+    Heartbeat,
     LeaveNotice,
     Redirect,
     Task,
@@ -294,10 +295,57 @@ def test_a_neighbour_that_is_silent_for_three_heartbeats_is_removed():
     """Paper: "upon FAILUREDETECTIONSUSPECT(node n) do REMOVECONNECTION(n)" (Figure 4, lines 29-30)."""
     node = OneNode(suspect_after=3, heartbeat_us=1_000_000)
     node.connect_from(60, 7)
-    node.beat(3_000_000)
-    assert node.neighbours == [60]
-    node.beat(1)
+    node.beat(1_000_000)
+    for _ in range(2):
+        node.beat(1_000_000)
+        assert node.neighbours == [60]
+    node.beat(1_000_000)
     assert node.neighbours == []
+
+
+def test_a_node_that_was_busy_itself_does_not_suspect_neighbours_that_it_could_not_hear():
+    """It counts its heartbeat turns, not the time between them; turns that are late count a quarter."""
+    node = OneNode(suspect_after=3, heartbeat_us=1_000_000)
+    node.connect_from(60, 7)
+    for _ in range(12):
+        node.beat(10_000_000)
+        assert node.neighbours == [60]
+    node.beat(10_000_000)
+    assert node.neighbours == []
+
+
+def test_a_neighbour_that_is_heard_between_late_turns_stays():
+    node = OneNode(suspect_after=3, heartbeat_us=1_000_000)
+    node.connect_from(60, 7)
+    for turn in range(60):
+        node.beat(10_000_000)
+        if turn % 10 == 9:
+            node.hear(60, Heartbeat(Task.GREEDY, 1, 1, 1, 0, (), ()))
+    assert node.neighbours == [60]
+
+
+def test_a_node_whose_turns_are_late_waits_longer_for_the_answer_to_a_connect():
+    node = OneNode((7,), {3: (7,), 4: (7,)}, connect_timeout_us=500_000, heartbeat_us=1_000_000)
+    node.beat(6_000_000)
+    assert len(of_kind(node.turn(), ConnectRequest)) == 1
+    assert of_kind(node.turn(5_000_000), ConnectRequest) == [], "its last heartbeat turn was five seconds late"
+    assert len(of_kind(node.turn(1_000_000), ConnectRequest)) == 1
+    node.beat(1_000_000)
+    node.beat(1_000_000)
+    node.turn(20_000_000)
+    assert len(of_kind(node.turn(600_000), ConnectRequest)) == 1, "the lag is over"
+
+
+def test_an_answer_that_a_node_without_cpu_reads_late_is_still_accepted():
+    node = OneNode(
+        (7,), {3: (7,), 4: (7,)}, connect_timeout_us=500_000, quarantine_us=5_000_000, heartbeat_us=1_000_000
+    )
+    node.beat(6_000_000)
+    (first,) = of_kind(node.turn(), ConnectRequest)
+    (second,) = of_kind(node.turn(8_000_000), ConnectRequest)
+    assert first != second
+    node.hear(first, ConnectOk(Task.GREEDY, 1, 1, (7,), 1, 1))
+    assert node.neighbours == [first]
 
 
 def test_a_message_that_names_this_node_as_its_sender_is_refused():

@@ -36,7 +36,7 @@ PAST_BYTES_MAX = 2**20
 class Answers:
     """Sends messages from the history to neighbours on the topic that ask for them."""
 
-    __slots__ = ("_bytes_max", "_closed", "_history", "_interests", "_node", "_overlay", "_seen", "_spent", "_topics")
+    __slots__ = ("_bytes_max", "_closed", "_history", "_interests", "_node", "_overlay", "_spent", "_topics")
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class Answers:
     ) -> None:
         self._overlay = overlay
         self._node = node
-        self._interests, self._seen = delivery.interests, delivery.seen
+        self._interests = delivery.interests
         self._history = delivery.require_history()
         self._topics = topics
         self._bytes_max = bytes_max
@@ -93,7 +93,7 @@ class Answers:
             is_last = not wanted or number == FRAMES_MAX - 1 or not self._may_send_more(sender)
             more = is_last and (bool(wanted) or (is_looking and not messages))
             floor_age_us = max(now_us - floor_us, 1) if floor else 0
-            answer = Answer(message.topic, message.publisher, messages, floor, more, floor_age_us)
+            answer = Answer(message.topic, message.publisher, messages, floor, more, floor_age_us, message.before)
             out.append(Send((sender,), answer))
             if is_last:
                 return
@@ -119,15 +119,18 @@ class Answers:
     def _is_looking(self, sender: NodeId, message: Ask) -> bool:
         """Whether this node may soon have messages that it lacks now.
 
-        It has not received the message that shows the neighbour's gap, or it asks its own neighbours for the same
-        messages. In the second case the request is kept until they answer.
+        It has not passed the requested messages: it has not received the message that shows the neighbour's gap, or its
+        validator has not judged it, or it asks its own neighbours for the same messages. In the last case the request
+        is kept until they answer.
         """
-        held = self._topics.get(message.topic)
-        stream = None if held is None else held.streams.get(message.publisher)
+        held = self._topics[message.topic]
+        stream = held.streams.get(message.publisher)
+        passed = max(held.floor(message.publisher), 0 if stream is None else stream.delivered)
+        if passed >= message.before - 1:
+            return False
         if stream is not None and stream.has_gap:
             stream.askers[sender] = message
-            return True
-        return not self._seen.has(message.publisher, message.before)
+        return True
 
     def on_ask_history(self, sender: NodeId, message: AskHistory, now_us: int, out: list[Action]) -> None:
         """Answer a late subscriber. An empty history is answered too, so that the subscriber does not wait for it."""

@@ -9,11 +9,13 @@ from gossamer.protocols.delivery.recovery.stream import Stream
 class Gaps:
     """The open gaps, counted by the neighbour that revealed them."""
 
-    __slots__ = ("_most", "counts")
+    __slots__ = ("_most", "counts", "heard_us")
 
     def __init__(self, most: int) -> None:
         self._most = most
         self.counts: dict[NodeId, int] = {}
+        # While a gap is open: when each neighbour that was asked last sent anything to the dissemination or to recovery.
+        self.heard_us: dict[NodeId, int] = {}
 
     def has_room(self, suspect: NodeId) -> bool:
         """Whether one more gap that this neighbour revealed may be opened."""
@@ -22,18 +24,21 @@ class Gaps:
     def open(self, stream: Stream, suspect: NodeId, now_us: int) -> None:
         """Begin to wait for the missing messages of a stream."""
         self.counts[suspect] = self.counts.get(suspect, 0) + 1
-        stream.gap_us, stream.suspect = now_us, suspect
+        stream.has_gap, stream.suspect = True, suspect
+        stream.begin_wait(now_us)
         stream.gap_at, stream.is_claim_only = stream.delivered, not stream.order
         stream.askers = {}
 
     def close(self, stream: Stream) -> None:
         """Stop waiting: nothing is missing any more, or the missing messages are given up."""
-        if stream.gap_us is not None:
-            stream.gap_us = None
-            stream.turn, stream.asked = 0, {}
+        if stream.has_gap:
+            stream.has_gap = False
+            stream.asked = {}
             left = self.counts.pop(stream.suspect) - 1
             if left:
                 self.counts[stream.suspect] = left
+            elif not self.counts:
+                self.heard_us.clear()
 
 
 class WaitingBytes:

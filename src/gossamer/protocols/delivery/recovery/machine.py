@@ -69,6 +69,7 @@ class Recovery:
         "_catch_ups",
         "_check",
         "_closed",
+        "_heard_us",
         "_intake",
         "_interests",
         "_node",
@@ -100,8 +101,9 @@ class Recovery:
         self._tails = Tails(overlay, delivery.require_announcements(overlay), self._topics)
         self._answers = Answers(overlay, delivery, self._topics, parameters.answer_bytes, node)
         self._check = AnswerCheck(delivery.interests, delivery.intake)
-        asks = Asks(overlay, node, self._topics)
+        asks = Asks(overlay, node, self._topics, parameters.ask_again_us)
         self._ordering = Ordering(parameters, delivery, self._topics, self._tails, asks)
+        self._heard_us = self._ordering.gaps.heard_us
         self._catch_ups = CatchUps(parameters, delivery, self._topics, asks, self._check, node)
 
     def handle(self, event: Event, now_us: int, out: list[Action]) -> Sequence[Fact]:
@@ -138,22 +140,35 @@ class Recovery:
     def learn(self, fact: Fact, now_us: int, out: list[Action]) -> Sequence[Fact]:
         """A message arrived, or a neighbour came or went. The most frequent fact comes first."""
         if type(fact) is Arrived:
+            if self._heard_us:
+                self._note_heard(fact.sender, now_us)
             self._on_arrived(fact, now_us, out)
             if not fact.relayed:
                 self._announce(fact.data, now_us, out)
         elif type(fact) is ArrivedBurst:
+            if self._heard_us:
+                self._note_heard(fact.sender, now_us)
             self._on_arrived_burst(fact, now_us, out)
         elif type(fact) is Announced:
             for run in fact.runs:
                 self._on_run(fact.sender, run, now_us, out)
         elif type(fact) is NeighbourUp:
             self._tails.welcome(fact.node, now_us, out)
+            self._ordering.evidence.on_change(now_us)
         elif type(fact) is NeighbourDown:
             self._tails.forget(fact.node)
             self._answers.forget(fact.node)
+            self._ordering.evidence.forget(fact.node)
+            self._ordering.evidence.on_change(now_us)
         return NOTHING
 
+    def _note_heard(self, sender: NodeId, now_us: int) -> None:
+        """A neighbour that was asked for missing messages may be waited for; it has shown that it runs."""
+        if sender in self._heard_us:
+            self._heard_us[sender] = now_us
+
     def _on_message(self, sender: NodeId, message: WireMessage, now_us: int, out: list[Action]) -> None:
+        self._note_heard(sender, now_us)
         match message:
             case Answer():
                 self._on_answer(sender, message, now_us, out)
@@ -282,8 +297,9 @@ class Recovery:
     # Answers and claims of neighbours.
 
     def _on_answer(self, sender: NodeId, message: Answer, now_us: int, out: list[Action]) -> None:
+        self._ordering.evidence.on_answer(sender)
         stream = self._ordering.stream(message.topic, message.publisher)
-        if stream is None or stream.gap_us is None or sender not in stream.asked:
+        if stream is None or not stream.has_gap or sender not in stream.asked:
             # Another neighbour answered sooner, or this one was never asked.
             return
         before = stream.delivered

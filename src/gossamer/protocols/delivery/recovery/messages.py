@@ -54,9 +54,17 @@ class RecoveryParameters(Struct, frozen=True, kw_only=True):
     give_up_us: Annotated[
         int,
         Meta(
-            ge=1, description="Chosen: 4 s, twelve requests. The time after which missing messages are reported as lost"
+            ge=1,
+            description="Chosen: 4 s, longer than a tree takes to mend. The wait for a neighbour that runs and does not send missing messages",
         ),
     ] = 4 * SECOND_US
+    answer_us: Annotated[
+        int,
+        Meta(
+            ge=1,
+            description="Chosen: 60 s. The wait for connected neighbours that are silent; then missing messages are reported as lost",
+        ),
+    ] = 60 * SECOND_US
     waiting: Annotated[
         int, Meta(ge=1, description="Chosen: 8,192. Messages of one publisher on one topic that wait behind a gap")
     ] = 8_192
@@ -128,7 +136,8 @@ class Answer(WireMessage, frozen=True, array_like=True, gc=False, tag="recovery_
 
     `floor`: the last message in the range that the sender knows of and does not send, because it is older than requested
     or because the sender no longer has it; `floor_age_us`: its age, or 0 from a node that sends a floor only if it is older
-    than requested and no age. `more`: the receiver must ask again for the rest.
+    than requested and no age. `more`: the receiver must ask again for the rest. `before`: that of the request; 0 from a
+    node that does not send it.
     """
 
     topic: TopicId
@@ -137,6 +146,7 @@ class Answer(WireMessage, frozen=True, array_like=True, gc=False, tag="recovery_
     floor: Number = 0
     more: bool = False
     floor_age_us: int = 0
+    before: Number = 0
 
 
 class AskHistory(WireMessage, frozen=True, array_like=True, gc=False, tag="recovery_ask_history"):

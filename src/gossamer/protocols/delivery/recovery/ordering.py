@@ -8,10 +8,10 @@ from gossamer.protocols.contract.actions import Action, Observe, SetTimer
 from gossamer.protocols.contract.facts import Arrived, Lost
 from gossamer.protocols.contract.messages import Data
 from gossamer.protocols.delivery.recovery.asks import Asks
+from gossamer.protocols.delivery.recovery.evidence import Evidence
 from gossamer.protocols.delivery.recovery.limits import Gaps, WaitingBytes
 from gossamer.protocols.delivery.recovery.messages import Answer, GapDue, Late, RecoveryParameters
 from gossamer.protocols.delivery.recovery.stream import (
-    NOTHING_MORE,
     STILL_LOOKING,
     UNANSWERED,
     HeldTopic,
@@ -28,7 +28,18 @@ LOOKING_US = SECOND_US
 class Ordering:
     """The streams of all topics: messages wait here until those before them are delivered or given up."""
 
-    __slots__ = ("_application", "_asks", "_interests", "_parameters", "_seen", "_tails", "_topics", "gaps", "waiting")
+    __slots__ = (
+        "_application",
+        "_asks",
+        "_interests",
+        "_parameters",
+        "_seen",
+        "_tails",
+        "_topics",
+        "evidence",
+        "gaps",
+        "waiting",
+    )
 
     def __init__(
         self,
@@ -45,6 +56,7 @@ class Ordering:
         self._asks = asks
         self.waiting = WaitingBytes(parameters.waiting_bytes)
         self.gaps = Gaps(parameters.gaps)
+        self.evidence = Evidence(parameters, asks, self.gaps)
 
     # Streams.
 
@@ -156,8 +168,8 @@ class Ordering:
             stream.delivered = data.sequence
             if stream.order and stream.order[0] == data.sequence:
                 self._pop_first(stream, fact)
-            if stream.gap_us is not None:
-                stream.gap_us = now_us
+            if stream.has_gap:
+                stream.begin_wait(now_us)
         if data.also:
             for topic in self._interests.topics_of(data):
                 self._topics[topic].begin_again(topic, fact, self._parameters.publishers)
@@ -174,7 +186,7 @@ class Ordering:
         """Open a gap if messages are missing, or close it if none are. `suspect` is the neighbour that revealed the gap."""
         if not stream.lacks():
             self.gaps.close(stream)
-        elif stream.gap_us is None:
+        elif not stream.has_gap:
             if not self.gaps.has_room(suspect):
                 stream.claimed = 0
                 while stream.order and not stream.has_gap:
@@ -183,7 +195,8 @@ class Ordering:
                 self._open_gap(stream, suspect, now_us, out)
         elif stream.is_claim_only and stream.order:
             # A message has confirmed the neighbour's claim.
-            stream.is_claim_only, stream.gap_us = False, now_us
+            stream.is_claim_only = False
+            stream.begin_wait(now_us)
             self._set_timer(stream, now_us + self._parameters.gap_after_us, out)
         elif not stream.asked and len(stream.order) > self._parameters.waiting // 8:
             # Messages arrive so fast that the limit would be reached before the timer: ask now.
@@ -207,31 +220,38 @@ class Ordering:
         if stream is None:
             return
         stream.timer_is_set = False
-        late_us = now_us - stream.due_us
-        if stream.gap_us is not None and late_us > self._parameters.ask_again_us:
-            # This process did not run for a while, so it has not read the answers of its neighbours.
-            stream.gap_us += late_us
         self.advance(stream, now_us, out)
         if not stream.lacks():
             self.gaps.close(stream)
         if stream.is_searching:
             self._search(stream, now_us, out)
-        elif stream.gap_us is not None and now_us >= stream.due_us:
-            stream.due_us = now_us + self._parameters.ask_again_us
-            is_behind = not stream.order and stream.delivered > stream.gap_at
-            if is_behind:
-                # Messages still arrive, so the missing ones are probably under way. A claim that no message confirms
-                # within `give_up_us` is dropped nevertheless.
-                stream.gap_us, stream.gap_at = max(stream.claimed_us, stream.gap_us), stream.delivered
-                stream.due_us = now_us + self._parameters.tail_after_us
-            if now_us - stream.gap_us >= self._parameters.give_up_us:
-                if not is_behind:
-                    self._report_claim(stream, out)
-                self._give_up(stream, now_us, out)
-            elif not is_behind:
-                self._asks.ask_next(stream, now_us, out)
+        elif stream.has_gap and now_us >= stream.due_us:
+            self._take_turn(stream, now_us, out)
         if stream.has_gap:
             self._set_timer(stream, stream.due_us, out)
+
+    def _take_turn(self, stream: Stream, now_us: int, out: list[Action]) -> None:
+        is_claimed_again = stream.claimed_us > stream.looked_us
+        self.evidence.count_turn(stream, now_us)
+        stream.due_us = now_us + self._parameters.ask_again_us
+        if stream.is_behind:
+            # A claim that no message confirms within `give_up_us` is dropped nevertheless.
+            stream.waited_us = 0 if is_claimed_again else stream.waited_us
+            stream.gap_at = stream.delivered
+            stream.due_us = now_us + self._parameters.tail_after_us
+            if stream.waited_us >= self._parameters.give_up_us:
+                self._give_up(stream, now_us, out)
+        elif not self._end_if_lost(stream, now_us, out):
+            self._asks.ask_next(stream, now_us, out)
+
+    def _end_if_lost(self, stream: Stream, now_us: int, out: list[Action]) -> bool:
+        """Give the missing messages up if no neighbour will send them; returns whether they were given up."""
+        if not self.evidence.is_lost(stream):
+            return False
+        self.evidence.give_up(stream)
+        self._report_claim(stream, out)
+        self._give_up(stream, now_us, out)
+        return True
 
     def _report_claim(self, stream: Stream, out: list[Action]) -> None:
         """Report messages that only a neighbour's claim shows as lost, once. They are still delivered if they arrive."""
@@ -271,22 +291,20 @@ class Ordering:
         Neighbours that look for such messages themselves are waited for a little, because they may find some. If a
         neighbour does not answer at all, or there is none, messages may be missing, and that is reported.
         """
-        if stream.gap_us is None or self._end_search(stream, now_us, out) or now_us < stream.due_us:
+        if not stream.has_gap or now_us < stream.due_us:
             return
-        if now_us - stream.gap_us >= self._parameters.give_up_us:
-            self._give_up(stream, now_us, out)
-            return
-        nodes = self._asks.others(stream)
-        self._asks.ask(stream, [node for node in nodes if stream.asked.get(node) != NOTHING_MORE], now_us, out)
+        self.evidence.count_turn(stream, now_us)
         stream.due_us = now_us + self._parameters.ask_again_us
+        if not self._end_search(stream, now_us, out) and not self._end_if_lost(stream, now_us, out):
+            self._asks.ask_all(stream, now_us, out)
 
     def _end_search(self, stream: Stream, now_us: int, out: list[Action]) -> bool:
         """End the search if the neighbours have no further message; returns whether it ended."""
-        first, gap_us = stream.first(), stream.gap_us
-        answers = [stream.asked.get(node, UNANSWERED) for node in self._asks.others(stream)]
-        if first is None or gap_us is None or not answers or UNANSWERED in answers:
+        first = stream.first()
+        answers = [self.evidence.answer_of(stream, node) for node in self._asks.candidates(stream)]
+        if first is None or not stream.has_gap or not answers or UNANSWERED in answers:
             return False
-        if STILL_LOOKING in answers and now_us - gap_us < LOOKING_US:
+        if STILL_LOOKING in answers and stream.waited_us < LOOKING_US:
             return False
         stream.searched = first.data.sequence
         self.advance(stream, now_us, out)
@@ -319,19 +337,18 @@ class Ordering:
         self, stream: Stream, sender: NodeId, before: int, answer: Answer, now_us: int, out: list[Action]
     ) -> None:
         """Look at the gap after an answer; `before` is the last delivered message before the answer."""
-        if sender in stream.asked:
-            # An answer with messages may be one of several frames: the neighbour is asked again.
-            empty = STILL_LOOKING if answer.more else NOTHING_MORE
-            stream.asked[sender] = UNANSWERED if answer.messages else empty
+        self.evidence.take(stream, sender, answer)
         self.check_gap(stream, sender, now_us, out)
-        if stream.gap_us is not None and stream.delivered > before:
+        if stream.has_gap and stream.delivered > before:
             # The answer helped and more of it may follow: ask no other neighbour meanwhile.
-            stream.gap_us = now_us
+            stream.begin_wait(now_us)
             stream.due_us = now_us + self._parameters.ask_again_us
             if answer.more:
                 self._asks.ask(stream, (sender,), now_us, out)
         if stream.is_searching:
             self._end_search(stream, now_us, out)
+        elif stream.has_gap and not (answer.messages or stream.is_behind or self._end_if_lost(stream, now_us, out)):
+            self._asks.ask_next(stream, now_us, out, again=False)
 
     def claim(self, stream: Stream, sender: NodeId, sequence: int, now_us: int, out: list[Action]) -> None:
         """A neighbour claims to have a message; if it is later than any known so far, wait for it."""

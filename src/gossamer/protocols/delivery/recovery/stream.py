@@ -1,5 +1,6 @@
 """The state of recovery for one publisher on one topic, and for one topic."""
 
+from dataclasses import dataclass
 from heapq import heappop, heappush
 
 from gossamer.model.values.ids import NodeId, TopicId
@@ -13,21 +14,47 @@ from gossamer.protocols.delivery.recovery.messages import Ask
 UNANSWERED, STILL_LOOKING, NOTHING_MORE = range(3)
 
 
+@dataclass(slots=True)
+class Asked:
+    """A neighbour that was asked for missing messages: what it answered, and how long it was waited for.
+
+    Times are this node's running time since it began to wait (`Stream.waited_us`).
+    """
+
+    # The messages that it was asked for are those before this number.
+    before: int
+    # How long to wait before it is asked again; longer after each request, because a busy neighbour has all of them in
+    # its queue.
+    pause_us: int
+    answer: int = UNANSWERED
+    # How long this node waited while the neighbour showed that it runs.
+    running_us: int = 0
+    # When to ask it again.
+    again_us: int = 0
+
+    def note_request(self, waited_us: int) -> None:
+        """The neighbour is asked now."""
+        self.pause_us *= 2
+        self.again_us = waited_us + self.pause_us
+
+
 class Stream:
     """One publisher's messages on one topic: the last delivered, those that wait behind a gap, and the gap itself."""
 
     __slots__ = (
         "asked",
         "askers",
+        "began_us",
         "claimed",
         "claimed_us",
         "delivered",
         "due_us",
         "gap_at",
-        "gap_us",
+        "has_gap",
         "is_claim_only",
         "last",
         "last_us",
+        "looked_us",
         "order",
         "origin",
         "publisher",
@@ -36,7 +63,7 @@ class Stream:
         "suspect",
         "timer_is_set",
         "topic",
-        "turn",
+        "waited_us",
         "waiting",
     )
 
@@ -58,26 +85,40 @@ class Stream:
         # Messages that wait behind a gap, and their numbers as a heap.
         self.waiting: dict[int, Arrived] = {}
         self.order: list[int] = []
-        # The gap: since when, the neighbour that revealed it, when to act next, the neighbours asked. One timer at a
-        # time.
-        self.gap_us: int | None = None
+        # Whether recovery waits for missing messages, since when (or since the last of them arrived), when it last looked
+        # at them, and how long it has waited in this node's running time.
+        self.has_gap = False
+        self.began_us = 0
+        self.looked_us = 0
+        self.waited_us = 0
         # The last delivered message when the gap was last checked, and whether only a neighbour's claim shows the gap.
         self.gap_at = 0
         self.is_claim_only = False
+        # The neighbour that revealed the gap, when to act next, and the neighbours asked. One timer at a time.
         self.suspect: NodeId = origin
         self.due_us = 0
         self.timer_is_set = False
-        self.turn = 0
-        self.asked: dict[NodeId, int] = {}
+        self.asked: dict[NodeId, Asked] = {}
         # Neighbours that asked this node while it looked for the same messages, and their requests.
         self.askers: dict[NodeId, Ask] = {}
         # The last message without a previous one for which the search for earlier messages has ended.
         self.searched = 0
 
     @property
-    def has_gap(self) -> bool:
-        """Whether recovery waits for missing messages."""
-        return self.gap_us is not None
+    def before(self) -> int:
+        """The missing messages are those before this number: before the first waiting message, or up to the last claimed one."""
+        return self.order[0] if self.order else self.claimed + 1
+
+    def begin_wait(self, now_us: int) -> None:
+        """Count the wait for missing messages, and for each neighbour, from now on."""
+        self.waited_us, self.looked_us, self.began_us = 0, now_us, now_us
+        for asked in self.asked.values():
+            asked.running_us = asked.again_us = 0
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether messages still arrive, so that the missing ones, which only a claim shows, are probably under way."""
+        return not self.order and self.delivered > self.gap_at
 
     def lacks(self) -> bool:
         """Whether messages are missing, by a message that waits or by a neighbour's claim."""

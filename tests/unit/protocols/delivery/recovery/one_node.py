@@ -7,7 +7,7 @@ from gossamer.protocols.contract.messages import Data
 from gossamer.protocols.contract.node import NodeMachine
 from gossamer.protocols.delivery.history import History
 from gossamer.protocols.delivery.recovery.machine import Recovery
-from gossamer.protocols.delivery.recovery.messages import Ask, RecoveryParameters
+from gossamer.protocols.delivery.recovery.messages import Answer, Ask, RecoveryParameters
 from gossamer.protocols.delivery.state import DeliveryState
 from gossamer.protocols.dissemination.flood import Flood
 
@@ -16,6 +16,8 @@ MS, SECOND = 1_000, 1_000_000
 # Two publishers that are not neighbours; the neighbours are 2 to 5.
 ANN, BOB = 100, 200
 FOLLOWING = (Subscribe(TOPIC, Role.FOLLOWS),)
+# What neighbours answer that have none of the requested messages (`Answer.more`).
+NOTHING, LOOKING = False, True
 
 
 class Fixed:
@@ -29,9 +31,13 @@ class Fixed:
 
 
 class Node:
-    """A flood with recovery, and its timers; `wait` lets time pass."""
+    """A flood with recovery, and its timers; `wait` lets time pass.
 
-    def __init__(self, subscribe=FOLLOWING, discloses=True, **settings):
+    `answers`: what the neighbours answer when they are asked, at once: None for no answer, NOTHING or LOOKING.
+    """
+
+    def __init__(self, subscribe=FOLLOWING, discloses=True, answers=None, **settings):
+        self.answers = answers
         self.parameters = RecoveryParameters(**settings)
         history = History(self.parameters.history, self.parameters.history_bytes)
         self.held = DeliveryState(ME, history=history, recovers=True, discloses=discloses)
@@ -47,6 +53,10 @@ class Node:
         actions = list(self.machine.handle(event, self.now_us))
         self.timers += [(a.at_us, n, a.timer) for n, a in enumerate(actions, len(self.timers)) if type(a) is SetTimer]
         self.actions += actions
+        if self.answers is not None:
+            for *nodes, ask in asks(actions):
+                for node in nodes:
+                    actions += self.get(empty(ask, self.answers), sender=node)
         return [action for action in actions if type(action) is not SetTimer]
 
     def get(self, message, sender=2):
@@ -74,6 +84,11 @@ class Node:
 
 def data(sequence, previous=0, publisher=ANN, topic=TOPIC, at_us=20 * SECOND, payload=b"x", also=()):
     return Data(topic, publisher, sequence, 0, at_us, payload, previous, also)
+
+
+def empty(ask, more):
+    """The answer of a neighbour without messages: that it has nothing more, or that it is looking for them too."""
+    return Answer(ask.topic, ask.publisher, (), more=more, before=ask.before)
 
 
 def asks(actions):

@@ -3,7 +3,7 @@
 from gossamer.protocols.contract.facts import Lost
 from gossamer.protocols.delivery.announcements import Announce, Run
 from gossamer.protocols.delivery.recovery.messages import Answer, Ask
-from tests.unit.protocols.delivery.recovery.one_node import ANN, MS, SECOND, TOPIC, Node, asks, data
+from tests.unit.protocols.delivery.recovery.one_node import ANN, LOOKING, MS, SECOND, TOPIC, Node, asks, data
 
 
 def test_a_claimed_message_is_requested_unless_it_arrives():
@@ -73,7 +73,7 @@ def test_a_new_subscriber_asks_for_nothing_published_before():
 
 def test_a_claimed_message_that_no_neighbour_sends_is_reported_once_and_still_delivered_if_it_arrives():
     """The publisher may never publish again, so that no later message shows the gap."""
-    node = Node()
+    node = Node(answers=LOOKING)
     node.get(data(1))
     for _ in range(3):
         node.get(Announce((Run(TOPIC, ANN, 3, 0),)), sender=4)

@@ -3,13 +3,14 @@
 from gossamer.model.values.ids import Role
 from gossamer.protocols.contract.events import Subscribe, Unsubscribe
 from gossamer.protocols.delivery.recovery.messages import Answer, Late, Past
-from tests.unit.protocols.delivery.recovery.one_node import ANN, FOLLOWING, MS, SECOND, TOPIC, Node, data
+from tests.unit.protocols.delivery.recovery.one_node import ANN, FOLLOWING, MS, NOTHING, SECOND, TOPIC, Node, data
 
 
 def test_a_topic_that_was_closed_and_opened_again_delivers_nothing_older_than_before():
-    node = Node()
+    node = Node(answers=NOTHING)
     node.get(data(5, 4))
     node.wait(5 * SECOND)
+    node.answers = None
     node.get(data(6, 5))
     node.give(Unsubscribe(TOPIC))
     node.give(FOLLOWING[0])
@@ -22,7 +23,7 @@ def test_a_topic_that_was_closed_and_opened_again_delivers_nothing_older_than_be
 
 
 def test_a_topic_that_is_opened_again_for_its_history_delivers_older_messages():
-    node = Node()
+    node = Node(answers=NOTHING)
     node.get(data(5, 4))
     node.wait(5 * SECOND)
     node.give(Unsubscribe(TOPIC))

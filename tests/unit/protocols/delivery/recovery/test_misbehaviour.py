@@ -12,6 +12,7 @@ from gossamer.protocols.delivery.recovery.messages import Answer, Ask, AskHistor
 from tests.unit.protocols.delivery.recovery.one_node import (
     ANN,
     BOB,
+    LOOKING,
     MS,
     OTHER,
     SECOND,
@@ -31,7 +32,7 @@ def test_a_message_that_follows_itself_is_refused():
 
 
 def test_a_huge_previous_number_delays_only_its_own_publisher_and_is_given_up():
-    node = Node()
+    node = Node(answers=LOOKING)
     node.get(data(1))
     node.get(data(2**63 - 1, 2**63 - 2, publisher=BOB), sender=4)
     node.get(data(2, 1))
@@ -43,7 +44,7 @@ def test_a_huge_previous_number_delays_only_its_own_publisher_and_is_given_up():
 
 @pytest.mark.parametrize(("payload_bytes", "gaps"), [(500, 64), (0, 20)])
 def test_many_false_gaps_stay_bounded_and_an_honest_gap_beside_them_is_filled(payload_bytes, gaps):
-    node = Node(publishers=64, gaps=gaps, waiting_bytes=40_000)
+    node = Node(answers=LOOKING, publishers=64, gaps=gaps, waiting_bytes=40_000)
     node.get(data(1), sender=3)
     node.get(data(3, 2), sender=3)
     for number in range(3_000):
@@ -71,7 +72,7 @@ def test_one_publisher_with_many_gaps_stays_bounded():
 
 
 def test_false_claims_cost_requests_and_advance_nothing():
-    node = Node(publishers=64, gaps=16)
+    node = Node(answers=LOOKING, publishers=64, gaps=16)
     node.get(data(1), sender=3)
     for number in range(100):
         tails = tuple(Run(TOPIC, 1_000 + number * 100 + one, 2**60, 0) for one in range(100))

@@ -5,7 +5,19 @@ from gossamer.protocols.contract.actions import Deliver, Send, Validate
 from gossamer.protocols.contract.events import Outcome, Subscribe, Unsubscribe, Validated
 from gossamer.protocols.contract.facts import Lost
 from gossamer.protocols.delivery.recovery.messages import Answer, Ask, Late
-from tests.unit.protocols.delivery.recovery.one_node import ANN, BOB, MS, OTHER, SECOND, TOPIC, Node, asks, data
+from tests.unit.protocols.delivery.recovery.one_node import (
+    ANN,
+    BOB,
+    LOOKING,
+    MS,
+    NOTHING,
+    OTHER,
+    SECOND,
+    TOPIC,
+    Node,
+    asks,
+    data,
+)
 
 
 def test_a_message_that_overtook_another_waits_for_it_and_no_neighbour_is_asked():
@@ -50,12 +62,12 @@ def test_a_fetched_message_that_arrives_again_is_not_delivered_twice():
 
 
 def test_messages_that_no_neighbour_has_are_reported_as_lost_and_a_late_copy_is_reported_and_dropped():
-    node = Node()
+    node = Node(answers=NOTHING)
     node.get(data(1))
     node.get(data(4, 3))
-    node.wait(3_900 * MS)
+    node.wait(90 * MS)
     assert node.delivered == [(ANN, 1)]
-    node.wait(SECOND)
+    assert [row[0] for row in asks(node.wait(10 * MS))] == [2, 3, 4], "the next one is asked as soon as one has nothing"
     assert node.delivered == [(ANN, 1), (ANN, 4)]
     assert node.facts == [Lost(TOPIC, ANN, 1, 4)]
     node.get(data(3, 2))
@@ -72,7 +84,7 @@ def test_missing_messages_are_requested_at_once_when_many_messages_already_wait(
 
 
 def test_each_gap_is_given_up_after_its_own_time():
-    node = Node()
+    node = Node(answers=LOOKING)
     node.get(data(1))
     node.get(data(3, 2))
     node.get(data(6, 5))
@@ -110,7 +122,7 @@ def test_a_restarted_publisher_does_not_overtake_its_waiting_messages():
     assert node.delivered == [(ANN, 5), (ANN, 6), (ANN, 7)]
     node.wait(SECOND)
     for neighbour in (2, 3, 4):
-        node.get(Answer(TOPIC, ANN, ()), sender=neighbour)
+        node.get(Answer(TOPIC, ANN, (), before=9_000), sender=neighbour)
     assert node.delivered == [(ANN, 5), (ANN, 6), (ANN, 7), (ANN, 9_000)]
 
 
@@ -172,7 +184,7 @@ def test_a_message_on_two_topics_is_delivered_once_when_it_is_the_next_on_both()
 
 
 def test_a_message_on_two_topics_is_delivered_after_the_gap_on_one_of_them_is_given_up():
-    node = Node((Subscribe(TOPIC, Role.FOLLOWS), Subscribe(OTHER, Role.FOLLOWS)))
+    node = Node((Subscribe(TOPIC, Role.FOLLOWS), Subscribe(OTHER, Role.FOLLOWS)), answers=LOOKING)
     node.get(data(1))
     node.get(data(2, topic=OTHER))
     node.get(data(5, 1, also=((OTHER, 4),)))
@@ -183,7 +195,7 @@ def test_a_message_on_two_topics_is_delivered_after_the_gap_on_one_of_them_is_gi
 
 
 def test_a_message_that_is_late_on_one_of_its_topics_does_not_delay_the_other():
-    node = Node((Subscribe(TOPIC, Role.FOLLOWS), Subscribe(OTHER, Role.FOLLOWS)))
+    node = Node((Subscribe(TOPIC, Role.FOLLOWS), Subscribe(OTHER, Role.FOLLOWS)), answers=NOTHING)
     node.get(data(1))
     node.get(data(2, topic=OTHER))
     node.get(data(6, 5))
@@ -219,7 +231,7 @@ def test_a_process_that_did_not_run_for_a_while_asks_before_it_gives_up():
 
 
 def test_the_time_to_give_up_is_the_same_after_a_pause():
-    node = Node()
+    node = Node(answers=LOOKING)
     node.get(data(1))
     node.get(data(3, 2))
     node.now_us += 20 * SECOND
