@@ -176,8 +176,12 @@ class VirtualNetwork:
 
     async def dial(self, endpoint: "_Endpoint", factory: Callable[[], Any], port: int) -> tuple[Any, Any]:
         """Connect to a server, or raise ConnectionRefusedError."""
-        found = self._servers.get(port)
-        if found is None or self.is_cut(endpoint.place, found[0].place):
+        wait = DIAL_FAILS_SECONDS
+        while (found := self._servers.get(port)) is not None and self.is_cut(endpoint.place, found[0].place):
+            # No answer comes; the system asks again, and the node gives up after `Limits.dial_seconds`.
+            await asyncio.sleep(wait)
+            wait *= 2
+        if found is None:
             await asyncio.sleep(DIAL_FAILS_SECONDS)
             raise ConnectionRefusedError(f"no node listens on port {port} of the virtual network")
         other, serve = found
