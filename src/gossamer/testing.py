@@ -14,7 +14,7 @@
 The nodes are real `gossamer.Node`s: their frames travel through memory instead of sockets, so no port is opened. Time
 is virtual: `asyncio.sleep(60)` returns at once, and a test never waits. One seed decides latencies, identities and
 draws, so a failing test fails again with the same seed. Connections behave like TCP: bytes arrive in order, or the
-connection breaks.
+connection breaks; bytes that a partition held back are sent again at growing intervals, up to a minute after its end.
 """
 
 import asyncio
@@ -105,7 +105,7 @@ class VirtualNetwork:
         self._sides = {places[node]: side for side, nodes in enumerate(sides) for node in nodes}
 
     def heal(self) -> None:
-        """End the partition: the bytes that it held back arrive in order."""
+        """End the partition: the bytes that it held back arrive in order, each connection's when TCP sends them again."""
         self._sides = None
         for connection in list(self._connections):
             connection.flush()
