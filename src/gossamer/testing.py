@@ -14,7 +14,7 @@
 The nodes are real `gossamer.Node`s: their frames travel through memory instead of sockets, so no port is opened. Time
 is virtual: `asyncio.sleep(60)` returns at once, and a test never waits. One seed decides latencies, identities and
 draws, so a failing test fails again with the same seed. Connections behave like TCP: bytes arrive in order, or the
-connection breaks.
+connection breaks; bytes that a partition held back are sent again at growing intervals, up to a minute after its end.
 """
 
 import asyncio
@@ -105,7 +105,7 @@ class VirtualNetwork:
         self._sides = {places[node]: side for side, nodes in enumerate(sides) for node in nodes}
 
     def heal(self) -> None:
-        """End the partition: the bytes that it held back arrive in order."""
+        """End the partition: the bytes that it held back arrive in order, each connection's when TCP sends them again."""
         self._sides = None
         for connection in list(self._connections):
             connection.flush()
@@ -176,8 +176,12 @@ class VirtualNetwork:
 
     async def dial(self, endpoint: "_Endpoint", factory: Callable[[], Any], port: int) -> tuple[Any, Any]:
         """Connect to a server, or raise ConnectionRefusedError."""
-        found = self._servers.get(port)
-        if found is None or self.is_cut(endpoint.place, found[0].place):
+        wait = DIAL_FAILS_SECONDS
+        while (found := self._servers.get(port)) is not None and self.is_cut(endpoint.place, found[0].place):
+            # No answer comes; the system asks again, and the node gives up after `Limits.dial_seconds`.
+            await asyncio.sleep(wait)
+            wait *= 2
+        if found is None:
             await asyncio.sleep(DIAL_FAILS_SECONDS)
             raise ConnectionRefusedError(f"no node listens on port {port} of the virtual network")
         other, serve = found

@@ -65,6 +65,76 @@ def test_messages_published_in_a_partition_arrive_after_it_in_their_order():
     assert run(scenario) == (0, [b"0", b"1", b"2", b"3", b"4"])
 
 
+class Received(asyncio.Protocol):
+    def __init__(self):
+        self.data, self.lost = b"", False
+
+    def data_received(self, data):
+        self.data += data
+
+    def connection_lost(self, error):
+        self.lost = True
+
+
+async def connect(network):
+    """A connection between the endpoints of two nodes; returns the nodes, the dialling end and both protocols."""
+    nodes = network.node(), network.node()
+    ends = Received(), Received()
+    port = network.listen(nodes[1]._environment, lambda: ends[1], 0)
+    transport, _ = await network.dial(nodes[0]._environment, lambda: ends[0], port)
+    return nodes, transport, ends
+
+
+@pytest.mark.parametrize(("apart", "after"), [(1, 0.4), (30, 21), (150, 54.6)])
+def test_bytes_that_a_partition_held_back_arrive_when_tcp_sends_them_again(apart, after):
+    async def scenario(network):
+        (one, two), transport, (_, other) = await connect(network)
+        network.partition([one], [two])
+        transport.write(b"held back")
+        await asyncio.sleep(apart)
+        network.heal()
+        healed = network.now_seconds
+        transport.write(b", in order")
+        while not other.data:
+            await asyncio.sleep(0.01)
+        assert other.data == b"held back, in order"
+        return network.now_seconds - healed
+
+    assert run(scenario) == pytest.approx(after, abs=0.05)
+
+
+def test_an_end_that_aborts_in_a_partition_answers_later_bytes_with_a_reset():
+    async def scenario(network):
+        (one, two), transport, (mine, other) = await connect(network)
+        network.partition([one], [two])
+        transport.abort()
+        await asyncio.sleep(1)
+        assert (mine.lost, other.lost) == (True, False)
+        network.heal()
+        await asyncio.sleep(100)
+        assert not other.lost, "nothing was sent"
+        network._connections[0].ends[1].write(b"are you there?")
+        await asyncio.sleep(1)
+        assert other.lost
+
+    run(scenario)
+
+
+def test_a_connection_that_is_dialled_in_a_partition_opens_after_it():
+    async def scenario(network):
+        one, two = network.node(), network.node()
+        port = network.listen(two._environment, Received, 0)
+        network.partition([one], [two])
+        dial = asyncio.create_task(network.dial(one._environment, Received, port))
+        await asyncio.sleep(5)
+        assert not dial.done()
+        network.heal()
+        await asyncio.sleep(4)
+        assert dial.done()
+
+    run(scenario)
+
+
 def test_links_come_back_after_all_connections_were_reset():
     async def scenario(network):
         async with network.node() as one, network.node(join=[one.address]) as two:

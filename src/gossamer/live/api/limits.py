@@ -30,7 +30,7 @@ class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     strangers: Positive = 512
     # Chosen: bytes of unfinished frames on all of these links together; beyond, the link closes whose frame began first.
     unfinished_bytes: Positive = 16 * MIB
-    # Chosen: short-lived links that this node opened to nodes that are no neighbours, and how long one may stay idle.
+    # Chosen: short-lived links that this node opened to nodes that are no neighbours, and how long one may stay open while nothing arrives.
     pool: Positive = 64
     idle_seconds: Seconds = 10.0
     # Chosen: the number of concurrent dials, and of frames that wait for one dial.

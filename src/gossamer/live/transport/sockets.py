@@ -32,7 +32,7 @@ from gossamer.model.values.ids import NodeId
 READ_BYTES = 64 * 1024
 # Chosen: how often idle links, slow peers and the pool are checked.
 TICK_SECONDS = 0.2
-# Chosen: a short-lived link that another node opened may stay idle this many times as long as our own.
+# Chosen: a short-lived link that another node opened may stay silent this many times as long as our own.
 STRANGER_PATIENCE = 6
 # The goodbye of a node that leaves the network; any other goodbye ends one link only.
 LEAVING = "this node is leaving"
@@ -337,7 +337,8 @@ class Sockets:
     def _close_idle(self, now: float) -> None:
         for link in list(self._links):
             patience = self.limits.idle_seconds * (1 if link.dialled else STRANGER_PATIENCE)
-            if link.is_up and not self._is_kept(link) and now - link.used_at > patience:
+            # What this node wrote does not count: bytes that are sent into a partition keep a dead connection open.
+            if link.is_up and not self._is_kept(link) and now - link.read_at > patience:
                 link.close()
 
 

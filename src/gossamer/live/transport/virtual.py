@@ -12,6 +12,10 @@ from typing import Any, Protocol
 
 from gossamer.model.values.errors import MachineMisuse
 
+# As Linux sends bytes again that were not acknowledged: first after 200 ms, then after twice the time, up to two minutes.
+RETRANSMIT_SECONDS = 0.2
+RETRANSMIT_SECONDS_MAX = 120.0
+
 
 class VirtualWires(Protocol):
     """What a connection needs from its network."""
@@ -112,7 +116,9 @@ class VirtualTransport(asyncio.Transport):
         self._side = side
         self._port = port
         self._received: deque[bytes | None] = deque()
-        self._is_paused = self._is_closing = self.is_lost = False
+        # When a partition first held back bytes to this end that have not arrived since.
+        self._held_since: float | None = None
+        self._is_paused = self._is_closing = self._is_aborted = self.is_lost = False
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
         """The socket and the addresses, as `asyncio.BaseTransport.get_extra_info`."""
@@ -173,9 +179,12 @@ class VirtualTransport(asyncio.Transport):
             self._connection.network.loop.call_soon(self.lose, None)
 
     def abort(self) -> None:
-        """Both ends lose the connection."""
-        self._is_closing = True
-        self._connection.reset()
+        """Both ends lose the connection; the other end learns it from the answer to its next bytes if a partition is between."""
+        self._is_closing = self._is_aborted = True
+        if self._connection.network.is_cut(*self._connection.places):
+            self.lose(None)
+        else:
+            self._connection.reset()
 
     def arrive(self) -> None:
         """Receive the oldest chunk. It waits while a partition separates the ends or this end has paused reading."""
@@ -184,15 +193,37 @@ class VirtualTransport(asyncio.Transport):
 
     def deliver(self) -> None:
         """Hand received chunks to the protocol."""
-        network = self._connection.network
-        while self._received and not self._is_paused and not self.is_lost:
-            if network.is_cut(*self._connection.places):
+        while self._received and not self._is_paused:
+            if self._is_held_back():
+                return
+            if self.is_lost:
+                if self._is_aborted:
+                    self._connection.reset()
                 return
             chunk = self._received.popleft()
             if chunk is None:
                 self.lose(None)
             else:
                 self._hand_over(chunk)
+
+    def _is_held_back(self) -> bool:
+        """Whether a partition holds bytes back, or is over and they have not been sent again yet."""
+        loop = self._connection.network.loop
+        if self._connection.network.is_cut(*self._connection.places):
+            self._held_since = loop.time() if self._held_since is None else self._held_since
+            return True
+        if self._held_since is None:
+            return False
+        wait = RETRANSMIT_SECONDS
+        due = self._held_since + wait
+        while due < loop.time():
+            wait = min(2 * wait, RETRANSMIT_SECONDS_MAX)
+            due += wait
+        if due > loop.time():
+            loop.call_at(due, self.deliver)
+            return True
+        self._held_since = None
+        return False
 
     def _hand_over(self, chunk: bytes) -> None:
         if not isinstance(self.protocol, asyncio.BufferedProtocol):

@@ -13,8 +13,9 @@ Differs: a newcomer asks again every period until an introduction arrives, and a
 contacts again. In the paper no join is ever lost.
 Differs: a node has at most one exchange open; a reply that arrives after the next request was sent is dropped.
 Differs: a node introduces only the sender of a JOIN.
-Differs: with `rejoin_us` a node sometimes shuffles with a first contact instead of its oldest peer. Two large halves of a
-network that were partitioned for long have no entries of each other left, and would stay two networks.
+Differs: with `rejoin_us` a node sometimes shuffles with a first contact, or with a peer that stopped answering, instead of
+its oldest peer (`rejoining.py`). Two large halves of a network that were partitioned for long have no entries of each other
+left, and would stay two networks.
 Differs: with `slowest` a node whose shuffles bring nothing new doubles its period, up to so many times. The part above that
 knows what is new calls `quicken`.
 
@@ -45,6 +46,7 @@ from gossamer.protocols.contract.messages import Peer, Timer, WireMessage
 from gossamer.protocols.contract.parts import NOTHING
 from gossamer.protocols.membership.cyclon_view import CyclonView, ViewEntry
 from gossamer.protocols.membership.interest_exchange import InterestExchange
+from gossamer.protocols.membership.rejoining import Rejoining
 
 
 class CyclonParameters(Struct, frozen=True, kw_only=True):
@@ -66,7 +68,8 @@ class CyclonParameters(Struct, frozen=True, kw_only=True):
         Meta(
             ge=0,
             le=PERIOD_US_MAX,
-            description="Chosen: 0 (never), as in the paper. Microseconds between shuffles with a first contact",
+            description="Chosen: 0 (never), as in the paper. Microseconds between shuffles with a first contact, and the "
+            "longest time between two shuffles with peers that stopped answering",
         ),
     ] = 0
 
@@ -126,15 +129,13 @@ class Cyclon:
         "_accepts_any_sender",
         "_address",
         "_asked",
-        "_contacts",
         "_due_us",
         "_exchange",
         "_given",
         "_introduced",
-        "_joins",
         "_node",
         "_parameters",
-        "_rejoin_us",
+        "_rejoining",
         "_seed",
         "_slowest",
         "_slowness",
@@ -161,12 +162,11 @@ class Cyclon:
         self._node = node
         self._address = b""
         self._view = CyclonView(seed, node, parameters.view_size)
-        self._contacts: tuple[Peer, ...] = ()
-        self._joins = 0
+        self._rejoining = Rejoining(seed, node, parameters.rejoin_us, parameters.view_size)
         self._introduced = False
         self._due_us = 0
-        self._rejoin_us = 0
-        self._asked: NodeId | None = None
+        # The peer that was sent the last request, until it answers.
+        self._asked: Peer | None = None
         # The open exchange is with a contact whose id is unknown: a reply from any sender is accepted.
         self._accepts_any_sender = False
         self._given: list[NodeId] = []
@@ -212,7 +212,8 @@ class Cyclon:
         """
         if self._exchange is None or event.hung_up or event.node not in self._view.nodes:
             return NOTHING
-        self._view.remove(self._view.nodes.index(event.node))
+        gone = self._view.remove(self._view.nodes.index(event.node))
+        self._rejoining.lose(Peer(gone.node, gone.address), now_us)
         self.quicken(now_us, out)
         return (ViewChanged((event.node,), ()),)
 
@@ -221,22 +222,23 @@ class Cyclon:
         # Chosen: a random phase, so that nodes started together do not shuffle in step.
         phase = draw(self._seed, self._node, Purpose.CYCLON_PHASE, now_us) % self._parameters.period_us
         self._due_us = now_us
-        self._rejoin_us = now_us + self._parameters.rejoin_us
         out.append(SetTimer(now_us + phase, ShuffleDue()))
         # A list of contacts may contain this node itself.
-        self._contacts = tuple(peer for peer in event.contacts if not peer.address or peer.address != self._address)
+        contacts = tuple(peer for peer in event.contacts if not peer.address or peer.address != self._address)
+        self._rejoining.start(contacts, now_us)
         self._introduced = not event.joining
         if event.joining:
             self._ask_to_join(out)
             return NOTHING
         added: list[NodeId] = []
-        for contact in self._contacts:
+        for contact in contacts:
             if self._view.has_room_for(contact.node) and not _is_unnamed(contact):
                 self._view.append(ViewEntry(contact.node, 0, contact.address))
                 added.append(contact.node)
         return (ViewChanged((), tuple(added)),) if added else NOTHING
 
     def _on_message(self, sender: NodeId, message: WireMessage, now_us: int, out: list[Action]) -> Sequence[Fact]:
+        self._rejoining.hear(sender, now_us)
         match message:
             case ShuffleRequest():
                 return self._on_shuffle_request(sender, message, now_us, out)
@@ -260,12 +262,14 @@ class Cyclon:
         is_small = len(self._view.nodes) < self._parameters.shuffle_length
         self._slowness = 1 if is_small else min(2 * self._slowness, self._slowest)
         out.append(SetTimer(self._due_us, ShuffleDue()))
-        if not self._view.nodes or (self._contacts and not self._introduced):
+        if self._asked is not None and not _is_unnamed(self._asked):
+            self._rejoining.lose(self._asked, now_us)
+        if not self._view.nodes or (self._rejoining.contacts and not self._introduced):
             self._ask_to_join(out)
             return NOTHING
         # Paper: "increase by one the age of all neighbors", "select neighbor Q with the highest age" (section 3).
         self._view.grow_older()
-        contact = self._contact_due(now_us)
+        contact = self._rejoining.due(now_us)
         removed: tuple[NodeId, ...] = ()
         if contact is None:
             asked = self._view.remove_oldest()
@@ -280,24 +284,17 @@ class Cyclon:
         count = min(self._parameters.shuffle_length - 1, len(self._view.nodes))
         self._view.choose(count, Purpose.CYCLON_SHUFFLE, now_us, item=0)
         entries = self._view.first(count)
-        self._asked = asked.node
+        self._asked = Peer(asked.node, asked.address)
         self._accepts_any_sender = contact is not None and _is_unnamed(contact)
         self._given = [entry.node for entry in entries]
         request = ShuffleRequest((self._me(), *entries))
-        out.append(_send(Peer(asked.node, asked.address), request))
-        sent = ShuffleSent(Peer(asked.node, asked.address))
+        out.append(_send(self._asked, request))
+        sent = ShuffleSent(self._asked)
         return (ViewChanged(removed, ()), sent) if removed else (sent,)
-
-    def _contact_due(self, now_us: int) -> Peer | None:
-        """The first contact to shuffle with now, if one is due."""
-        if not self._parameters.rejoin_us or not self._contacts or now_us < self._rejoin_us:
-            return None
-        self._rejoin_us = now_us + self._parameters.rejoin_us
-        return self._next_contact()
 
     def _on_shuffle_reply(self, sender: NodeId, message: ShuffleReply, out: list[Action]) -> Sequence[Fact]:
         # Accepting a reply from any sender is no new risk: any node can offer entries with a request at any time.
-        if sender != self._asked and not self._accepts_any_sender:
+        if (self._asked is None or sender != self._asked.node) and not self._accepts_any_sender:
             return NOTHING
         given, self._asked, self._given = self._given, None, []
         self._accepts_any_sender = False
@@ -351,13 +348,9 @@ class Cyclon:
     # Joining: random walks from the contact, so that in-degrees stay even.
 
     def _ask_to_join(self, out: list[Action]) -> None:
-        if self._contacts:
-            out.append(_send(self._next_contact(), Join(Peer(self._node, self._address))))
-
-    def _next_contact(self) -> Peer:
-        contact = self._contacts[self._joins % len(self._contacts)]
-        self._joins += 1
-        return contact
+        peer = self._rejoining.to_join()
+        if peer is not None:
+            out.append(_send(peer, Join(Peer(self._node, self._address))))
 
     def _on_join(self, sender: NodeId, message: Join, now_us: int, out: list[Action]) -> Sequence[Fact]:
         if message.newcomer.node != sender:

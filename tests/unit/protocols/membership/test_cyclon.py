@@ -3,6 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gossamer.model.values.time import SECOND_US
 from gossamer.protocols.contract.actions import Observe, Send, SetTimer
 from gossamer.protocols.contract.events import (
     MessageReceived,
@@ -333,3 +334,31 @@ def test_entries_carry_digests_and_the_newest_digest_is_kept():
     assert with_interests(Peer(1))[0]._me().digest == Digest(0, 0, ())
     _, facts = receive(part, 3, Introduction(ViewEntry(3, 0, b"three", old)))
     assert Heard(3, b"three", old) in facts
+
+
+def test_a_peer_that_did_not_answer_a_shuffle_is_asked_again_and_forgotten_once_it_answers():
+    part = Cyclon(CyclonParameters(view_size=4, shuffle_length=3, period_us=SECOND_US, rejoin_us=30 * SECOND_US), 1, 0)
+    part.handle(Started((Peer(3, b"3"), Peer(5, b"5")), False), 0, [])
+    asked = []
+    for second in range(1, 40):
+        out = []
+        part.handle(TimerFired(ShuffleDue()), second * SECOND_US, out)
+        for send in sends(out):
+            asked.append((*send.to, *send.addresses))
+            if send.to == (5,):
+                receive(part, 5, ShuffleReply((ViewEntry(5, 0, b"5"),)), second * SECOND_US)
+    assert asked.count((3, b"3")) >= 3, "the first shuffle, and two retries"
+    receive(part, 3, ShuffleRequest((ViewEntry(3, 0, b"3"),)), 40 * SECOND_US)
+    assert 3 in view(part)
+    assert part._rejoining.due(10_000 * SECOND_US) != Peer(3, b"3")
+
+
+def test_a_peer_that_cannot_be_reached_is_asked_again_later():
+    part = Cyclon(CyclonParameters(rejoin_us=30 * SECOND_US), 1, 0, InterestExchange())
+    part.handle(Started((Peer(3, b"3"),), False), 0, [])
+    part.handle(PeerDown(3), SECOND_US, [])
+    assert view(part) == []
+    out = []
+    part.handle(TimerFired(ShuffleDue()), 2 * SECOND_US, out)
+    (send,) = sends(out)
+    assert (send.to, send.addresses, type(send.message)) == ((3,), (b"3",), Join)

@@ -12,6 +12,7 @@ from gossamer.protocols.delivery.history import EACH_BYTES, Timed
 from gossamer.protocols.delivery.intake import Intake, recast
 from gossamer.protocols.delivery.interests import OwnInterests
 from gossamer.protocols.delivery.own_messages import CLOSED_MAX
+from gossamer.protocols.delivery.recovery.errands import Errands
 from gossamer.protocols.delivery.recovery.messages import (
     ANSWER_BYTES_MAX,
     ANSWER_MAX,
@@ -36,7 +37,17 @@ PAST_BYTES_MAX = 2**20
 class Answers:
     """Sends messages from the history to neighbours on the topic that ask for them."""
 
-    __slots__ = ("_bytes_max", "_closed", "_history", "_interests", "_node", "_overlay", "_spent", "_topics")
+    __slots__ = (
+        "_bytes_max",
+        "_closed",
+        "_errands",
+        "_history",
+        "_interests",
+        "_node",
+        "_overlay",
+        "_spent",
+        "_topics",
+    )
 
     def __init__(
         self,
@@ -45,8 +56,10 @@ class Answers:
         topics: Mapping[TopicId, HeldTopic],
         bytes_max: int,
         node: NodeId,
+        errands: Errands,
     ) -> None:
         self._overlay = overlay
+        self._errands = errands
         self._node = node
         self._interests = delivery.interests
         self._history = delivery.require_history()
@@ -86,6 +99,8 @@ class Answers:
         wanted = [data for at_us, data in kept if at_us >= since_us]
         floor, floor_us = self._floor(message, kept, since_us)
         is_looking = self._is_looking(sender, message)
+        if not wanted and self._is_from_before(message):
+            is_looking = self._errands.take(sender, message, now_us, out) or is_looking
         for number in range(FRAMES_MAX):
             messages = self._frame(sender, wanted)
             wanted = wanted[len(messages) :]
@@ -109,6 +124,20 @@ class Answers:
         elif message.topic in self._topics:
             known.append(self._topics[message.topic].floors.get(message.publisher, (0, 0)))
         return max([row for row in known if message.after < row[0] < message.before], default=(0, 0))
+
+    def _is_from_before(self, message: Ask) -> bool:
+        """Whether this node knows of a requested message that was published before it subscribed."""
+        held = self._topics.get(message.topic)
+        return held is not None and message.after < held.floor(message.publisher) < message.before
+
+    def pass_on(self, sender: NodeId, answer: Answer, now_us: int, out: list[Action]) -> None:
+        """Pass a neighbour's answer on to the neighbours whose requests were passed on to it, within their limits."""
+        askers = self._errands.on_answer(sender, answer, now_us, out)
+        nodes = tuple(node for node in askers if node in self._spent and self._may_send_more(node))
+        for node in nodes:
+            self._charge(node, answer.messages)
+        if nodes:
+            out.append(Send(nodes, answer))
 
     def on_found(self, stream: Stream, now_us: int, out: list[Action]) -> None:
         """Neighbours sent messages of a stream: answer those who asked for them meanwhile."""
@@ -173,9 +202,14 @@ class Answers:
                 break
             size += len(data.payload)
             count += 1
-        began_us, spent = self._spent[sender]
-        self._spent[sender] = (began_us, spent + size + count * EACH_BYTES)
-        return tuple([recast(data, Data) for data in wanted[:count]])
+        messages = tuple([recast(data, Data) for data in wanted[:count]])
+        self._charge(sender, messages)
+        return messages
+
+    def _charge(self, node: NodeId, messages: Sequence[Data]) -> None:
+        """Count messages against the limit of a neighbour."""
+        began_us, spent = self._spent[node]
+        self._spent[node] = (began_us, spent + sum(len(data.payload) + EACH_BYTES for data in messages))
 
 
 class AnswerCheck:

@@ -43,6 +43,7 @@ from gossamer.protocols.delivery.recovery.answers import AnswerCheck, Answers
 from gossamer.protocols.delivery.recovery.asks import Asks
 from gossamer.protocols.delivery.recovery.catch_ups import CatchUps
 from gossamer.protocols.delivery.recovery.closed_topics import ClosedTopics
+from gossamer.protocols.delivery.recovery.errands import Errands
 from gossamer.protocols.delivery.recovery.messages import (
     Answer,
     Ask,
@@ -99,7 +100,8 @@ class Recovery:
         self._topics: dict[TopicId, HeldTopic] = {}
         self._closed = ClosedTopics()
         self._tails = Tails(overlay, delivery.require_announcements(overlay), self._topics)
-        self._answers = Answers(overlay, delivery, self._topics, parameters.answer_bytes, node)
+        errands = Errands(overlay, parameters.give_up_us)
+        self._answers = Answers(overlay, delivery, self._topics, parameters.answer_bytes, node, errands)
         self._check = AnswerCheck(delivery.interests, delivery.intake)
         asks = Asks(overlay, node, self._topics, parameters.ask_again_us)
         self._ordering = Ordering(parameters, delivery, self._topics, self._tails, asks)
@@ -171,6 +173,7 @@ class Recovery:
         self._note_heard(sender, now_us)
         match message:
             case Answer():
+                self._answers.pass_on(sender, message, now_us, out)
                 self._on_answer(sender, message, now_us, out)
             case Ask():
                 self._answers.on_ask(sender, message, now_us, out)
