@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar
 from msgspec import Meta
 
 from gossamer.model.values.ids import NodeId, TopicId
-from gossamer.protocols.contract.messages import Burst, Data, Number, Timer, Value, WireMessage
+from gossamer.protocols.contract.messages import Burst, Data, SequenceNumber, Timer, Value, WireMessage
 
 # Chosen: names in one frame.
 NAMES_MAX = 256
@@ -13,7 +13,7 @@ NAMES_MAX = 256
 SPAN_MAX = 4_096
 NAMED_MAX = 16_384
 
-_Names = Annotated[tuple[tuple[NodeId, Number], ...], Meta(max_length=NAMES_MAX)]
+_Names = Annotated[tuple[tuple[NodeId, SequenceNumber], ...], Meta(max_length=NAMES_MAX)]
 
 
 class TreeData(Data, frozen=True, array_like=True, gc=False, tag="tree_data"):
@@ -31,7 +31,7 @@ class Named(Value, frozen=True, array_like=True, gc=False):
 
     topic: TopicId
     publisher: NodeId
-    sequence: Number
+    sequence: SequenceNumber
     count: Annotated[int, Meta(ge=1, le=SPAN_MAX)] = 1
 
 

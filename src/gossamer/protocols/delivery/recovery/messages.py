@@ -9,7 +9,7 @@ from gossamer.model.values.time import MILLISECOND_US, SECOND_US
 from gossamer.protocols.contract.facts import Fact
 from gossamer.protocols.contract.messages import (
     Data,
-    Number,
+    SequenceNumber,
     Timer,
     Value,
     WireMessage,
@@ -135,7 +135,7 @@ class Tail(Value, frozen=True, array_like=True, gc=False):
 
     topic: TopicId
     publisher: NodeId
-    sequence: Number
+    sequence: SequenceNumber
     age_us: int
 
 
@@ -155,8 +155,8 @@ class Ask(WireMessage, frozen=True, array_like=True, gc=False, tag="recovery_ask
 
     topic: TopicId
     publisher: NodeId
-    after: Number
-    before: Number
+    after: SequenceNumber
+    before: SequenceNumber
     age_us: int = 0
 
 
@@ -171,7 +171,7 @@ class Answer(WireMessage, frozen=True, array_like=True, gc=False, tag="recovery_
     topic: TopicId
     publisher: NodeId
     messages: Annotated[tuple[Data, ...], Meta(max_length=ANSWER_MAX)]
-    floor: Number = 0
+    floor: SequenceNumber = 0
     more: bool = False
     floor_age_us: int = 0
 
