@@ -23,6 +23,7 @@ BENCHMARKS = {
     "planners-large": ("planners", "run_large"),
     "planners-spark": ("planners_spark", "run"),
     "live": ("live", "run"),
+    "wire": ("wire", "run"),
     "links": ("links", "run"),
     "sizes": ("sizes", "run"),
 }
