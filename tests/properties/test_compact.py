@@ -136,6 +136,16 @@ def test_ids_beyond_the_bound_are_written_in_full_until_the_writer_begins_anew()
     assert ends.carry(0, sent) == sent
 
 
+def test_a_number_that_is_defined_again_has_its_new_meaning():
+    ends = Ends(1)
+    for era in range(3):
+        for index in range(5):
+            sent = [TreeData(2**40 + era, 2**50 + era, 2**50 + index, 0, 2**50, b"x")]
+            assert ends.carry(0, sent) == sent
+        assert len(ends.links[0][0]._told) == 2
+        ends.writer._begin_anew()
+
+
 def test_a_publisher_gets_a_new_base_when_a_number_or_a_time_no_longer_fits_four_bytes():
     writer = Writer()
     for sequence, time_us in ((100, 100), (2**32, 100), (2**33, 100), (2**33, 2**33), (5, 2**33), (2**33 + 7, 5)):
