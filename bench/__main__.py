@@ -25,6 +25,7 @@ BENCHMARKS = {
     "live": ("live", "run"),
     "control": ("control", "run"),
     "fleet": ("fleet", "run"),
+    "wire": ("wire", "run"),
     "links": ("links", "run"),
     "sizes": ("sizes", "run"),
 }

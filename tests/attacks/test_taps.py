@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+import msgspec
 import pytest
 
 from gossamer import Security, testing
@@ -9,6 +10,7 @@ from gossamer.live.transport.labels import TopicLabels, on_topic
 from gossamer.live.transport.queues import SendQueue
 from gossamer.model.values.ids import Role, identity
 from gossamer.protocols.contract.events import Subscribe, Unsubscribe
+from gossamer.protocols.contract.forms import TAGS
 from gossamer.protocols.contract.messages import Data
 from gossamer.protocols.delivery.announcements import Announce, Run
 from gossamer.protocols.delivery.recovery.messages import Answer
@@ -65,6 +67,18 @@ def test_no_topic_id_is_on_the_wire(monkeypatch, secret):
     for name in topics:
         assert name.encode() not in content
         assert identity(name.encode()).to_bytes(8, "big") not in content
+
+
+def test_no_number_stands_for_a_topic_on_the_wire(monkeypatch):
+    content = b"".join(tapped(monkeypatch, ["prices/eur", "prices/usd"], {}))
+    tags = Counter()
+    while content:
+        end = 4 + int.from_bytes(content[:4], "big")
+        tags.update(message[0] for message in msgspec.msgpack.decode(content[4:end]))
+        content = content[end:]
+    assert tags[TAGS["tree_data"]] > 0
+    assert not tags[0]
+    assert not tags[1]
 
 
 def test_the_same_topic_has_another_label_on_each_link_and_in_each_direction():

@@ -10,6 +10,7 @@ from gossamer import Limits, Node
 from gossamer.live.operations.audit import audit_records
 from gossamer.live.transport import wire
 from gossamer.live.transport.queues import Parcel, SendQueue
+from gossamer.protocols.contract.compact import Writer
 from tests.decoding import PART_CLASSES
 
 # Both ends of the loopback answer at once, so that fractions of the default times are enough.
@@ -66,7 +67,7 @@ def free_ports(count):
 
 def framed(*messages):
     """A frame with these messages, as a node of the newest version writes it."""
-    queue = SendQueue(2**20)
+    queue = SendQueue(2**20, Writer(numbered=False))
     queue.version = max(wire.VERSIONS)
     queue.add(Parcel(messages))
     return queue.take()
@@ -106,7 +107,7 @@ class RawPeer:
                 except (asyncio.IncompleteReadError, ConnectionError):
                     return None
             try:
-                self._messages += self._decode(body)
+                self._messages += [message for message in self._decode(body) if message is not None]
             except ValueError:
                 # A greeting, or a goodbye before the greeting.
                 self._messages.append(wire._hello_decoder.decode(body))

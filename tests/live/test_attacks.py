@@ -5,11 +5,13 @@ import os
 import subprocess
 import sys
 
+import msgspec
 import pytest
 
 from gossamer import Limits, Node
 from gossamer.live.transport import wire
 from gossamer.live.transport.queues import Parcel
+from gossamer.protocols.contract.compact import CACHED_MAX, NUMBERS, PublisherNumber, TopicNumber
 from gossamer.protocols.contract.messages import BURST_MAX, Data, Peer
 from gossamer.protocols.dissemination.tree import TreeBurst, TreeData
 from gossamer.protocols.membership.cyclon import Join, JoinWalk, ShuffleRequest
@@ -86,6 +88,120 @@ def test_random_frames_are_counted_and_then_the_link_ends(network, seed):
     reason, counts = attack(network, Limits(offences=50), act)
     assert reason == "too many frames that cannot be read"
     assert counts["frames that could not be read"] == 50
+
+
+def listed(*forms):
+    """A frame with these values, as they are."""
+    body = msgspec.msgpack.encode(forms)
+    return len(body).to_bytes(4, "big") + body
+
+
+def honest_data(node, publisher):
+    """A frame that defines the numbers 3 and 5, and a message on the node's topic that uses them."""
+    topic = node._topics.by_name["t"].id
+    return listed(TopicNumber(3, topic), PublisherNumber(5, publisher, 100, 1_000), (3, 3, 5, 1, 0, 7, b"x"))
+
+
+@pytest.mark.parametrize(
+    "form",
+    [(3, 4, 5, 1, 0, 7, b"x"), (3, 3, 6, 1, 0, 7, b"x"), (5, ((3, 1_023, 9),))],
+    ids=["topic", "publisher", "name"],
+)
+def test_a_number_that_was_never_defined_costs_its_frame_and_then_the_link(network, form):
+    async def act(node):
+        async with node.subscribe("t") as messages:
+            peer = await RawPeer.greet(node)
+            peer.send(connect(node._topics.by_name["t"].id))
+            await until(lambda: node.peers("t"))
+            peer.writer.write(honest_data(node, 2**60))
+            [message] = await take(messages, 1)
+            # The second message of the frame would be fine; a frame is dropped as a whole.
+            peer.writer.write(listed(form, (3, 3, 5, 2, 0, 7, b"y", 1)))
+            await until(lambda: node.status().counts.get("frames with undefined numbers"))
+            peer.writer.write(listed((3, 3, 5, 2, 0, 7, b"z", 1)))
+            [later] = await take(messages, 1)
+            for _ in range(200):
+                peer.writer.write(listed(form))
+            return (message.payload, message.sequence, later.payload, later.sequence), await peer.goodbye()
+
+    (received, reason), counts = attack(network, Limits(offences=50), act)
+    assert received == (b"x", 101, b"z", 102)
+    assert reason == "too many frames that cannot be read"
+    assert counts["frames with undefined numbers"] >= 50
+    assert counts["frames that could not be read"] == 50
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        (0, 1_024, 2**60),
+        (0, -1, 2**60),
+        (0, 3, 0),
+        (0, 3, -5),
+        (0, 3, b"topic"),
+        (1, 1_024, 2**60, 0, 0),
+        (1, 5, 2**60, -1, 0),
+        (1, 5, 2**60, 2**62 + 1, 0),
+        (1, 5, 2**60, 0, 2**63),
+        (1, 5, 2**60),
+    ],
+    ids=str,
+)
+def test_an_absurd_definition_is_refused_and_changes_no_other(network, form):
+    async def act(node):
+        async with node.subscribe("t") as messages:
+            peer = await RawPeer.greet(node)
+            peer.send(connect(node._topics.by_name["t"].id))
+            await until(lambda: node.peers("t"))
+            peer.writer.write(honest_data(node, 2**60) + listed(form))
+            await until(lambda: node.status().counts.get("unreadable frames"))
+            peer.writer.write(listed((3, 3, 5, 2, 0, 7, b"y", 1)))
+            return [message.payload for message in await take(messages, 2)]
+
+    received, counts = attack(network, Limits(), act)
+    assert received == [b"x", b"y"]
+    assert counts["unreadable frames"] == 1
+
+
+def test_differences_that_lead_out_of_bounds_are_refused(network):
+    forms = [
+        (3, 3, 5, -101, 0, 7, b"x"),
+        (3, 3, 5, 2**62, 0, 7, b"x"),
+        (3, 3, 5, 1, 0, -1_001, b"x"),
+        (3, 3, 5, 1, 0, 7, b"x", 102),
+        (3, 3, 5, 1, 0, 7, b"x", -(2**62)),
+        (4, 3, 5, 2**62 - 300, 0, ((7, b"x"),)),
+    ]
+
+    async def act(node):
+        async with node.subscribe("t") as messages:
+            peer = await RawPeer.greet(node)
+            peer.send(connect(node._topics.by_name["t"].id))
+            await until(lambda: node.peers("t"))
+            peer.writer.write(b"".join([honest_data(node, 2**60), *map(listed, forms)]))
+            await until(lambda: node.status().counts.get("unreadable frames", 0) >= len(forms))
+            return [message.payload for message in await take(messages, 1)]
+
+    received, counts = attack(network, Limits(), act)
+    assert received == [b"x"]
+    assert counts["unreadable frames"] == len(forms)
+
+
+def test_definitions_of_a_peer_take_a_bounded_number_of_bytes_and_count_as_messages(network):
+    async def act(node):
+        peer = await RawPeer.greet(node)
+        for round_ in range(1, 6):
+            topics = [TopicNumber(number, 2**60 + number * round_) for number in range(NUMBERS)]
+            publishers = [PublisherNumber(number, 2**61 + number * round_, 5, 5) for number in range(NUMBERS)]
+            peer.writer.write(listed(*topics) + listed(*publishers))
+        await until(lambda: sum(link.frames_in for link in node.status().links) >= 10)
+        await until(lambda: node.status().counts.get("too many frames"))
+        read = node._running.sockets.link(7)._read
+        tables = [cell.cell_contents for cell in read.__closure__ if hasattr(cell.cell_contents, "define")]
+        return [(len(table.known), len(table) <= CACHED_MAX) for table in tables]
+
+    tables, _ = attack(network, Limits(frames_per_second=5_000), act)
+    assert tables == [(NUMBERS, True)] * 2
 
 
 def test_a_truncated_frame_is_dropped_when_its_link_ends(network):

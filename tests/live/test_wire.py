@@ -8,12 +8,16 @@ import msgspec
 import pytest
 
 from gossamer.live.transport import wire
+from gossamer.live.transport.queues import Parcel, SendQueue
 from gossamer.model.values.errors import PeerError
+from gossamer.protocols.contract.compact import Writer
+from gossamer.protocols.contract.forms import TAGS
 from gossamer.protocols.contract.messages import Data
 from gossamer.protocols.dissemination.flood import Flood
 from gossamer.protocols.dissemination.tree import TreeBurst, TreeData
+from gossamer.protocols.dissemination.tree_messages import Prune
 from gossamer.systems.spidercast.messages import LeaveNotice
-from tests.decoding import decode_frame
+from tests.decoding import PART_CLASSES, decode_frame
 from tests.live.conftest import RawPeer, take
 from tests.waiting import until
 
@@ -38,11 +42,50 @@ VECTORS = {
 }
 
 
+# The frames of one link in version 3, in order.
+FRAMES = {
+    "First": [VECTORS["TreeData"]],
+    "Second": [VECTORS["TreeBurst"], Prune(0x0102030405060708)],
+    "Third": [
+        TreeData(
+            0x0102030405060708,
+            0x1122334455667788,
+            1_700_000_000_000_004,
+            1,
+            1_700_000_001_000_000,
+            b"1.10",
+            1_700_000_000_000_003,
+        )
+    ],
+    "Fourth": [VECTORS["LeaveNotice"], VECTORS["Bye"]],
+}
+
+
+def shown(name, expected):
+    """The bytes that the document shows under this heading."""
+    found = re.search(rf"^### {name}\n.*?```\n([0-9a-f\s]+)```", DOCUMENT.read_text(), re.MULTILINE | re.DOTALL)
+    assert found, f"docs/wire.md has no vector for {name}; it should read {expected.hex(' ')}"
+    return bytes.fromhex(found.group(1))
+
+
 @pytest.mark.parametrize("name", VECTORS)
 def test_the_vectors_of_the_document_are_the_bytes_that_nodes_send(name):
-    shown = re.search(rf"^### {name}\n.*?```\n([0-9a-f\s]+)```", DOCUMENT.read_text(), re.MULTILINE | re.DOTALL)
-    assert shown, f"docs/wire.md has no vector for {name}; it should read {wire.frame(VECTORS[name]).hex(' ')}"
-    assert bytes.fromhex(shown.group(1)) == wire.frame(VECTORS[name])
+    assert shown(name, wire.frame(VECTORS[name])) == wire.frame(VECTORS[name])
+
+
+def test_the_frames_of_version_3_in_the_document_are_the_bytes_that_nodes_send_and_read():
+    queue, read = SendQueue(2**20, Writer()), wire.reader(3, PART_CLASSES)
+    queue.version = 3
+    for name, messages in FRAMES.items():
+        queue.add(Parcel(messages))
+        content = queue.take()
+        assert shown(f"{name} frame of version 3", content) == content
+        assert [message for message in read(content[4:]) if message is not None] == messages
+
+
+def test_the_document_lists_the_tags_of_one_byte():
+    listed = re.findall(r"(\d+) `([a-z_]+)`[,.]", DOCUMENT.read_text())
+    assert {name: int(number) for number, name in listed} == TAGS
 
 
 def test_a_decoded_message_equals_the_encoded_one():

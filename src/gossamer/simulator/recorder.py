@@ -5,14 +5,13 @@ from collections.abc import Sequence
 from math import ceil
 from typing import Any, BinaryIO
 
-import msgspec
-
 from gossamer.protocols.contract.actions import (
     Action,
     Deliver,
     Observe,
     Send,
 )
+from gossamer.protocols.contract.compact import FRAME_HEAD_BYTES, Writer
 from gossamer.protocols.contract.events import (
     Event,
     MessageReceived,
@@ -50,13 +49,15 @@ class ControlCounter:
 
     Published messages are not counted. All that a node sends to another node when it handles one event travels in one
     frame. A control message counts as a frame if no published message and no earlier control message shares its frame.
+    Bytes are those of live nodes on links that have carried all definitions (`protocols/contract/compact.py`). Ids that
+    have no short number, and addresses, are as long as in the simulation: shorter than those of live nodes.
     """
 
     def __init__(self, window_us: int) -> None:
         self._window_us = window_us
         # Messages, frames and bytes.
         self._rows: dict[tuple[int, int, str], list[int]] = {}
-        self._encoder = msgspec.msgpack.Encoder()
+        self._writers: dict[int, Writer] = {}
 
     def handled(self, at_us: int, node: int, event: Event, actions: Sequence[Action]) -> None:
         """See `engine.Watcher`."""
@@ -67,17 +68,21 @@ class ControlCounter:
         served = {
             to for each in actions if type(each) is Send and isinstance(each.message, Data | Burst) for to in each.to
         }
+        writer = self._writers.get(node) or self._writers.setdefault(node, Writer())
         for action in control:
             key = (at_us - at_us % self._window_us, node, type(action.message).__name__)
             row = self._rows.setdefault(key, [0, 0, 0])
-            row[0] += len(action.to)
-            row[1] -= len(served)
+            frames = -len(served)
             served.update(action.to)
-            row[1] += len(served)
-            row[2] += len(action.to) * len(self._encoder.encode(action.message))
+            frames += len(served)
+            [body], _ = writer.encode((action.message,))
+            row[0] += len(action.to)
+            row[1] += frames
+            row[2] += len(action.to) * len(body) + frames * FRAME_HEAD_BYTES
 
     def gone(self, at_us: int, node: int) -> None:
         """See `engine.Watcher`."""
+        self._writers.pop(node, None)
 
     def columns(self) -> dict[str, list[Any]]:
         """The columns of the `control` table."""

@@ -129,7 +129,9 @@ class Node:
             raise NodeStateError("this node was started before; make a new Node")
         parts = self._parts
         names = parts.stack.names + parts.security.names
-        sockets = Sockets(self.id, names, parts.limits, parts.security.tls, self._environment)
+        sockets = Sockets(
+            self.id, names, parts.limits, parts.security.tls, self._environment, numbered=parts.stack.discloses
+        )
         self._address = await sockets.listen(*self._listen, self._advertise)
         parts.security.attach(sockets)
         try:

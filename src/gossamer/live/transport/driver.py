@@ -42,6 +42,7 @@ from gossamer.protocols.contract.actions import (
     SetTimer,
     Validate,
 )
+from gossamer.protocols.contract.compact import UndefinedNumber
 from gossamer.protocols.contract.events import (
     Event,
     MessageReceived,
@@ -281,12 +282,15 @@ class LiveDriver:
         for body in bodies:
             try:
                 messages = read(body)
-            except ValueError:  # msgspec's errors, and UnicodeDecodeError if a tag is not text
-                self.counts["unreadable frames"] += 1
+            except ValueError as error:  # msgspec's errors, and UnicodeDecodeError if a tag is not text
+                is_undefined = isinstance(error, UndefinedNumber)
+                self.counts["frames with undefined numbers" if is_undefined else "unreadable frames"] += 1
                 count, offences = count + 1, offences + 1
                 continue
             for sent in messages:
                 count += sent.count if isinstance(sent, Burst) else 1
+                if sent is None:  # a definition
+                    continue
                 message = sent
                 if labels is not None:
                     message = labels.show(sender, sent)

@@ -103,7 +103,7 @@ class Link(asyncio.BufferedProtocol):
         self._rest = bytearray()
         self._needed = 0
         # What waits for the next write.
-        self.queue = SendQueue(sockets.limits.frame_bytes)
+        self.queue = SendQueue(sockets.limits.frame_bytes, sockets.writer)
         # Replaced after the greeting, which tells the version.
         self._read = sockets.make_reader(self.queue.version)
         self._written_bytes = 0

@@ -26,6 +26,7 @@ from gossamer.live.transport.strangers import Strangers
 from gossamer.live.transport.tls import Tls, identify_peer
 from gossamer.model.values.errors import InputError
 from gossamer.model.values.ids import NodeId
+from gossamer.protocols.contract.compact import Writer
 
 # Chosen: the size of one read, which no bound on a peer can shorten. Asyncio alone would allocate 256 KiB for every
 # read, at the price of two page faults for each message when messages are few.
@@ -48,6 +49,7 @@ class Sockets:
         limits: Limits,
         tls: Tls | None = None,
         environment: Environment = REAL,
+        numbered: bool = True,
     ) -> None:
         self.node = node
         self.limits = limits
@@ -55,6 +57,8 @@ class Sockets:
         # What went wrong, by reason: shown by status and metrics.
         self.counts: Counter[str] = Counter()
         self.hello = wire.hello(node, b"", stack)
+        # Encodes what this node sends on all its links. Where topics have labels, no number stands for them.
+        self.writer = Writer(numbered)
         self._stack = stack
         self._tls = tls
         self._driver: LiveDriver | None = None

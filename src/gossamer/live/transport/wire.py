@@ -1,7 +1,8 @@
 """The wire format: length-prefixed msgpack frames. `docs/wire.md` specifies it, with test vectors.
 
 A frame is a 4-byte big-endian length and that many bytes. The first frame of each end is a `Hello`. In version 2 every
-other frame is one protocol message, or a `Bye` with the reason why the link ends. In version 3 it is a list of them.
+other frame is one protocol message, or a `Bye` with the reason why the link ends. In version 3 it is a list of messages in
+their compact form, with definitions of the numbers that stand for topics and publishers.
 """
 
 import struct
@@ -14,6 +15,7 @@ from msgspec import Meta, Struct
 
 from gossamer.model.values.errors import PeerError
 from gossamer.model.values.ids import NodeId
+from gossamer.protocols.contract import compact
 from gossamer.protocols.contract.messages import Address
 from gossamer.protocols.contract.parts import Part
 from gossamer.protocols.contract.record import union
@@ -21,15 +23,17 @@ from gossamer.protocols.contract.record import union
 MAGIC = "gossamer"
 # Every version of the format that this code supports, the newest last.
 VERSIONS = (2, 3)
-# The first version whose frames are lists of messages.
-LISTS = 3
+# The first version whose frames are lists of messages in their compact form (`protocols/contract/compact.py`).
+COMPACT = 3
 # Optional features of a version; a link uses those that both ends list.
 FEATURES: tuple[str, ...] = ()
 # The length in front of every frame.
 PREFIX = struct.Struct(">I")
 PREFIX_BYTES = PREFIX.size
-# At most so many bytes in front of the messages of a list.
+# At most so many bytes are between the length and the messages of a list.
 LIST_BYTES = 5
+# The length, the mark of a msgpack array, and the number of its elements.
+_SHORT_LIST, _LONG_LIST = struct.Struct(">IB"), struct.Struct(">IBI")
 
 # Chosen: the largest first frame, more than a greeting with all its fields at their bounds.
 HELLO_BYTES = 16 * 1024
@@ -63,30 +67,24 @@ _encoder = msgspec.msgpack.Encoder()
 _hello_decoder: msgspec.msgpack.Decoder[Hello | Bye] = msgspec.msgpack.Decoder(Hello | Bye)
 encode = _encoder.encode
 
-# Reads a frame after the first: answers its messages, or raises a ValueError.
+# Reads a frame after the first: answers its messages, with None for each definition, or raises a ValueError.
 Reader = Callable[[bytes], Sequence[Any]]
 
 
 @cache
 def message_decoder(parts: tuple[type[Part], ...]) -> msgspec.msgpack.Decoder[object]:
     """A decoder for one message of the stack with these parts, or a `Bye`."""
-    return msgspec.msgpack.Decoder(_messages_of(parts))
+    return msgspec.msgpack.Decoder(union(_messages_of(parts)))
 
 
-@cache
-def _list_decoder(parts: tuple[type[Part], ...]) -> msgspec.msgpack.Decoder[list[Any]]:
-    # A frame without messages is refused, so that every frame costs its sender something.
-    return msgspec.msgpack.Decoder(Annotated[list[_messages_of(parts)], Meta(min_length=1)])  # type: ignore[misc]
-
-
-def _messages_of(parts: tuple[type[Part], ...]) -> Any:
-    return union([*(message for part in parts for message in part.MESSAGES), Bye])
+def _messages_of(parts: tuple[type[Part], ...]) -> tuple[type, ...]:
+    return (*(message for part in parts for message in part.MESSAGES), Bye)
 
 
 def reader(version: int, parts: tuple[type[Part], ...]) -> Reader:
     """A reader for the frames of one link with this version between nodes with these parts."""
-    if version >= LISTS:
-        return _list_decoder(parts).decode
+    if version >= COMPACT:
+        return compact.make_reader(_messages_of(parts))
     decode = message_decoder(parts).decode
     return lambda body: (decode(body),)
 
@@ -94,8 +92,8 @@ def reader(version: int, parts: tuple[type[Part], ...]) -> Reader:
 def list_head(count: int, size: int) -> bytes:
     """The bytes of a frame in front of its messages, which have `size` bytes together."""
     if count < 16:
-        return PREFIX.pack(size + 1) + bytes((0x90 | count,))
-    return PREFIX.pack(size + LIST_BYTES) + b"\xdd" + PREFIX.pack(count)
+        return _SHORT_LIST.pack(size + 1, 0x90 | count)
+    return _LONG_LIST.pack(size + LIST_BYTES, 0xDD, count)
 
 
 def frame(message: object) -> bytes:

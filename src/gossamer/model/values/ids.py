@@ -4,11 +4,25 @@ A machine compares and hashes ids and never uses them as indices. Simulated ids 
 are computed by `identity`.
 """
 
-from enum import IntFlag
+from enum import Enum, IntFlag
 from hashlib import sha256
+from typing import Annotated
 
-NodeId = int
-TopicId = int
+from msgspec import Meta
+
+
+class Meaning(Enum):
+    """Marks the type of an integer field of a message, so that the wire format can shorten it (`contract/forms.py`)."""
+
+    NODE = "the id of a node"
+    TOPIC = "the id of a topic"
+    SEQUENCE = "a sequence number of the publisher that the same value names"
+    PREVIOUS = "an earlier sequence number of the same publisher, or 0"
+    TIME = "a time of publication"
+
+
+NodeId = Annotated[int, Meta(ge=0), Meaning.NODE]
+TopicId = Annotated[int, Meta(ge=0), Meaning.TOPIC]
 
 ID_BITS = 64
 

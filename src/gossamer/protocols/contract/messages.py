@@ -5,7 +5,7 @@ from typing import Annotated, Any, ClassVar, get_args
 
 import msgspec
 
-from gossamer.model.values.ids import NodeId, TopicId
+from gossamer.model.values.ids import Meaning, NodeId, TopicId
 
 
 class Value(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -23,6 +23,10 @@ NUMBER_MAX = 2**62
 HOPS_MAX = 2**31
 Number = Annotated[int, msgspec.Meta(ge=0, le=NUMBER_MAX)]
 Hops = Annotated[int, msgspec.Meta(ge=0, le=HOPS_MAX)]
+# Numbers and times of a publisher's messages. The wire format writes them as differences (`forms.py`).
+SequenceNumber = Annotated[int, msgspec.Meta(ge=0, le=NUMBER_MAX), Meaning.SEQUENCE]
+PreviousNumber = Annotated[int, msgspec.Meta(ge=0, le=NUMBER_MAX), Meaning.PREVIOUS]
+PublishedTime = Annotated[int, msgspec.Meta(ge=0, le=NUMBER_MAX), Meaning.TIME]
 # Chosen: at most 63 further topics of one message, so that one message cannot cause thousands of look-ups at its
 # receiver.
 ALSO_MAX = 63
@@ -38,11 +42,11 @@ class Data(WireMessage, frozen=True, array_like=True, gc=False, tag="data"):
 
     topic: TopicId
     publisher: NodeId
-    sequence: Number
+    sequence: SequenceNumber
     hops: Hops
-    published_us: int
+    published_us: PublishedTime
     payload: bytes
-    previous: Number = 0
+    previous: PreviousNumber = 0
     also: Annotated[tuple[tuple[TopicId, Number], ...], msgspec.Meta(max_length=ALSO_MAX)] = ()
 
     # The number of messages, as in `Burst`.
@@ -70,11 +74,11 @@ class Burst(WireMessage, frozen=True, array_like=True, gc=False):
     topic: TopicId
     publisher: NodeId
     # Low enough that the number of the last message is valid too.
-    sequence: Annotated[int, msgspec.Meta(ge=0, le=NUMBER_MAX - BURST_MAX)]
+    sequence: Annotated[int, msgspec.Meta(ge=0, le=NUMBER_MAX - BURST_MAX), Meaning.SEQUENCE]
     hops: Hops
     # The time of publication and the payload of each message.
     items: Annotated[tuple[tuple[int, bytes], ...], msgspec.Meta(min_length=1, max_length=BURST_MAX)]
-    previous: Number = 0
+    previous: PreviousNumber = 0
 
     # The class of its messages. `also` is empty, because a message with several topics never travels in a burst.
     KIND: ClassVar[type[Data]] = Data

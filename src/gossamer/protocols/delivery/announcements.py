@@ -24,7 +24,7 @@ from gossamer.model.values.time import MILLISECOND_US, SECOND_US
 from gossamer.protocols.contract.actions import Action, Observe, Send, SetTimer
 from gossamer.protocols.contract.events import Event, MessageReceived, TimerFired, Unsubscribe
 from gossamer.protocols.contract.facts import Fact, NeighbourDown, PeerMisbehaved
-from gossamer.protocols.contract.messages import Burst, Data, Number, Timer, Value, WireMessage
+from gossamer.protocols.contract.messages import Burst, Data, SequenceNumber, Timer, Value, WireMessage
 from gossamer.protocols.contract.parts import NOTHING, TopicNeighbours
 from gossamer.protocols.delivery.intake import NOT_HELD
 from gossamer.protocols.delivery.interests import OwnInterests
@@ -71,7 +71,7 @@ class Run(Value, frozen=True, array_like=True, gc=False):
 
     topic: TopicId
     publisher: NodeId
-    last: Number
+    last: SequenceNumber
     age_ms: Annotated[int, Meta(ge=0)] = 0
     count: Annotated[int, Meta(ge=1, le=RUN_MAX)] = 1
 

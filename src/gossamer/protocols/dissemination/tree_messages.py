@@ -5,12 +5,12 @@ from typing import Annotated, ClassVar
 from msgspec import Meta
 
 from gossamer.model.values.ids import NodeId, TopicId
-from gossamer.protocols.contract.messages import Burst, Data, Number, Timer, WireMessage
+from gossamer.protocols.contract.messages import Burst, Data, SequenceNumber, Timer, WireMessage
 
 # Chosen: names in one frame.
 NAMES_MAX = 256
 
-_Names = Annotated[tuple[tuple[NodeId, Number], ...], Meta(max_length=NAMES_MAX)]
+_Names = Annotated[tuple[tuple[NodeId, SequenceNumber], ...], Meta(max_length=NAMES_MAX)]
 
 
 class TreeData(Data, frozen=True, array_like=True, gc=False, tag="tree_data"):

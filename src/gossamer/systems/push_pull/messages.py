@@ -5,7 +5,16 @@ from typing import Annotated, ClassVar
 from msgspec import Meta
 
 from gossamer.model.values.ids import NodeId, TopicId
-from gossamer.protocols.contract.messages import Burst, Data, Hops, Number, Timer, Value, WireMessage
+from gossamer.protocols.contract.messages import (
+    Burst,
+    Data,
+    Hops,
+    Number,
+    SequenceNumber,
+    Timer,
+    Value,
+    WireMessage,
+)
 
 # Chosen: spans of names in one call, and consecutive messages that one span may stand for. If a node has more, it leaves
 # the oldest out and may receive them again.
@@ -51,7 +60,7 @@ class HeldSpan(Value, frozen=True, array_like=True, gc=False):
     """The names of `count` messages of one publisher with consecutive numbers from `sequence` on."""
 
     publisher: NodeId
-    sequence: Number
+    sequence: SequenceNumber
     count: Annotated[int, Meta(ge=1, le=SPAN_MAX)] = 1
 
 

@@ -1,10 +1,10 @@
 """The queue of a link: messages that wait together leave in one frame."""
 
-import msgspec
 import pytest
 
 from gossamer.live.transport import wire
 from gossamer.live.transport.queues import FRAME_BYTES, Parcel, SendQueue
+from gossamer.protocols.contract.compact import Writer
 from gossamer.protocols.dissemination.tree import TreeData
 from gossamer.systems.spidercast.messages import Heartbeat, LeaveNotice
 from tests.decoding import PART_CLASSES
@@ -14,8 +14,8 @@ def data(number, size=1):
     return TreeData(7, 9, number, 0, 0, b"x" * size)
 
 
-def queue_of(version, frame_bytes=2**20):
-    queue = SendQueue(frame_bytes)
+def queue_of(version, frame_bytes=2**20, writer=None):
+    queue = SendQueue(frame_bytes, writer or Writer(numbered=False))
     queue.version = version
     return queue
 
@@ -32,7 +32,7 @@ def bodies_in(content):
 def messages_in(content, version):
     """The messages of each frame."""
     read = wire.reader(version, PART_CLASSES)
-    return [list(read(body)) for body in bodies_in(content)]
+    return [[message for message in read(body) if message is not None] for body in bodies_in(content)]
 
 
 def test_messages_that_wait_together_are_one_frame():
@@ -59,7 +59,8 @@ def test_a_frame_has_any_number_of_messages(count):
     queue.add(Parcel([LeaveNotice(0)] * count))
     frames = messages_in(queue.take(), 3)
     assert [message for frame in frames for message in frame] == [LeaveNotice(0)] * count
-    assert len(frames) == -(-count * len(wire.encode(LeaveNotice(0))) // (FRAME_BYTES - wire.LIST_BYTES))
+    [size] = {len(body) for body in Writer().encode([LeaveNotice(0)])[0]}
+    assert len(frames) == -(-count * size // (FRAME_BYTES - wire.LIST_BYTES))
 
 
 def test_a_frame_is_longer_than_the_bound_only_for_a_single_long_message():
@@ -76,18 +77,67 @@ def test_a_frame_is_longer_than_the_bound_only_for_a_single_long_message():
     assert sorted(len(body) for body in bodies_in(content))[-2] <= 1_000
 
 
-def test_each_message_is_encoded_once_for_all_links(monkeypatch):
+def test_each_message_is_encoded_once_for_all_links():
     encoded = []
 
-    def encode(message):
-        encoded.append(message)
-        return msgspec.msgpack.encode(message)
+    class CountingWriter(Writer):
+        def encode(self, messages):
+            encoded.extend(messages)
+            return super().encode(messages)
 
-    monkeypatch.setattr(wire, "encode", encode)
+    writer = CountingWriter()
     parcel = Parcel([data(1), data(2)])
+    contents = []
     for _ in range(5):
-        queue_of(3).add(parcel)
+        queue = queue_of(3, writer=writer)
+        queue.add(parcel)
+        contents.append(queue.take())
     assert encoded == [data(1), data(2)]
+    assert [messages_in(content, 3) for content in contents] == [[[data(1), data(2)]]] * 5
+
+
+def test_a_link_carries_each_definition_once_and_before_its_first_use():
+    writer, read = Writer(), wire.reader(3, PART_CLASSES)
+    early, late = queue_of(3, writer=writer), queue_of(3, writer=writer)
+    early.add(Parcel([data(1)]))
+    first = early.take()
+    assert [read(body)[:2] for body in bodies_in(first)] == [[None, None]]
+    parcel = Parcel([data(2)])
+    for queue in (early, late):
+        queue.add(parcel)
+    assert [read(body) for body in bodies_in(early.take())] == [(data(2),)]
+    assert messages_in(late.take(), 3) == [[data(2)]]
+
+
+def test_a_parcel_that_waited_while_numbers_changed_is_encoded_anew():
+    writer = Writer()
+    queue, parcel = queue_of(3, writer=writer), Parcel([data(2)])
+    queue.add(Parcel([data(1)]))
+    parcel.encode(writer)
+    writer._begin_anew()
+    writer.encode([TreeData(8, 10, 1, 0, 0, b"")])
+    queue.add(parcel)
+    assert messages_in(queue.take(), 3) == [[data(1), data(2)]]
+
+
+def test_a_message_of_100_bytes_takes_at_most_130_bytes_on_the_wire():
+    topic, publisher, start = 2**63 + 12345, 2**64 - 99, 1_700_000_000_000_000
+
+    def message(index):
+        return TreeData(topic, publisher, start + index, 3, start + index * 1_000, b"x" * 100, start + index - 1)
+
+    # The writer has many topics and publishers: their numbers take three bytes.
+    writer, others = Writer(), [TreeData(2**40 + each, 2**50 + each, start, 0, start, b"") for each in range(400)]
+    queue = queue_of(3, writer=writer)
+    sizes = []
+    for index in range(0, 2_000_000, 100_000):
+        queue.add(Parcel([*others, message(0)]))
+        queue.take()
+        queue.add(Parcel([message(index)]))
+        sizes.append(len(queue.take()))
+    assert max(sizes) <= 130
+    assert sizes[0] <= 124
+    assert len(wire.frame(message(5))) == 164
 
 
 def test_a_frame_without_messages_cannot_be_read():

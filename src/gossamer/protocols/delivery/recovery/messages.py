@@ -9,7 +9,7 @@ from gossamer.model.values.time import MILLISECOND_US, SECOND_US
 from gossamer.protocols.contract.facts import Fact
 from gossamer.protocols.contract.messages import (
     Data,
-    Number,
+    SequenceNumber,
     Timer,
     WireMessage,
 )
@@ -126,8 +126,8 @@ class Ask(WireMessage, frozen=True, array_like=True, gc=False, tag="recovery_ask
 
     topic: TopicId
     publisher: NodeId
-    after: Number
-    before: Number
+    after: SequenceNumber
+    before: SequenceNumber
     age_us: int = 0
 
 
@@ -143,10 +143,10 @@ class Answer(WireMessage, frozen=True, array_like=True, gc=False, tag="recovery_
     topic: TopicId
     publisher: NodeId
     messages: Annotated[tuple[Data, ...], Meta(max_length=ANSWER_MAX)]
-    floor: Number = 0
+    floor: SequenceNumber = 0
     more: bool = False
     floor_age_us: int = 0
-    before: Number = 0
+    before: SequenceNumber = 0
 
 
 class AskHistory(WireMessage, frozen=True, array_like=True, gc=False, tag="recovery_ask_history"):
