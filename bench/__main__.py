@@ -24,6 +24,7 @@ BENCHMARKS = {
     "planners-spark": ("planners_spark", "run"),
     "live": ("live", "run"),
     "links": ("links", "run"),
+    "secured": ("secured", "run"),
     "sizes": ("sizes", "run"),
 }
 

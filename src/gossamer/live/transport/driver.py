@@ -17,7 +17,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import repeat
+from itertools import compress, repeat
 from typing import Any, BinaryIO
 
 from gossamer.live.transport import wire
@@ -27,7 +27,7 @@ from gossamer.live.transport.labels import TopicLabels
 from gossamer.live.transport.last_numbers import LastNumbers
 from gossamer.live.transport.newcomers import Newcomers
 from gossamer.live.transport.numbers import SequenceNumbers
-from gossamer.live.transport.publications import OpenBurst, Tally
+from gossamer.live.transport.publications import NOT_ALLOWED, OpenBurst, Tally
 from gossamer.live.transport.recording import RecordWriter
 from gossamer.model.values.errors import MachineMisuse
 from gossamer.model.values.ids import NodeId, TopicId
@@ -67,8 +67,6 @@ BURST_BYTES = 64 * 1024
 # Upper bounds on what a burst needs beside its messages, and a message beside its payload.
 BURST_HEAD_BYTES = 64
 ITEM_BYTES = 16
-
-# Looked up once, not for every message.
 
 
 class LiveDriver:
@@ -117,8 +115,7 @@ class LiveDriver:
         self._timers: set[asyncio.TimerHandle] = set()
         self._tally: Tally | None = None
         self._newcomers = Newcomers()
-        # A guard checks each message alone, so that with a guard nothing is gathered.
-        self._burst_bytes = min(burst_bytes, BURST_BYTES) - BURST_HEAD_BYTES if guard is None else 0
+        self._burst_bytes = min(burst_bytes, BURST_BYTES) - BURST_HEAD_BYTES
         # Set while a message that was published in this turn of the loop waits to leave, and others may join it.
         self._burst: OpenBurst | None = None
         self._deliver = deliver or _ignore
@@ -174,8 +171,6 @@ class LiveDriver:
             self.flush()
         self.now_us = now_us = max(self.clock_us(), self.now_us, earliest_us)
         handle, carry = self._machine.handle, self._carry
-        # A guard checks each message that leaves alone.
-        gathers = self._guard is None
         delivered: list[Deliver] = []
         to: tuple[NodeId, ...] = ()
         messages: list[Any] = []
@@ -193,13 +188,13 @@ class LiveDriver:
                             self._send(to, (), messages)
                             to, messages = (), []
                         carry[type(action)](action)
-                    elif gathers and action.to is to and not action.addresses:
+                    elif action.to is to and not action.addresses:
                         messages.append(action.message)
                     else:
                         if messages:
                             self._send(to, (), messages)
                         to, messages = action.to, [action.message]
-                        if action.addresses or not gathers:
+                        if action.addresses:
                             self._send(to, action.addresses, messages)
                             to, messages = (), []
         finally:
@@ -218,7 +213,7 @@ class LiveDriver:
         published_us: int = 0,
         patient: bool = True,
     ) -> Tally:
-        """Publish a message; answers where it was queued. With patient=False, slow links are left out."""
+        """Publish content, which a guard seals; answers where it was queued. With patient=False, slow links are left out."""
         burst = self._burst
         if burst is not None and burst.topic == topic and not also and burst.first + len(burst.items) == sequence:
             burst.size_bytes += len(payload) + ITEM_BYTES
@@ -228,9 +223,11 @@ class LiveDriver:
                 now_us = self._monotonic_ns() // 1000 + self._offset_us
                 if now_us > self.now_us:  # noqa: PLR1730
                     self.now_us = now_us
-                burst.items.append((self.now_us, payload))
+                burst.items.append((published_us or self.now_us, payload))
                 return burst.tally
         self.flush()
+        if self._guard is not None:
+            payload = self._guard.seal((topic, *also), sequence, payload, published_us)
         tally = self._tally = Tally(patient)
         if self._last_numbers is not None:
             for each in (topic, *also):
@@ -239,7 +236,7 @@ class LiveDriver:
             self._give_all((Publish(topic, payload, also, sequence, published_us),))
         finally:
             self._tally = None
-        if self._burst_bytes > 0 and tally.queued and not tally.refused and not also:
+        if self._burst_bytes > 0 and tally.queued and tally.is_lasting and not also:
             self._burst = OpenBurst(topic, sequence + 1, tally)
         return tally
 
@@ -249,7 +246,10 @@ class LiveDriver:
         if burst is not None and burst.items:
             if self._last_numbers is not None:
                 self._last_numbers.set(burst.topic, burst.first + len(burst.items) - 1, self.clock_us())
-            self._give_all((PublishBurst(burst.topic, tuple(burst.items), burst.first),))
+            items = tuple(burst.items)
+            if self._guard is not None:
+                items = self._guard.seal_burst(burst.topic, burst.first, items)
+            self._give_all((PublishBurst(burst.topic, items, burst.first),))
 
     def clock_us(self) -> int:
         """Microseconds since 1970, as this node counts them."""
@@ -294,10 +294,10 @@ class LiveDriver:
                     # No answer: the sender must not learn that this node does not hold the topic.
                     self.counts["frames on topics that this node does not hold"] += 1
                     continue
-            if type(message) is wire.Bye:
-                bad.append(body)
-            elif guard is not None and (reason := guard.admits(link_name, sender, message)) is not None:
+            message, reason = (message, None) if guard is None else guard.admit(link_name, sender, message)
+            if reason is not None:
                 self.counts[f"not allowed: {reason}"] += 1
+            if reason is not None or type(message) is wire.Bye:
                 bad.append(body)
             elif type(message) is Join and self._holds_back(sender, message):
                 continue
@@ -338,23 +338,29 @@ class LiveDriver:
     # Carrying actions out.
 
     def _send(self, to: tuple[NodeId, ...], addresses: tuple[bytes, ...], messages: Sequence[Any]) -> None:
-        """Send messages to each of these nodes. With a guard or with addresses there is only one message."""
-        labels = self._labels
-        frames = [] if labels is not None else [wire.frame(message) for message in messages]
+        """Send messages to each of these nodes. With addresses there is only one message."""
+        labels, guard, packed = self._labels, self._guard, messages
+        if guard is not None and not all(packed := [guard.pack(message) for message in messages]):
+            self.counts["messages that nobody can check alone"] += packed.count(None)
+            messages, packed = list(compress(messages, packed)), list(filter(None, packed))
+        frames = [] if labels is not None else [wire.frame(message) for message in packed]
         self.sent_count += len(to) * len(messages)
-        send, me, guard, tally = self._transport.send, self.node, self._guard, self._tally
+        send, me, tally = self._transport.send, self.node, self._tally
         patient = tally is None or tally.patient
         for node, address in zip(to, addresses or repeat(b""), strict=False):
+            leaving, letters, theirs = messages, packed, frames
+            if guard is not None and not all(let := [guard.lets_out(node, message) for message in messages]):
+                self._on_refused(node, [each for each, may in zip(messages, let, strict=True) if not may], NOT_ALLOWED)
+                leaving, letters, theirs = [list(compress(rows, let)) for rows in (messages, packed, frames)]
+            if not leaving:
+                continue
             if labels is not None:
-                hidden = [labels.hide(node, message) for message in messages]
-                frames = [wire.frame(message) for message in hidden if message is not None]
-            if guard is not None and not guard.lets_out(node, messages[0]):
-                reason: str | None = "may not subscribe"
-            else:
-                reason = send(me, node, address, frames, patient)
+                hidden = [labels.hide(node, message) for message in letters]
+                theirs = [wire.frame(message) for message in hidden if message is not None]
+            reason = send(me, node, address, theirs, patient)
             if reason is not None:
-                self._on_refused(node, messages, reason)
-            elif tally is not None and isinstance(messages[0], Data):
+                self._on_refused(node, leaving, reason)
+            elif tally is not None and isinstance(leaving[0], Data):
                 tally.queued.append(node)
 
     def _on_refused(self, node: NodeId, messages: Sequence[Any], reason: str) -> None:

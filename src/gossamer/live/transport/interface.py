@@ -3,10 +3,13 @@
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from gossamer.model.values.ids import NodeId
+from gossamer.model.values.ids import NodeId, TopicId
 
 if TYPE_CHECKING:
     from gossamer.live.transport.driver import LiveDriver
+
+# The time of publication and the content or payload of each message.
+Items = tuple[tuple[int, bytes], ...]
 
 
 class Transport(Protocol):
@@ -56,10 +59,22 @@ class Transport(Protocol):
 class MessageGuard(Protocol):
     """Checks messages that arrive and messages that leave: access rules and signatures."""
 
-    def admits(self, link_name: str, sender: NodeId, message: Any) -> str | None:
-        """The reason why a received message must not reach the machine, or None."""
+    def admit(self, link_name: str, sender: NodeId, message: Any) -> tuple[Any, str | None]:
+        """A received message for the machine and None, or None and the reason why it must not reach the machine."""
         ...
 
     def lets_out(self, node: NodeId, message: Any) -> bool:
         """Whether a message may be sent to this node."""
+        ...
+
+    def pack(self, message: Any) -> Any:
+        """A message of the machine as it travels, which `admit` at the other end reverses; None if it cannot travel."""
+        ...
+
+    def seal(self, topics: Sequence[TopicId], sequence: int, content: bytes, published_us: int) -> bytes:
+        """The payload of a message that this node publishes."""
+        ...
+
+    def seal_burst(self, topic: TopicId, first: int, items: Items) -> Items:
+        """The same for messages with consecutive numbers from `first` on."""
         ...
