@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from gossamer import InputError, Node, NotAllowed, Security
 from gossamer.cli.app import app
 from gossamer.live.security.authority import issue, make_authority
-from gossamer.live.security.signed_bursts import pack, seal_burst
+from gossamer.live.security.signed_bursts import KeptProofs, pack, seal_burst
 from gossamer.live.security.signing import Signer
 from gossamer.protocols.contract.messages import proved
 from gossamer.protocols.dissemination.tree import TreeBurst, TreeData
@@ -227,7 +227,7 @@ def test_a_node_that_has_a_message_of_a_burst_takes_the_others_and_passes_them_o
                     await end.ready("t")
                     topic, signer = relay._topics.by_name["t"].id, Signer(Ed25519PrivateKey.generate())
                     items = tuple((1_000, b"%d" % number) for number in range(6))
-                    proof = seal_burst(signer, topic, 100, items)
+                    proof = seal_burst(signer, topic, 100, items, KeptProofs())
                     peer = await RawPeer.greet(relay, stack=("spidercast", "tree", "signed-bursts"))
                     burst = TreeBurst(topic, signer.node, 100, 0, proved(proof.items, proof))
                     peer.send(pack(burst.messages[0]))
@@ -258,6 +258,25 @@ def test_a_validated_topic_splits_signed_bursts_and_loses_nothing(keys):
 
     found, seen = asyncio.run(scenario())
     assert found == seen == [b"%d" % number for number in range(300)]
+
+
+@pytest.mark.parametrize("stack", [{"dissemination": "push-pull"}, {"dissemination": "flood"}, {"system": "stan"}])
+def test_signed_bursts_reach_everybody_whatever_spreads_them(keys, stack):
+    async def scenario():
+        async with AsyncExitStack() as entered:
+            nodes, readers = [], []
+            for name in ("a", "b", "c"):
+                join = [nodes[0].address] if nodes else []
+                made = Node(join=join, security=Security(keys=keys(name), signatures="strict"), **stack)
+                nodes.append(await entered.enter_async_context(made))
+                readers.append(await entered.enter_async_context(nodes[-1].subscribe("t")))
+            for each in nodes:
+                await each.ready("t")
+            await publish_many(nodes[0], 300, "t")
+            found = [[message.payload for message in await take(each, 300)] for each in readers[1:]]
+            return found, [name for each in nodes for name in each.status().counts if "not allowed" in name]
+
+    assert asyncio.run(scenario()) == ([[b"%d" % number for number in range(300)]] * 2, [])
 
 
 def test_a_reader_of_its_own_messages_sees_their_content_at_full_speed(keys):

@@ -45,6 +45,7 @@ class NodeSecurity:
         self._signer: Any = None
         self._signing: Any = None
         self._bursts: Any = None
+        self._proofs: Any = None
         self._policy: Any = None
         self._certificate: bytes | None = None
         self._sockets: Sockets | None = None
@@ -197,7 +198,7 @@ class NodeSecurity:
         """See `transport/interface.py`."""
         if self._signer is None:
             return items
-        burst = self._bursts.seal_burst(self._signer, topic, first, items)
+        burst = self._bursts.seal_burst(self._signer, topic, first, items, self._proofs)
         return proved(burst.items, burst)
 
     @property
@@ -209,7 +210,7 @@ class NodeSecurity:
         from gossamer.live.security import signed_bursts, signing
 
         self._signer = signing.Signer(private_key, certificate)
-        self._signing, self._bursts = signing, signed_bursts
+        self._signing, self._bursts, self._proofs = signing, signed_bursts, signed_bursts.KeptProofs()
         self._policy = signing.SignaturePolicy(self.signatures, authorities)
         self._certificate = certificate
 
@@ -223,7 +224,7 @@ class NodeSecurity:
         if self._policy is None:
             return burst, self._why_forbidden(link_name, sender, burst, None)
         if self._bursts.is_complete(burst):
-            opened, head, reason = self._bursts.open_burst(self._policy, burst)
+            opened, head, reason = self._bursts.open_burst(self._policy, burst, self._proofs)
             return opened, reason or self._why_forbidden(link_name, sender, burst, head)
         reasons = (self._why_refused(link_name, sender, data) for data in burst.messages)
         return burst, next(filter(None, reasons), None)

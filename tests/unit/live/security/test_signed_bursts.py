@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from gossamer.live.security import hash_tree, signing
+from gossamer.live.security import hash_tree, signed_bursts, signing
 from gossamer.live.security.authority import issue, make_authority
 from gossamer.live.security.keys import Keys
-from gossamer.live.security.signed_bursts import SignedBurst, is_complete, open_burst, pack, proof_bytes, seal_burst
+from gossamer.live.security.signed_bursts import KeptProofs, SignedBurst, is_complete, pack, proof_bytes, seal_burst
 from gossamer.live.security.signing import SignaturePolicy, Signer, burst_text, content_of, publisher_name, unseal
 from gossamer.protocols.contract.messages import BURST_MAX, Data, proof_of, proved
 from gossamer.protocols.delivery.recovery.messages import Answer, Past
@@ -41,8 +41,12 @@ def keys(tmp_path_factory):
 
 def sealed(items=ITEMS, signer=SIGNER, topic=TOPIC, first=FIRST, kind=TreeBurst):
     """A burst as its publisher's machine has it."""
-    proof = seal_burst(signer, topic, first, items)
+    proof = seal_burst(signer, topic, first, items, KeptProofs())
     return kind(topic, signer.node, first, 0, proved(proof.items, proof), first - 1)
+
+
+def open_burst(policy, burst, kept=None):
+    return signed_bursts.open_burst(policy, burst, kept or KeptProofs())
 
 
 def travelled(message):
@@ -142,7 +146,7 @@ def test_a_publisher_cannot_hide_an_envelope_in_a_burst(policy):
     payloads = ((1, b"\0x"), (2, b"\3\xff\xff"), (3, b""))
     hashes = hash_tree.digest_of(payloads) + bytes(hash_tree.HASH_BYTES)
     text = burst_text(SIGNER.head, SIGNER.node, TOPIC, FIRST, 3, hashes)
-    forged = SignedBurst(FIRST, payloads, SIGNER.head + SIGNER.sign(text) + hashes)
+    forged = SignedBurst(FIRST, payloads, SIGNER.head + SIGNER.sign(text) + hashes, KeptProofs())
     burst = TreeBurst(TOPIC, SIGNER.node, FIRST, 0, forged.packed)
     assert open_burst(policy, burst)[2] == "its envelope has an unknown kind"
 
@@ -257,9 +261,9 @@ def test_a_forged_root_is_not_remembered_and_helps_nobody(policy):
     opened, _, _ = open_burst(policy, travelled(honest))
     accepted = set(policy._bursts)
     # The attacker makes a tree of its own messages, behind the head and the signature of the honest burst.
-    forged = seal_burst(Signer(Ed25519PrivateKey.generate()), TOPIC, FIRST, ((1, b"forged"), (2, b"too")))
+    forged = seal_burst(Signer(Ed25519PrivateKey.generate()), TOPIC, FIRST, ((1, b"forged"), (2, b"too")), KeptProofs())
     proof = proof_of(honest)._proof[: len(SIGNER.head) + 64] + forged._proof[len(SIGNER.head) + 64 :]
-    forged = SignedBurst(FIRST, forged.items, proof)
+    forged = SignedBurst(FIRST, forged.items, proof, KeptProofs())
     burst = TreeBurst(TOPIC, SIGNER.node, FIRST, 0, forged.packed)
     for _ in range(2):
         assert open_burst(policy, burst) == WRONG
@@ -288,13 +292,33 @@ def test_messages_of_a_publisher_that_signed_a_wrong_root_are_not_sent_alone(pol
     """The neighbour would refuse them, and count an offence of this node."""
     hashes = hash_tree.digest_of(sealed().items) + bytes(hash_tree.HASH_BYTES)
     text = burst_text(SIGNER.head, SIGNER.node, TOPIC, FIRST, len(ITEMS), hashes)
-    wrong = SignedBurst(FIRST, sealed().items, SIGNER.head + SIGNER.sign(text) + hashes)
+    wrong = SignedBurst(FIRST, sealed().items, SIGNER.head + SIGNER.sign(text) + hashes, KeptProofs())
     opened, _, reason = open_burst(policy, TreeBurst(TOPIC, SIGNER.node, FIRST, 0, wrong.packed))
     assert reason is None
     assert pack(opened.messages[0]) is None
     assert pack(Answer(TOPIC, SIGNER.node, tuple(opened.messages))) is None
     assert pack(replace(opened, items=proved(opened.items[:3], proof_of(opened)))) is None
     assert is_complete(pack(opened))
+
+
+def test_what_a_node_keeps_as_proofs_is_bounded_whatever_a_publisher_sends(policy, monkeypatch):
+    """A publisher repeats almost all of each burst, so that one message of it is new and keeps the whole burst."""
+    monkeypatch.setattr(signed_bursts, "PROOFS_BYTES_MAX", 20_000)
+    kept, history = KeptProofs(), []
+    for first in range(FIRST, FIRST + 30):
+        items = tuple((1, b"%1000d" % (first + number)) for number in range(10))
+        burst, _, reason = open_burst(policy, travelled(sealed(items, first=first)), kept)
+        assert reason is None
+        history.append(burst.messages[-1])
+        del burst
+        assert 0 < kept.size_bytes < 20_000
+    assert [proof_of(data) is None for data in history] == [False] + [True] * 29
+    # Messages with and without a kept burst can all be proved, also to a node that has none of the bursts.
+    for data in history:
+        assert checked(SignaturePolicy("strict"), travelled(data))[1] is None
+    history.clear()
+    del data
+    assert kept.size_bytes == 0
 
 
 def test_a_single_message_is_sealed_as_before_bursts_were_signed():
