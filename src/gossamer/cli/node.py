@@ -94,7 +94,7 @@ def node(
     """Run a node until SIGTERM or Ctrl-C.
 
     On the first signal the node tells its neighbours, sends its queued messages and exits. A second signal ends it at
-    once. On SIGHUP the node reads its access rules again.
+    once. On SIGHUP a node with access rules reads them again.
 
     Example: gossamer node --listen 127.0.0.1:7400 --follow prices/eur --metrics 127.0.0.1:9400
     """
@@ -146,6 +146,8 @@ async def _run(settings: "NodeSettings", prints: bool) -> None:
             split_address(settings.metrics)
         async with AsyncExitStack() as open_things:
             await open_things.enter_async_context(node)
+            if settings.rules is not None:
+                open_things.enter_context(on_hangup(partial(_reload_rules, node)))
             if settings.metrics is not None:
                 server = await serve_status(node, settings.metrics)
                 open_things.push_async_callback(server.close)
@@ -156,8 +158,7 @@ async def _run(settings: "NodeSettings", prints: bool) -> None:
                 await open_things.enter_async_context(subscription)
             read = Printer(as_json).pass_on if prints else _discard
             works: list[Coroutine[Any, Any, object]] = [asked.wait(), warn_while_alone(node, settings.join)]
-            with on_hangup(partial(_reload_rules, node)):
-                await first_of([*works, *map(read, subscriptions)])
+            await first_of([*works, *map(read, subscriptions)])
             log.info("leaving", extra={"facts": {"node": node.hex_id}})
         log.info("left", extra={"facts": {"node": node.hex_id}})
 
