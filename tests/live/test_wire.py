@@ -6,10 +6,13 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from gossamer.live.security.signed_bursts import KeptProofs, pack, seal_burst
+from gossamer.live.security.signing import Signer
 from gossamer.live.transport import wire
 from gossamer.model.values.errors import PeerError
-from gossamer.protocols.contract.messages import Data
+from gossamer.protocols.contract.messages import Data, proved
 from gossamer.protocols.dissemination.flood import Flood
 from gossamer.protocols.dissemination.tree import TreeBurst, TreeData
 from gossamer.systems.spidercast.messages import LeaveNotice
@@ -36,6 +39,11 @@ VECTORS = {
     ),
     "LeaveNotice": LeaveNotice(0),
 }
+SIGNER = Signer(Ed25519PrivateKey.from_private_bytes(bytes(range(32))))
+PLAIN = VECTORS["TreeBurst"]
+WHOLE = seal_burst(SIGNER, PLAIN.topic, PLAIN.sequence, PLAIN.items, KeptProofs())
+SIGNED = msgspec.structs.replace(PLAIN, publisher=SIGNER.node, items=proved(WHOLE.items, WHOLE))
+VECTORS |= {"SignedBurst": pack(SIGNED), "Member": pack(SIGNED.messages[1])}
 
 
 @pytest.mark.parametrize("name", VECTORS)
