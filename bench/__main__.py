@@ -27,6 +27,7 @@ BENCHMARKS = {
     "fleet": ("fleet", "run"),
     "wire": ("wire", "run"),
     "links": ("links", "run"),
+    "secured": ("secured", "run"),
     "sizes": ("sizes", "run"),
 }
 

@@ -114,11 +114,20 @@ async def pace(settings: dict[str, Any], number: int, began: float) -> None:
         await asyncio.sleep(max(0.0, began + number / settings["rate"] - time.perf_counter()))
 
 
+def _security(settings: dict[str, Any], name: str) -> Any:
+    """The security of a node (`bench/secured.py`); its keys are in a folder of its name."""
+    from gossamer import Security
+
+    found = dict(settings.get("security", {}))
+    folder = found.pop("folder", None)
+    return Security(keys=None if folder is None else f"{folder}/{name}", **found)
+
+
 async def gossamer_publisher(settings: dict[str, Any]) -> None:
     """Gossamer: a node that publishes."""
     from gossamer import Node
 
-    async with Node() as node, node.publisher(TOPIC):
+    async with Node(security=_security(settings, "publisher")) as node, node.publisher(TOPIC):
         say(address=node.address)
         await wait_for_go()
         await node.ready(TOPIC)
@@ -134,8 +143,8 @@ async def gossamer_subscriber(settings: dict[str, Any]) -> None:
     """Gossamer: a node that follows."""
     from gossamer import Node
 
-    reader = Reader(settings)
-    async with Node(join=[settings["address"]]) as node, node.subscribe(TOPIC) as messages:
+    reader, security = Reader(settings), _security(settings, f"subscriber-{settings['number']}")
+    async with Node(join=[settings["address"]], security=security) as node, node.subscribe(TOPIC) as messages:
         await node.ready(TOPIC, timeout=30)
         say(ready=True)
         async for message in messages:

@@ -153,9 +153,9 @@ def rates(results: dict[str, Any] | None, count: int) -> list[str]:
     ]
 
 
-def measure(name: str, subscribers: int, size: int, count: int, rate: int) -> dict[str, Any] | None:
+def measure(name: str, subscribers: int, size: int, count: int, rate: int, **more: Any) -> dict[str, Any] | None:
     """Measure one publisher and some subscribers, each in its own process; None if they do not finish."""
-    settings = {"size": size, "count": count, "rate": rate, "subscribers": subscribers}
+    settings = {"size": size, "count": count, "rate": rate, "subscribers": subscribers, **more}
     publisher = _start_one(name, "publisher", settings)
     processes = [publisher]
     # If a process ends early, its output ends, and `_read` reports it as not finished.
@@ -163,8 +163,8 @@ def measure(name: str, subscribers: int, size: int, count: int, rate: int) -> di
     limit.start()
     try:
         address = _read(publisher)["address"]
-        for _ in range(subscribers):
-            processes.append(_start_one(name, "subscriber", {**settings, "address": address}))
+        for number in range(subscribers):
+            processes.append(_start_one(name, "subscriber", {**settings, "address": address, "number": number}))
         others = processes[1:]
         for other in others:
             _read(other)

@@ -152,7 +152,7 @@ def test_every_event_survives_the_record():
         Validated,
     )
     from gossamer.protocols.contract.messages import Peer
-    from gossamer.protocols.membership.cyclon import Join, ShuffleDue
+    from gossamer.protocols.membership.cyclon_messages import Join, ShuffleDue
 
     message = Join(Peer(3, b"addr"))
     events = [

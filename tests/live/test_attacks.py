@@ -14,7 +14,7 @@ from gossamer.live.transport.queues import Parcel
 from gossamer.protocols.contract.compact import CACHED_MAX, NUMBERS, PublisherNumber, TopicNumber
 from gossamer.protocols.contract.messages import BURST_MAX, Data, Peer
 from gossamer.protocols.dissemination.tree import TreeBurst, TreeData
-from gossamer.protocols.membership.cyclon import Join, JoinWalk, ShuffleRequest
+from gossamer.protocols.membership.cyclon_messages import Join, JoinWalk, ShuffleRequest
 from gossamer.protocols.membership.cyclon_view import ViewEntry
 from gossamer.systems.spidercast.messages import ConnectOk, ConnectRequest, Heartbeat
 from tests.live.conftest import RawPeer, framed, take

@@ -337,3 +337,20 @@ def test_a_node_command_loads_no_heavy_library():
         [sys.executable, "-c", STOPS_WHEN_SERVING], capture_output=True, text=True, timeout=SECONDS, check=False
     )
     assert done.stdout == "[]\n", done.stderr
+
+
+def test_sighup_makes_a_node_read_its_access_rules_again(tmp_path):
+    (hub,) = keys_for(tmp_path / "keys", "hub")
+    rules = tmp_path / "rules.toml"
+    rules.write_text('[[allow]]\nnames = ["*"]\nsubscribe = ["t"]')
+    with node("--follow", "t", "--keys", hub, "--rules", str(rules)) as found:
+        process = found["process"]
+        process.send_signal(signal.SIGHUP)
+        assert json.loads(process.stderr.readline())["message"] == "the access rules were read again"
+        rules.write_text("[[deny]]")
+        process.send_signal(signal.SIGHUP)
+        line = json.loads(process.stderr.readline())["message"]
+        assert line.startswith("the access rules stay as they are: ")
+        assert "unknown field `deny`" in line
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(SECONDS) == 0

@@ -1,7 +1,7 @@
 """A node refuses what its own rules, certificate and validators forbid, where the application asks for it."""
 
 import asyncio
-from datetime import UTC, datetime, timedelta
+import time
 
 import pytest
 
@@ -91,7 +91,7 @@ def test_a_node_whose_certificate_expires_while_it_runs_refuses_to_publish(secur
         async with Node(**security("feed", signatures="strict")) as feed, feed.publisher("prices/eur"):
             await feed.publish("prices/eur", b"x")
             policy = feed._parts.security._policy
-            policy._now = lambda: datetime.now(UTC) + timedelta(days=400)
+            policy._now = lambda: time.time() + 400 * 86_400
             with pytest.raises(NotAllowed, match="cannot sign messages: the certificate expired on"):
                 await feed.publish("prices/eur", b"x")
 

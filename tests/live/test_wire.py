@@ -6,13 +6,16 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from gossamer.live.security.signed_bursts import KeptProofs, pack, seal_burst
+from gossamer.live.security.signing import Signer
 from gossamer.live.transport import wire
 from gossamer.live.transport.queues import Parcel, SendQueue
 from gossamer.model.values.errors import PeerError
 from gossamer.protocols.contract.compact import Writer
 from gossamer.protocols.contract.forms import TAGS
-from gossamer.protocols.contract.messages import Data
+from gossamer.protocols.contract.messages import Data, proved
 from gossamer.protocols.dissemination.flood import Flood
 from gossamer.protocols.dissemination.tree import TreeBurst, TreeData
 from gossamer.protocols.dissemination.tree_messages import Prune
@@ -40,6 +43,11 @@ VECTORS = {
     ),
     "LeaveNotice": LeaveNotice(0),
 }
+SIGNER = Signer(Ed25519PrivateKey.from_private_bytes(bytes(range(32))))
+PLAIN = VECTORS["TreeBurst"]
+WHOLE = seal_burst(SIGNER, PLAIN.topic, PLAIN.sequence, PLAIN.items, KeptProofs())
+SIGNED = msgspec.structs.replace(PLAIN, publisher=SIGNER.node, items=proved(WHOLE.items, WHOLE))
+VECTORS |= {"SignedBurst": pack(SIGNED), "Member": pack(SIGNED.messages[1])}
 
 
 # The frames of one link in version 3, in order.

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Coroutine
 from contextlib import AsyncExitStack
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -27,8 +28,10 @@ from gossamer.cli.live_options import (
     SystemName,
     settings_of,
 )
+from gossamer.model.values.errors import InputError
 
 if TYPE_CHECKING:
+    from gossamer.live.api.node import Node
     from gossamer.live.api.subscription import Subscription
     from gossamer.live.operations.settings import NodeSettings
 
@@ -91,7 +94,7 @@ def node(
     """Run a node until SIGTERM or Ctrl-C.
 
     On the first signal the node tells its neighbours, sends its queued messages and exits. A second signal ends it at
-    once.
+    once. On SIGHUP a node with access rules reads them again.
 
     Example: gossamer node --listen 127.0.0.1:7400 --follow prices/eur --metrics 127.0.0.1:9400
     """
@@ -131,7 +134,7 @@ async def _run(settings: "NodeSettings", prints: bool) -> None:
     from gossamer.cli.messages import Printer, as_json
     from gossamer.live.operations.http import serve_status
     from gossamer.live.operations.logs import warn_while_alone
-    from gossamer.live.operations.signals import asked_to_stop, first_of
+    from gossamer.live.operations.signals import asked_to_stop, first_of, on_hangup
     from gossamer.live.transport.addresses import split_address
 
     with asked_to_stop() as asked:
@@ -143,6 +146,8 @@ async def _run(settings: "NodeSettings", prints: bool) -> None:
             split_address(settings.metrics)
         async with AsyncExitStack() as open_things:
             await open_things.enter_async_context(node)
+            if settings.rules is not None:
+                open_things.enter_context(on_hangup(partial(_reload_rules, node)))
             if settings.metrics is not None:
                 server = await serve_status(node, settings.metrics)
                 open_things.push_async_callback(server.close)
@@ -156,6 +161,16 @@ async def _run(settings: "NodeSettings", prints: bool) -> None:
             await first_of([*works, *map(read, subscriptions)])
             log.info("leaving", extra={"facts": {"node": node.hex_id}})
         log.info("left", extra={"facts": {"node": node.hex_id}})
+
+
+def _reload_rules(node: "Node") -> None:
+    """Read the access rules again; a wrong file changes nothing."""
+    try:
+        node.reload_rules()
+    except InputError as error:
+        log.error("the access rules stay as they are: %s", error)
+    else:
+        log.info("the access rules were read again", extra={"facts": {"node": node.hex_id}})
 
 
 async def _discard(subscription: "Subscription") -> None:

@@ -17,7 +17,7 @@ from gossamer.protocols.contract.facts import NeighbourDown, NeighbourUp
 from gossamer.protocols.contract.messages import Data, Peer, WireMessage
 from gossamer.protocols.delivery.recovery.messages import Answer
 from gossamer.protocols.dissemination.tree import TreeBurst
-from gossamer.protocols.membership.cyclon import ShuffleReply
+from gossamer.protocols.membership.cyclon_messages import ShuffleReply
 from gossamer.protocols.membership.cyclon_view import ViewEntry
 from gossamer.simulator.checkers import (
     ClockChecker,

@@ -2,7 +2,6 @@
 
 async with gossamer.Node(listen="127.0.0.1:0", join=["127.0.0.1:7400"]) as node:
     async with node.subscribe("prices/eur") as messages:
-        await node.ready("prices/eur")
         await node.publish("prices/eur", b"1.07")
         async for message in messages: ...
 """
@@ -45,17 +44,14 @@ from gossamer.systems import DEFAULT_SYSTEM
 
 log = logging.getLogger("gossamer.live")
 
-# Chosen: a publisher that never waits yields to the event loop after this many messages, so that links are read.
-YIELD_EVERY = 128
-
 
 class Node:
     """A live node. `async with` starts it and stops it.
 
-    `join` are addresses of nodes that are already in the network. `settings` are parameters of the system. `advertise`
-    is the address that other nodes use, if it differs from `listen`. `identity_file` keeps the identity over restarts.
-    `record` is a file of all events and actions for `gossamer replay`, without payloads and secrets if `record_content` is
-    False. `environment` gives sockets, clocks and random bytes; `gossamer.testing` passes its own.
+    `join` are addresses of nodes in the network. `settings` are parameters of the system. `advertise` is the address that
+    other nodes use, if it differs from `listen`. `identity_file` keeps the identity over restarts. `record` is a file of all
+    events and actions for `gossamer replay`, without payloads and secrets if `record_content` is False. `environment` gives
+    sockets, clocks and random bytes; `gossamer.testing` passes its own.
     """
 
     def __init__(
@@ -103,7 +99,6 @@ class Node:
         self._finding_peers: asyncio.Task[None] | None = None
         # Messages that readers lost, by reason.
         self._drops: Counter[str] = Counter()
-        self._since_yield = 0
         self._was_started = False
         self._running: RunningNode | None = None
 
@@ -235,6 +230,10 @@ class Node:
         running, found = self._require_running(), self._topics.by_name.get(topic)
         return [] if found is None else [f"{node:016x}" for node in running.overlay.neighbours_on(found.id)]
 
+    def reload_rules(self) -> None:
+        """Read the file of access rules again. If it cannot be read (InputError), the rules stay as they are."""
+        self._parts.security.reload_rules()
+
     # Publishing.
 
     async def publish(
@@ -267,8 +266,10 @@ class Node:
         for each in topics:
             if len(content) > each.payload_bytes:
                 raise InputError(f"the payload has {len(content):,} bytes; {each.name!r} takes {each.payload_bytes:,}")
-            if each.validator is not None or self._permissions.checks_each:
-                await self._permissions.check(each, content, running.driver.clock_us())
+            if self._permissions.checks_each:
+                self._permissions.check_publisher(each.name)
+            if each.validator is not None:
+                await self._permissions.ask_validator(each, content, running.driver.clock_us())
         if self._running is not running:
             # It was stopped while this call waited for a neighbour or for a validator.
             raise self._not_running()
@@ -277,9 +278,8 @@ class Node:
             sequence, tally = outgoing.publish(topics, content, patient)
         else:
             sequence, tally = outgoing.publish_on_each(topics, content, patient)
-        self._since_yield += 1
-        if self._since_yield >= YIELD_EVERY:
-            self._since_yield = 0
+        if outgoing.since_yield >= outgoing.yield_every:
+            outgoing.since_yield = 0
             await asyncio.sleep(0)
         sent = 0
         if wait == "sent" or (patient and running.sockets.has_slow):

@@ -9,18 +9,27 @@ from gossamer.live.transport.publications import Tally
 from gossamer.live.transport.sockets import Sockets
 from gossamer.model.values.ids import NodeId
 from gossamer.protocols.contract.actions import Deliver
+from gossamer.protocols.contract.messages import BURST_MAX
+
+# Chosen: a publisher that never waits yields to the event loop after this many messages, so that links are read. If it
+# signs, the first of them has a signature of its own, and all further ones have one together.
+YIELD_EVERY = 128
+SIGNED_YIELD_EVERY = BURST_MAX
 
 
 class Outgoing:
-    """Signs messages, gives them to the driver, and waits for slow links."""
+    """Gives messages to the driver, which signs them, and waits for slow links."""
 
-    def __init__(self, node: NodeId, driver: LiveDriver, sockets: Sockets, signer: Any, cipher: Any) -> None:
+    def __init__(self, node: NodeId, driver: LiveDriver, sockets: Sockets, signs: bool, cipher: Any) -> None:
         self.published = 0
+        # Messages since the publisher last yielded to the event loop.
+        self.since_yield = 0
+        self.yield_every = SIGNED_YIELD_EVERY if signs else YIELD_EVERY
         self._node = node
         self._driver = driver
         self._sockets = sockets
-        # See `security.signing.Signer`; None where messages are not signed.
-        self._signer = signer
+        # Whether payloads are envelopes (`security.signing`).
+        self._signs = signs
         # See `security.payloads.PayloadCipher`; None if no topic has a secret.
         self._cipher = cipher
 
@@ -30,21 +39,22 @@ class Outgoing:
         With patient=False, slow links are left out.
         """
         driver, first = self._driver, topics[0]
-        sealed, sequence, published_us = content, driver.next_sequence(first.id), 0
+        sequence = driver.next_sequence(first.id)
         if self._cipher is not None:
             # A topic with a secret is never published on together with others.
-            sealed = self._cipher.encrypt(first.id, self._node, sequence, sealed)
+            content = self._cipher.encrypt(first.id, self._node, sequence, content)
         also = tuple(topic.id for topic in topics[1:]) if len(topics) > 1 else ()
-        if self._signer is not None:
-            published_us = driver.clock_us()
-            sealed = self._signer.seal((first.id, *also), sequence, sealed, published_us)
-        tally = driver.publish(first.id, sealed, also, sequence, published_us, patient)
+        published_us = driver.clock_us() if self._signs else 0
+        tally = driver.publish(first.id, content, also, sequence, published_us, patient)
         self.published += 1
+        self.since_yield += 1
         for topic in topics:
             for subscription in topic.subscriptions:
                 if subscription.own:
+                    # A subscription expects an envelope; the signature may not exist yet.
+                    own = b"\0" + content if self._signs else content
                     at_us = published_us or driver.now_us
-                    subscription.put((Deliver(topic.id, sealed, self._node, sequence, 0, at_us),))
+                    subscription.put((Deliver(topic.id, own, self._node, sequence, 0, at_us),))
         return sequence, tally
 
     def publish_on_each(self, topics: Sequence[LiveTopic], content: bytes, patient: bool) -> tuple[int, Tally]:

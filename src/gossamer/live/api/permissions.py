@@ -15,7 +15,7 @@ class Permissions:
         self._security = security
         self._validation = validation
         self._publisher = publisher
-        # Whether each publication must be checked, also on topics without a validator.
+        # Whether each publication must be checked by `check_publisher`.
         self.checks_each = security.checks_publications
 
     def check_subscriber(self, topic: str) -> None:
@@ -26,15 +26,13 @@ class Permissions:
         """Check the right to publish on a topic."""
         _refuse(self._security.why_not_publish(topic))
 
-    async def check(self, topic: LiveTopic, content: bytes, published_us: int) -> None:
-        """Check one publication. Its validator sees it as receivers do, but without a sequence number."""
-        self.check_publisher(topic.name)
-        if topic.validator is not None:
-            message = Message(topic.name, content, self._publisher, 0, 0, published_us / 1e6)
-            outcome = await self._validation.judge(topic, message)
-            if outcome is not Outcome.ACCEPT:
-                verb = "rejects" if outcome is Outcome.REJECT else "ignores"
-                raise NotAllowed(f"the validator of {topic.name!r} {verb} this message; it was not published")
+    async def ask_validator(self, topic: LiveTopic, content: bytes, published_us: int) -> None:
+        """Check one publication on a topic with a validator, which sees it as receivers do, but without a number."""
+        message = Message(topic.name, content, self._publisher, 0, 0, published_us / 1e6)
+        outcome = await self._validation.judge(topic, message)
+        if outcome is not Outcome.ACCEPT:
+            verb = "rejects" if outcome is Outcome.REJECT else "ignores"
+            raise NotAllowed(f"the validator of {topic.name!r} {verb} this message; it was not published")
 
 
 def _refuse(reason: str | None) -> None:

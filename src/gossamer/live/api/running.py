@@ -77,16 +77,15 @@ class RunningNode:
             self.incoming.deliver,
             parts.validation.request,
             parts.security.guard,
-            parts.limits.frame_bytes if machine.takes_bursts else 0,
+            parts.limits.frame_bytes - parts.security.proof_bytes if machine.takes_bursts else 0,
             environment,
             self._numbers,
             None if parts.security.topics_file is None else LastNumbers(parts.security.topics_file),
             None if parts.stack.discloses else TopicLabels(parts.security.node),
         )
         self.incoming.driver = self.driver
-        self.outgoing = Outgoing(
-            parts.security.node, self.driver, sockets, parts.security.signer, parts.security.cipher
-        )
+        signs = parts.security.signatures != "off"
+        self.outgoing = Outgoing(parts.security.node, self.driver, sockets, signs, parts.security.cipher)
 
     def start(self, contacts: tuple[Peer, ...], address: str) -> None:
         """Start the driver. If the identity is kept, versions of the interest exceed those of every run before."""

@@ -65,10 +65,10 @@ class Subscription:
         self.last = last
         self.last_seconds = last_seconds
         self._node = node
-        self._decode = codec.decode
+        # Content of the codec "bytes" needs no decoding.
+        self._decode = None if codec is CODECS["bytes"] else codec.decode
         self._unseal = unseal
-        # Unsigned payloads of the codec "bytes" need no decoding.
-        self._is_plain = unseal is None and codec is CODECS["bytes"]
+        self._is_plain = unseal is None and self._decode is None
         self._slow = slow
         # Bounds of the queue, and the payload bytes that were put in since it was empty, or since they were last counted.
         self._most, self._bytes_most = queue
@@ -131,7 +131,7 @@ class Subscription:
                     self._node.count_drop("payload not encrypted with the topic's secret")
                     continue
                 try:
-                    payload = self._decode(content)
+                    payload = content if self._decode is None else self._decode(content)
                 except ValueError:
                     self.unreadable += 1
                     self._node.count_drop("payload not readable by the codec")

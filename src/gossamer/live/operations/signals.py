@@ -1,9 +1,9 @@
-"""How long-running commands end: the first signal stops them in order, the second ends the process at once."""
+"""Signals of long-running commands: the first to stop stops them in order, the second ends the process at once."""
 
 import asyncio
 import os
 import signal
-from collections.abc import Coroutine, Iterable, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -28,6 +28,17 @@ def asked_to_stop() -> Iterator[asyncio.Event]:
     finally:
         for number in SIGNALS:
             loop.remove_signal_handler(number)
+
+
+@contextmanager
+def on_hangup(function: Callable[[], None]) -> Iterator[None]:
+    """Call a function at each SIGHUP, which otherwise ends the process."""
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGHUP, function)
+    try:
+        yield
+    finally:
+        loop.remove_signal_handler(signal.SIGHUP)
 
 
 async def first_of(coroutines: Iterable[Coroutine[Any, Any, object]]) -> None:

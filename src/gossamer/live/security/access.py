@@ -19,7 +19,7 @@ import msgspec
 
 from gossamer.model.values.errors import InputError
 from gossamer.model.values.ids import NodeId, TopicId
-from gossamer.protocols.contract.messages import Data
+from gossamer.protocols.contract.messages import Burst, Data
 
 # Chosen: about 10 MB when full. Cached answers by name and topic; the least recently used is evicted.
 _ANSWERS_MAX = 65_536
@@ -79,7 +79,7 @@ class Guard:
         self._rules = rules
         self._topic_names = topic_names
 
-    def incoming(self, link_name: str, sender: NodeId, data: Data, publisher_name: str | None) -> str | None:
+    def incoming(self, link_name: str, sender: NodeId, data: Data | Burst, publisher_name: str | None) -> str | None:
         """Why a received message must be refused, or None.
 
         `link_name` and `sender` are the name and the id in the link's certificate. `publisher_name` is the name in the
@@ -107,7 +107,7 @@ class Guard:
             return f"{link_name} may not subscribe to {names[0]} and so may not relay it"
         return None
 
-    def outgoing(self, link_name: str, data: Data) -> bool:
+    def outgoing(self, link_name: str, data: Data | Burst) -> bool:
         """Whether a message may be sent over a link: the peer must be allowed to subscribe to one of its topics."""
         for topic in data.topics:
             name = self._topic_names(topic)

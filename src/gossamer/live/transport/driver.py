@@ -1,23 +1,20 @@
 """The live driver: carries out a machine's actions on an asyncio loop, over any transport.
 
-The machine gets one event at a time. Time is in microseconds since 1970. The sequence numbers of a node that
-restarts go on growing, also if its clock goes back (`numbers.py`). Time never goes back: the wall clock is read once at the start, and from then on the monotonic
-clock, which asyncio uses too. Nothing that a peer sends raises an exception beyond the driver: a frame that cannot be
-decoded is counted and dropped.
+The machine gets one event at a time. Time is in microseconds since 1970 and never goes back: the wall clock is read at the
+start, then the monotonic clock. Sequence numbers grow over restarts (`numbers.py`). A frame that cannot be decoded is counted.
 
 All frames of one read of a socket become events of the same time. What the machine sends to a node meanwhile leaves in
 one frame, and what it delivers is delivered together: a relay does a fifth less work than with one at a time.
 
 Messages that are published in one turn of the loop are gathered behind the first: the machine gets them as one event
-(`PublishBurst`) at the end of the turn, or before any other event. Nothing has changed since the first message, so they
-go to the same nodes, and their receipts are known at once.
+(`PublishBurst`) at the end of the turn, or before any other event. They go to the same nodes, so receipts are known at once.
 """
 
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import repeat
+from itertools import compress, repeat
 from typing import Any, BinaryIO
 
 from gossamer.live.transport import wire
@@ -27,7 +24,7 @@ from gossamer.live.transport.labels import TopicLabels
 from gossamer.live.transport.last_numbers import LastNumbers
 from gossamer.live.transport.newcomers import Newcomers
 from gossamer.live.transport.numbers import SequenceNumbers
-from gossamer.live.transport.publications import OpenBurst, Tally
+from gossamer.live.transport.publications import NOT_ALLOWED, OpenBurst, Tally
 from gossamer.live.transport.queues import Parcel
 from gossamer.live.transport.recording import RecordWriter
 from gossamer.model.values.errors import MachineMisuse
@@ -62,7 +59,7 @@ from gossamer.protocols.contract.messages import BURST_MAX, Burst, Data, Peer
 from gossamer.protocols.contract.node import NodeMachine
 from gossamer.protocols.contract.record import Header
 from gossamer.protocols.delivery.announcements import Announce
-from gossamer.protocols.membership.cyclon import Join
+from gossamer.protocols.membership.cyclon_messages import Join
 
 # Chosen: the size of a burst. The messages of a larger one would wait for each other at every hop.
 BURST_BYTES = 64 * 1024
@@ -116,8 +113,7 @@ class LiveDriver:
         self._timers: set[asyncio.TimerHandle] = set()
         self._tally: Tally | None = None
         self._newcomers = Newcomers()
-        # A guard checks each message alone, so that with a guard nothing is gathered.
-        self._burst_bytes = min(burst_bytes, BURST_BYTES) - BURST_HEAD_BYTES if guard is None else 0
+        self._burst_bytes = min(burst_bytes, BURST_BYTES) - BURST_HEAD_BYTES
         # Set while a message that was published in this turn of the loop waits to leave, and others may join it.
         self._burst: OpenBurst | None = None
         self._deliver = deliver or _ignore
@@ -173,8 +169,6 @@ class LiveDriver:
             self.flush()
         self.now_us = now_us = max(self.clock_us(), self.now_us, earliest_us)
         handle, carry = self._machine.handle, self._carry
-        # A guard checks each message that leaves alone.
-        gathers = self._guard is None
         delivered: list[Deliver] = []
         to: tuple[NodeId, ...] = ()
         messages: list[Any] = []
@@ -192,13 +186,13 @@ class LiveDriver:
                             self._send(to, (), messages)
                             to, messages = (), []
                         carry[type(action)](action)
-                    elif gathers and action.to is to and not action.addresses:
+                    elif action.to is to and not action.addresses:
                         messages.append(action.message)
                     else:
                         if messages:
                             self._send(to, (), messages)
                         to, messages = action.to, [action.message]
-                        if action.addresses or not gathers:
+                        if action.addresses:
                             self._send(to, action.addresses, messages)
                             to, messages = (), []
         finally:
@@ -218,7 +212,7 @@ class LiveDriver:
         published_us: int = 0,
         patient: bool = True,
     ) -> Tally:
-        """Publish a message; answers where it was queued. With patient=False, slow links are left out."""
+        """Publish content, which a guard seals; answers where it was queued. With patient=False, slow links are left out."""
         burst = self._burst
         if burst is not None and burst.topic == topic and not also and burst.first + len(burst.items) == sequence:
             burst.size_bytes += len(payload) + ITEM_BYTES
@@ -228,9 +222,11 @@ class LiveDriver:
                 now_us = self._monotonic_ns() // 1000 + self._offset_us
                 if now_us > self.now_us:  # noqa: PLR1730
                     self.now_us = now_us
-                burst.items.append((self.now_us, payload))
+                burst.items.append((published_us or self.now_us, payload))
                 return burst.tally
         self.flush()
+        if self._guard is not None:
+            payload = self._guard.seal((topic, *also), sequence, payload, published_us)
         tally = self._tally = Tally(patient)
         if self._last_numbers is not None:
             for each in (topic, *also):
@@ -239,7 +235,7 @@ class LiveDriver:
             self._give_all((Publish(topic, payload, also, sequence, published_us),))
         finally:
             self._tally = None
-        if self._burst_bytes > 0 and tally.queued and not tally.refused and not also:
+        if self._burst_bytes > 0 and tally.queued and tally.is_lasting and not also:
             self._burst = OpenBurst(topic, sequence + 1, tally)
         return tally
 
@@ -249,7 +245,10 @@ class LiveDriver:
         if burst is not None and burst.items:
             if self._last_numbers is not None:
                 self._last_numbers.set(burst.topic, burst.first + len(burst.items) - 1, self.clock_us())
-            self._give_all((PublishBurst(burst.topic, tuple(burst.items), burst.first),))
+            items = tuple(burst.items)
+            if self._guard is not None:
+                items = self._guard.seal_burst(burst.topic, burst.first, items)
+            self._give_all((PublishBurst(burst.topic, items, burst.first),))
 
     def clock_us(self) -> int:
         """Microseconds since 1970, as this node counts them."""
@@ -298,14 +297,13 @@ class LiveDriver:
                         # No answer: the sender must not learn that this node does not hold the topic.
                         self.counts["frames on topics that this node does not hold"] += 1
                         continue
-                if type(message) is wire.Bye:
-                    goodbye = message.reason
-                elif guard is not None and (reason := guard.admits(link_name, sender, message)) is not None:
+                message, reason = (message, None) if guard is None else guard.admit(link_name, sender, message)
+                if reason is not None:
                     self.counts[f"not allowed: {reason}"] += 1
                     offences += 1
-                elif type(message) is Join and self._holds_back(sender, message):
-                    continue
-                else:
+                elif type(message) is wire.Bye:
+                    goodbye = message.reason
+                elif type(message) is not Join or not self._holds_back(sender, message):
                     events.append(MessageReceived(sender, message))
         self._give_all(events)
         return count, offences, goodbye
@@ -342,23 +340,30 @@ class LiveDriver:
     # Carrying actions out.
 
     def _send(self, to: tuple[NodeId, ...], addresses: tuple[bytes, ...], messages: Sequence[Any]) -> None:
-        """Send messages to each of these nodes. With a guard or with addresses there is only one message."""
-        labels = self._labels
-        parcel = Parcel(messages)
+        """Send messages to each of these nodes. With addresses there is only one message."""
+        labels, guard, packed = self._labels, self._guard, messages
+        if guard is not None and not all(packed := [guard.pack(message) for message in messages]):
+            self.counts["messages that nobody can check alone"] += packed.count(None)
+            messages, packed = list(compress(messages, packed)), list(filter(None, packed))
+        parcel = Parcel(packed)
         self.sent_count += len(to) * len(messages)
-        send, me, guard, tally = self._transport.send, self.node, self._guard, self._tally
+        send, me, tally = self._transport.send, self.node, self._tally
         patient = tally is None or tally.patient
         for node, address in zip(to, addresses or repeat(b""), strict=False):
+            leaving, letters, theirs = messages, packed, parcel
+            if guard is not None and not all(let := [guard.lets_out(node, message) for message in messages]):
+                self._on_refused(node, [each for each, may in zip(messages, let, strict=True) if not may], NOT_ALLOWED)
+                leaving, letters = [list(compress(rows, let)) for rows in (messages, packed)]
+                theirs = Parcel(letters)
+            if not leaving:
+                continue
             if labels is not None:
-                hidden = [labels.hide(node, message) for message in messages]
-                parcel = Parcel([message for message in hidden if message is not None])
-            if guard is not None and not guard.lets_out(node, messages[0]):
-                reason: str | None = "may not subscribe"
-            else:
-                reason = send(me, node, address, parcel, patient)
+                hidden = [labels.hide(node, message) for message in letters]
+                theirs = Parcel([message for message in hidden if message is not None])
+            reason = send(me, node, address, theirs, patient)
             if reason is not None:
-                self._on_refused(node, messages, reason)
-            elif tally is not None and isinstance(messages[0], Data):
+                self._on_refused(node, leaving, reason)
+            elif tally is not None and isinstance(leaving[0], Data):
                 tally.queued.append(node)
 
     def _on_refused(self, node: NodeId, messages: Sequence[Any], reason: str) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from gossamer.live.transport.queues import Parcel
-from gossamer.model.values.ids import NodeId
+from gossamer.model.values.ids import NodeId, TopicId
 
 if TYPE_CHECKING:
     from gossamer.live.transport.driver import LiveDriver
@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 # What the driver tells a link about the frames that it took: the number of messages, where a burst counts each of its
 # messages; the number of frames that could not be decoded and messages that were not allowed; and the goodbye, if any.
 Receipt = tuple[int, int, str | None]
+# The time of publication and the content or payload of each message.
+Items = tuple[tuple[int, bytes], ...]
 
 
 class Transport(Protocol):
@@ -63,10 +65,22 @@ class Transport(Protocol):
 class MessageGuard(Protocol):
     """Checks messages that arrive and messages that leave: access rules and signatures."""
 
-    def admits(self, link_name: str, sender: NodeId, message: Any) -> str | None:
-        """The reason why a received message must not reach the machine, or None."""
+    def admit(self, link_name: str, sender: NodeId, message: Any) -> tuple[Any, str | None]:
+        """A received message for the machine and None, or None and the reason why it must not reach the machine."""
         ...
 
     def lets_out(self, node: NodeId, message: Any) -> bool:
         """Whether a message may be sent to this node."""
+        ...
+
+    def pack(self, message: Any) -> Any:
+        """A message of the machine as it travels, which `admit` at the other end reverses; None if it cannot travel."""
+        ...
+
+    def seal(self, topics: Sequence[TopicId], sequence: int, content: bytes, published_us: int) -> bytes:
+        """The payload of a message that this node publishes."""
+        ...
+
+    def seal_burst(self, topic: TopicId, first: int, items: Items) -> Items:
+        """The same for messages with consecutive numbers from `first` on."""
         ...

@@ -4,6 +4,9 @@ from msgspec import Struct
 
 from gossamer.model.values.ids import NodeId, TopicId
 
+# Why a message was not sent to a node that may not follow its topics.
+NOT_ALLOWED = "may not subscribe"
+
 
 class Tally(Struct):
     """The neighbours that one publication was queued for, and those that refused it."""
@@ -11,6 +14,11 @@ class Tally(Struct):
     patient: bool
     queued: list[NodeId] = []
     refused: list[tuple[NodeId, str]] = []
+
+    @property
+    def is_lasting(self) -> bool:
+        """Whether a message that follows at once goes to the same nodes: only access rules refused some."""
+        return all(reason == NOT_ALLOWED for _, reason in self.refused)
 
     def with_(self, other: "Tally") -> "Tally":
         """The tallies of two publications as one."""

@@ -44,9 +44,21 @@ from gossamer.protocols.contract.events import (
 from gossamer.protocols.contract.facts import Fact, Heard, PeerMisbehaved, ViewChanged
 from gossamer.protocols.contract.messages import Peer, Timer, WireMessage
 from gossamer.protocols.contract.parts import NOTHING
+from gossamer.protocols.membership.cyclon_messages import (
+    Introduction,
+    Join,
+    JoinWalk,
+    ShuffleDue,
+    ShuffleReply,
+    ShuffleRequest,
+    ShuffleSent,
+)
 from gossamer.protocols.membership.cyclon_view import CyclonView, ViewEntry
 from gossamer.protocols.membership.interest_exchange import InterestExchange
 from gossamer.protocols.membership.rejoining import Rejoining
+
+# Chosen: the slowest pace of a node that looks for lost peers, as a multiple of the shortest period.
+SEARCHING = 4
 
 
 class CyclonParameters(Struct, frozen=True, kw_only=True):
@@ -78,48 +90,6 @@ class CyclonParameters(Struct, frozen=True, kw_only=True):
         if self.shuffle_length > self.view_size:
             return f"shuffle_length must be at most view_size ({self.view_size}), got {self.shuffle_length}"
         return None
-
-
-class ShuffleRequest(WireMessage, frozen=True, array_like=True, gc=False, tag="cyclon_request"):
-    """Entries for the oldest peer; the first one is the sender itself, with age 0."""
-
-    entries: tuple[ViewEntry, ...]
-
-
-class ShuffleReply(WireMessage, frozen=True, array_like=True, gc=False, tag="cyclon_reply"):
-    """Entries in return for those of a request."""
-
-    entries: tuple[ViewEntry, ...]
-
-
-class Join(WireMessage, frozen=True, array_like=True, gc=False, tag="cyclon_join"):
-    """A newcomer asks a contact to introduce it."""
-
-    newcomer: Peer
-
-
-class JoinWalk(WireMessage, frozen=True, array_like=True, gc=False, tag="cyclon_walk"):
-    """A random walk; the node where it ends puts the newcomer into its view."""
-
-    newcomer: Peer
-    walk: int
-    hops_left: int
-
-
-class Introduction(WireMessage, frozen=True, array_like=True, gc=False, tag="cyclon_introduction"):
-    """An entry for the newcomer's view."""
-
-    entry: ViewEntry
-
-
-class ShuffleDue(Timer, frozen=True, array_like=True, gc=False, tag="cyclon_shuffle"):
-    """The next shuffle is due, once a period."""
-
-
-class ShuffleSent(Fact, frozen=True, array_like=True, gc=False, tag="cyclon_shuffle_sent"):
-    """This node sends a shuffle to a peer. A part above may send a message of its own with it."""
-
-    peer: Peer
 
 
 class Cyclon:
@@ -238,7 +208,8 @@ class Cyclon:
         return (ViewChanged((), tuple(added)),) if added else NOTHING
 
     def _on_message(self, sender: NodeId, message: WireMessage, now_us: int, out: list[Action]) -> Sequence[Fact]:
-        self._rejoining.hear(sender, now_us)
+        if self._rejoining.hear(sender, now_us):
+            self.quicken(now_us, out)
         match message:
             case ShuffleRequest():
                 return self._on_shuffle_request(sender, message, now_us, out)
@@ -260,7 +231,8 @@ class Cyclon:
         self._due_us = now_us + self._parameters.period_us * self._slowness
         # In a network of few nodes views are often empty, and a newcomer would wait long for entries.
         is_small = len(self._view.nodes) < self._parameters.shuffle_length
-        self._slowness = 1 if is_small else min(2 * self._slowness, self._slowest)
+        slowest = 1 if is_small else self._slowest
+        self._slowness = min(2 * self._slowness, SEARCHING if self._rejoining.is_searching else slowest, slowest)
         out.append(SetTimer(self._due_us, ShuffleDue()))
         if self._asked is not None and not _is_unnamed(self._asked):
             self._rejoining.lose(self._asked, now_us)

@@ -61,10 +61,17 @@ class Rejoining:
         if len(self._lost) > self._most:
             del self._lost[next(iter(self._lost))]
 
-    def hear(self, node: NodeId, now_us: int) -> None:
-        """A peer sent a message. If it was lost, other lost peers can probably be reached too."""
-        if self._lost.pop(node, None) is not None:
-            self._wait_us, self._retry_us = self._at_most(FIRST_RETRY_US), now_us
+    def hear(self, node: NodeId, now_us: int) -> bool:
+        """A peer sent a message. If it was lost, other lost peers can probably be reached too; returns whether it was."""
+        if self._lost.pop(node, None) is None:
+            return False
+        self._wait_us, self._retry_us = self._at_most(FIRST_RETRY_US), now_us
+        return True
+
+    @property
+    def is_searching(self) -> bool:
+        """Whether lost peers are asked again."""
+        return bool(self._lost)
 
     def due(self, now_us: int) -> Peer | None:
         """The peer to shuffle with now instead of the oldest one of the view; None if no peer is due."""

@@ -9,7 +9,8 @@ overlay, so that the drivers and measures for overlay protocols also work for a 
 from gossamer.model.values.ids import NodeId
 from gossamer.protocols.contract.parts import InterestView, Part
 from gossamer.protocols.contract.system import LockstepTimer, System
-from gossamer.protocols.membership.cyclon import Cyclon, CyclonParameters, ShuffleDue
+from gossamer.protocols.membership.cyclon import Cyclon, CyclonParameters
+from gossamer.protocols.membership.cyclon_messages import ShuffleDue
 from gossamer.systems.cyclon.machine import ViewOverlay
 
 

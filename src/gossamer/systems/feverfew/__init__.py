@@ -14,7 +14,8 @@ from gossamer.model.values.ids import NodeId
 from gossamer.protocols.contract.parts import InterestView, Part
 from gossamer.protocols.contract.system import Knows, LiveStart, LockstepTimer, NoParameters, StudyEntry, System
 from gossamer.protocols.membership import REJOIN_US
-from gossamer.protocols.membership.cyclon import Cyclon, CyclonParameters, ShuffleDue
+from gossamer.protocols.membership.cyclon import Cyclon, CyclonParameters
+from gossamer.protocols.membership.cyclon_messages import ShuffleDue
 from gossamer.protocols.membership.interest_exchange import InterestExchange
 from gossamer.protocols.membership.interest_table import InterestTable
 from gossamer.systems.feverfew.estimates import SizeEstimates

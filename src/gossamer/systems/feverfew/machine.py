@@ -43,7 +43,8 @@ from gossamer.protocols.contract.events import (
 from gossamer.protocols.contract.facts import Fact, Heard, PeerMisbehaved
 from gossamer.protocols.contract.messages import Timer, WireMessage
 from gossamer.protocols.contract.parts import NOTHING, InterestView
-from gossamer.protocols.membership.cyclon import Cyclon, ShuffleSent
+from gossamer.protocols.membership.cyclon import Cyclon
+from gossamer.protocols.membership.cyclon_messages import ShuffleSent
 from gossamer.protocols.membership.interest_exchange import InterestExchange, InterestFetched
 from gossamer.protocols.roots import Roots
 from gossamer.systems.feverfew.bubbles import BubbleSample, TopicCover

@@ -14,6 +14,8 @@ from gossamer.protocols.contract.messages import (
     Timer,
     Value,
     WireMessage,
+    proof_of,
+    proved,
 )
 
 # Chosen: spans of names in one call, and consecutive messages that one span may stand for. If a node has more, it leaves
@@ -39,7 +41,7 @@ class PushPullBurst(Burst, frozen=True, array_like=True, gc=False, tag="push_pul
     def messages(self) -> list[Data]:
         """See `Burst`. Each message has the age of the burst."""
         topic, publisher, hops, age_us = self.topic, self.publisher, self.hops, self.age_us
-        first, previous = self.sequence, self.previous
+        first, previous, also = self.sequence, self.previous, proved((), proof_of(self))
         return [
             PushPullData(
                 topic,
@@ -49,7 +51,7 @@ class PushPullBurst(Burst, frozen=True, array_like=True, gc=False, tag="push_pul
                 published_us,
                 payload,
                 number - 1 if number > first else previous,
-                (),
+                also,
                 age_us,
             )
             for number, (published_us, payload) in enumerate(self.items, first)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from gossamer.model.values.ids import NodeId
-from gossamer.protocols.contract.messages import BURST_MAX, Data
+from gossamer.protocols.contract.messages import BURST_MAX, Data, proof_of, proved
 from gossamer.systems.push_pull.messages import SPAN_MAX, SPANS_MAX, HeldSpan, PushPullBurst, PushPullData
 from gossamer.systems.push_pull.spreading import Name, SpreadingMessage
 
@@ -43,6 +43,7 @@ def _follows(message: SpreadingMessage, before: SpreadingMessage) -> bool:
         and other.topic == one.topic
         and other.hops == one.hops
         and message.born_us == before.born_us
+        and proof_of(one) is proof_of(other)
         and not one.also
         and not other.also
     )
@@ -52,7 +53,7 @@ def _frame(messages: Sequence[SpreadingMessage], now_us: int) -> PushPullData | 
     data: list[Data] = [message.data for message in messages if message.data is not None]
     one, age_us = data[0], now_us - messages[0].born_us
     if len(data) > 1:
-        items = tuple((each.published_us, each.payload) for each in data)
+        items = proved(tuple([(each.published_us, each.payload) for each in data]), proof_of(one))
         return PushPullBurst(one.topic, one.publisher, one.sequence, one.hops, items, one.previous, age_us)
     return PushPullData(
         one.topic,

@@ -30,7 +30,7 @@ from gossamer.protocols.contract.facts import NeighbourDown, NeighbourUp
 from gossamer.protocols.contract.messages import Peer
 from gossamer.protocols.contract.system import read_parameters
 from gossamer.protocols.dissemination.flood import Flood
-from gossamer.protocols.membership.cyclon import ShuffleDue, ShuffleRequest
+from gossamer.protocols.membership.cyclon_messages import ShuffleDue, ShuffleRequest
 from gossamer.protocols.membership.cyclon_view import ViewEntry
 from gossamer.systems import decoder_of, find_system, make_machine
 from tests.decoding import PART_CLASSES

@@ -13,9 +13,8 @@ from gossamer.protocols.contract.events import (
 )
 from gossamer.protocols.contract.facts import Heard, PeerMisbehaved, ViewChanged
 from gossamer.protocols.contract.messages import Digest, Peer
-from gossamer.protocols.membership.cyclon import (
-    Cyclon,
-    CyclonParameters,
+from gossamer.protocols.membership.cyclon import Cyclon, CyclonParameters
+from gossamer.protocols.membership.cyclon_messages import (
     Introduction,
     Join,
     JoinWalk,

@@ -13,7 +13,8 @@ from gossamer.protocols.contract.events import MessageReceived, PeerDown, Starte
 from gossamer.protocols.contract.facts import PeerMisbehaved
 from gossamer.protocols.contract.messages import Timer, WireMessage
 from gossamer.protocols.contract.system import LockstepTimer, System
-from gossamer.protocols.membership.cyclon import Cyclon, CyclonParameters, ShuffleDue
+from gossamer.protocols.membership.cyclon import Cyclon, CyclonParameters
+from gossamer.protocols.membership.cyclon_messages import ShuffleDue
 from gossamer.protocols.membership.tman import (
     OLDEST,
     Descriptor,

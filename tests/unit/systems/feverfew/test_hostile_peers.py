@@ -8,7 +8,7 @@ from gossamer.live.transport import wire
 from gossamer.protocols.aggregation import Report
 from gossamer.protocols.contract.events import MessageReceived, PeerDown, TimerFired
 from gossamer.protocols.contract.messages import Digest
-from gossamer.protocols.membership.cyclon import ShuffleDue, ShuffleRequest
+from gossamer.protocols.membership.cyclon_messages import ShuffleDue, ShuffleRequest
 from gossamer.protocols.membership.cyclon_view import ViewEntry
 from gossamer.protocols.membership.interest_exchange import TOPICS_MAX, InterestAsk
 from gossamer.protocols.shares import TopicCount

@@ -4,7 +4,7 @@ from gossamer.model.values.ids import Role
 from gossamer.protocols.contract.actions import Connect, Disconnect, SetTimer
 from gossamer.protocols.contract.events import Started, Subscribe, Unsubscribe
 from gossamer.protocols.contract.messages import Digest
-from gossamer.protocols.membership.cyclon import ShuffleDue, ShuffleReply, ShuffleRequest
+from gossamer.protocols.membership.cyclon_messages import ShuffleDue, ShuffleReply, ShuffleRequest
 from gossamer.protocols.membership.cyclon_view import ViewEntry
 from gossamer.protocols.membership.interest_exchange import InterestAsk, InterestPart
 from gossamer.systems.feverfew.messages import (

@@ -1,10 +1,12 @@
-"""Names as spans."""
+"""Messages as bursts, and names as spans."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.systems.push_pull.messages import SPANS_MAX, HeldSpan
-from gossamer.systems.push_pull.packing import NameSet, spans_of
+from gossamer.protocols.contract.messages import proof_of, proved
+from gossamer.systems.push_pull.messages import SPANS_MAX, HeldSpan, PushPullData
+from gossamer.systems.push_pull.packing import NameSet, frames_of, spans_of
+from gossamer.systems.push_pull.spreading import SpreadingMessage
 
 names = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 30)), unique=True, max_size=60)
 
@@ -30,3 +32,18 @@ def test_of_too_many_spans_the_newest_remain():
     spans = spans_of([(1, 2 * number) for number in range(SPANS_MAX + 10)])
     assert len(spans) == SPANS_MAX
     assert spans[0].sequence == 20
+
+
+def test_only_messages_with_the_same_proof_become_a_burst_which_keeps_the_proof():
+    one, other = object(), object()
+    messages = []
+    for number, proof in enumerate([None, None, one, one, one, other], 5):
+        data = PushPullData(1, 9, number, 0, 0, b"x", number - 1, proved((), proof))
+        messages.append(SpreadingMessage((9, number), (1,), data, 0, 0, 10, 10))
+    frames = frames_of(messages, 3)
+    assert [(frame.sequence, frame.count, proof_of(frame)) for frame in frames] == [
+        (5, 2, None),
+        (7, 3, one),
+        (10, 1, other),
+    ]
+    assert [proof_of(data) for data in frames[1].messages] == [one] * 3
