@@ -8,7 +8,7 @@ from bench.report import show
 from gossamer.live.transport import wire
 from gossamer.live.transport.queues import Parcel, SendQueue
 from gossamer.protocols.contract.compact import Writer
-from gossamer.protocols.delivery.announcements import Announce, Run
+from gossamer.protocols.delivery.announcements import Announce, MessageRun
 from gossamer.protocols.delivery.recovery.machine import Recovery
 from gossamer.protocols.dissemination.tree import Tree
 from gossamer.protocols.dissemination.tree_messages import TreeBurst, TreeData
@@ -24,7 +24,7 @@ def run() -> None:
     kinds: dict[str, Callable[[int], Any]] = {
         "single, 100 bytes": _data,
         f"burst of {BURST}, 100 bytes": _burst,
-        f"announcement of {NAMES}": lambda number: Announce(tuple(_each(Run, number, 500))),
+        f"announcement of {NAMES}": lambda number: Announce(tuple(_each(MessageRun, number, 500))),
     }
     rows = []
     for name, make in kinds.items():

@@ -8,7 +8,7 @@ from gossamer.protocols.contract.actions import Deliver, Observe, Send
 from gossamer.protocols.contract.events import MessageReceived, Publish, Started, Subscribe, Unsubscribe
 from gossamer.protocols.contract.facts import PeerMisbehaved
 from gossamer.protocols.contract.messages import Data, Peer
-from gossamer.protocols.delivery.announcements import Announce, Run
+from gossamer.protocols.delivery.announcements import Announce, MessageRun
 from gossamer.protocols.delivery.recovery.messages import Answer, Ask, AskHistory, Past
 from gossamer.protocols.dissemination.tree_messages import Graft, Prune, TreeBurst, TreeData
 from gossamer.systems import find_system, make_machine
@@ -27,7 +27,7 @@ MESSAGES = (
     TreeBurst(TOPIC, STRANGER, 9, 0, ((0, b"forged"), (0, b"forged"))),
     Ask(TOPIC, 1, 0, 2**40),
     AskHistory(TOPIC, 100, 10**9),
-    Announce((Run(TOPIC, STRANGER, 9, 0),)),
+    Announce((MessageRun(TOPIC, STRANGER, 9, 0),)),
     Announce(()),
     Answer(TOPIC, STRANGER, (DATA,)),
     Past(TOPIC, (DATA,), False, (0,)),

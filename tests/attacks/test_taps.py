@@ -12,7 +12,7 @@ from gossamer.model.values.ids import Role, identity
 from gossamer.protocols.contract.events import Subscribe, Unsubscribe
 from gossamer.protocols.contract.forms import TAGS
 from gossamer.protocols.contract.messages import Data
-from gossamer.protocols.delivery.announcements import Announce, Run
+from gossamer.protocols.delivery.announcements import Announce, MessageRun
 from gossamer.protocols.delivery.recovery.messages import Answer
 from gossamer.protocols.dissemination.tree_messages import Graft, TreeData
 from gossamer.systems.stan.messages import Hold, Probe
@@ -113,7 +113,7 @@ def test_the_receiver_reads_every_kind_of_message():
     for message in (
         data,
         Graft(4, ((9, 7),)),
-        Announce((Run(4, 9, 7, 10, 2), Run(4, 8, 1))),
+        Announce((MessageRun(4, 9, 7, 10, 2), MessageRun(4, 8, 1))),
         Answer(4, 9, (Data(4, 9, 7, 0, 0, b"x"),)),
         Probe(1, b"t" * 16, b""),
     ):

@@ -1,15 +1,11 @@
 """Records that an earlier version wrote replay into the same actions, byte for byte.
 
-They were written before the code was moved into one folder per system, by simulations of 14 nodes for 6 s (latency 5 to 50 ms, 2% loss,
-some with churn and a partition) and by three live nodes. A change that breaks one of them changes a protocol, a
-draw or the wire format.
+They were written by simulations of 14 nodes for 6 s (latency 5 to 50 ms, 2% loss) and by three live nodes. A change that breaks
+one of them changes a protocol, a draw or the wire format.
 
-One change did so on purpose: recovery sends ages instead of times, because clocks differ. The events of four records
-with recovery are as they were; their actions were computed again with that change. Only steps with messages of recovery
-(`Have`, `Ask`, `Answer`) and their deliveries and timers differed. Later `Answer` got the field `floor_age_us`; the
-actions of two records were computed again, and nothing else in them differed. It then got the field `before`: three steps
-of one record, all with an `Answer`, were computed again. The two records of StAN were written anew
-(14 nodes, 6 s, 5 to 50 ms, 2% loss) when its probes, walk names and numbers changed so that they disclose nothing.
+The records of Cyclon and gossip are from before the code was moved into one folder per system. The others were written anew
+when announcements of the tree and of recovery became one message, heartbeats could ask for an answer, and messages were given
+up on evidence.
 """
 
 import gzip

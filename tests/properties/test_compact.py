@@ -17,7 +17,7 @@ from gossamer.protocols.contract import compact
 from gossamer.protocols.contract.compact import NUMBERS, Writer
 from gossamer.protocols.contract.forms import TAGS, tag_of
 from gossamer.protocols.contract.messages import WireMessage
-from gossamer.protocols.delivery.announcements import Run
+from gossamer.protocols.delivery.announcements import MessageRun
 from gossamer.protocols.dissemination.tree_messages import Prune, TreeData
 from tests.stacks import all_parts
 
@@ -157,7 +157,7 @@ def test_a_publisher_gets_a_new_base_when_a_number_or_a_time_no_longer_fits_four
 
 def test_names_of_messages_are_short():
     writer = Writer()
-    names = tuple(Run(2**63 + each % 40, 2**64 - 1 - each % 50, 2**50 + each) for each in range(1, 100))
+    names = tuple(MessageRun(2**63 + each % 40, 2**64 - 1 - each % 50, 2**50 + each) for each in range(1, 100))
     writer.encode(names)
     assert len(b"".join(writer.encode(names)[0])) <= 7 * len(names)
     assert len(wire.encode(names)) > 28 * len(names)

@@ -63,7 +63,7 @@ OTHER = Pace(4 * SECOND_US, 8 * SECOND_US)
 NEWCOMER = Pace(0, 0)
 
 
-class Run(Value, frozen=True, array_like=True, gc=False):
+class MessageRun(Value, frozen=True, array_like=True, gc=False):
     """The last `count` messages of a publisher on a topic, with consecutive numbers up to `last`, and the age of the last.
 
     Ages are measured from the arrival at the sender: the clocks of two nodes may differ.
@@ -79,7 +79,7 @@ class Run(Value, frozen=True, array_like=True, gc=False):
 class Announce(WireMessage, frozen=True, array_like=True, gc=False, tag="announce"):
     """The sender has these messages, on topics that sender and receiver share; the receiver may ask for them."""
 
-    runs: Annotated[tuple[Run, ...], Meta(max_length=RUNS_MAX)]
+    runs: Annotated[tuple[MessageRun, ...], Meta(max_length=RUNS_MAX)]
 
     @property
     def topic(self) -> TopicId:
@@ -95,7 +95,7 @@ class Announced(Fact, frozen=True, array_like=True, gc=False, tag="announced"):
     """A neighbour has these messages."""
 
     sender: NodeId
-    runs: tuple[Run, ...]
+    runs: tuple[MessageRun, ...]
 
 
 class News:
@@ -213,7 +213,7 @@ class Announcements:
 
     def _on_announce(self, sender: NodeId, message: Announce, out: list[Action]) -> Sequence[Fact]:
         """Pass on the runs of topics that this node holds; others are reported."""
-        runs: list[Run] = []
+        runs: list[MessageRun] = []
         count = 0
         outbox = self.outboxes.get(sender)
         for run in message.runs:
@@ -320,7 +320,7 @@ class Announcements:
 
     def _send(self, node: NodeId, taken: Sequence[Waiting], now_us: int, out: list[Action]) -> None:
         """Send runs to a neighbour in as few frames as their limits allow."""
-        runs: list[Run] = []
+        runs: list[MessageRun] = []
         count = 0
         for waiting in taken:
             self._taken(waiting)
@@ -330,7 +330,7 @@ class Announcements:
                 out.append(Send((node,), Announce(tuple(runs))))
                 runs, count = [], 0
             age_ms = max(now_us - news.at_us, 0) // MILLISECOND_US
-            runs.append(Run(news.topic, news.publisher, news.last, age_ms, length))
+            runs.append(MessageRun(news.topic, news.publisher, news.last, age_ms, length))
             count += length
         if runs:
             out.append(Send((node,), Announce(tuple(runs))))

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from gossamer.model.values.ids import NodeId, TopicId
 from gossamer.model.values.time import MILLISECOND_US
 from gossamer.protocols.contract.actions import Action, Send, SetTimer
-from gossamer.protocols.delivery.announcements import Run
+from gossamer.protocols.delivery.announcements import MessageRun
 from gossamer.protocols.delivery.history import Name
 from gossamer.protocols.delivery.interests import OwnInterests
 from gossamer.protocols.delivery.seen import SeenMessages
@@ -41,7 +41,7 @@ class Mending:
         self._due_us = 0
         self.missing = Missing(seen.not_seen, PATIENCE)
 
-    def on_announced(self, sender: NodeId, runs: Sequence[Run], now_us: int, out: list[Action]) -> None:
+    def on_announced(self, sender: NodeId, runs: Sequence[MessageRun], now_us: int, out: list[Action]) -> None:
         """Wait for the messages that a neighbour announced and that this node has not seen."""
         for run in runs:
             wait_us = max(MISSING_AFTER_US - run.age_ms * MILLISECOND_US, MISSING_AFTER_LEAST_US)

@@ -29,7 +29,7 @@ from gossamer.protocols.contract.events import (
 from gossamer.protocols.contract.facts import Fact, NeighbourDown, PeerMisbehaved
 from gossamer.protocols.contract.messages import HOPS_MAX, Burst, Data, Timer, WireMessage
 from gossamer.protocols.contract.parts import NOTHING, TopicNeighbours
-from gossamer.protocols.delivery.announcements import Announced, Run
+from gossamer.protocols.delivery.announcements import Announced, MessageRun
 from gossamer.protocols.delivery.intake import NOT_HELD, recast
 from gossamer.protocols.delivery.seen import FETCHED
 from gossamer.protocols.delivery.state import DeliveryState
@@ -143,7 +143,7 @@ class Tree:
             self._mending.on_announced(fact.sender, fresh, now_us, out)
         return NOTHING
 
-    def _is_fresh(self, run: Run, now_us: int) -> bool:
+    def _is_fresh(self, run: MessageRun, now_us: int) -> bool:
         """Whether announced messages were published since this node took up their topic, and just now."""
         age_us = run.age_ms * MILLISECOND_US
         return age_us <= FRESH_US and now_us - age_us >= self._since_us[run.topic]

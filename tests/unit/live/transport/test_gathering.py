@@ -191,7 +191,7 @@ def test_of_the_messages_for_a_node_only_those_leave_that_the_guard_lets_out():
         node.driver.peer_up(3)
 
     node = publishing(act, guard=StrictGuard())
-    sent = [(to, node.driver._decode(frame[wire.PREFIX_BYTES :])) for to, _, frame in node.script.sent]
+    sent = [(to, message) for to, _, message in node.script.sent]
     assert [(to, message.topic, message.sequence) for to, message in sent] == [
         (3, 7, 5),
         (3, 8, 6),

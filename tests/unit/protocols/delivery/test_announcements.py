@@ -13,7 +13,7 @@ from gossamer.protocols.delivery.announcements import (
     RUN_MAX,
     Announce,
     AnnounceDue,
-    Run,
+    MessageRun,
 )
 from gossamer.protocols.dissemination import missing
 from gossamer.protocols.dissemination.tree_messages import Prune, TreeBurst, TreeData
@@ -144,7 +144,7 @@ def test_an_age_is_counted_from_the_arrival():
     tree = make(3, 4)
     give(tree, MessageReceived(2, data(1)), 5_000_000)
     (first, _) = sends(give(tree, TimerFired(AnnounceDue()), 5_000_000 + LISTENER.due_us))
-    assert first.message.runs == (Run(TOPIC, 9, 1, LISTENER.due_us // 1000, 1),)
+    assert first.message.runs == (MessageRun(TOPIC, 9, 1, LISTENER.due_us // 1000, 1),)
 
 
 def test_runs_of_several_topics_share_a_frame_and_a_topic_that_is_not_held_is_reported():
@@ -155,7 +155,7 @@ def test_runs_of_several_topics_share_a_frame_and_a_topic_that_is_not_held_is_re
     give(tree, MessageReceived(2, data(1)))
     give(tree, MessageReceived(2, TreeData(8, 9, 2, 0, 0, b"")))
     assert len(sends(give(tree, TimerFired(AnnounceDue()), LISTENER.due_us))) == 2
-    wrong = Announce((Run(99, 9, 1), Run(TOPIC, 9, 2)))
+    wrong = Announce((MessageRun(99, 9, 1), MessageRun(TOPIC, 9, 2)))
     observed = [a.fact for a in give(make(), MessageReceived(2, wrong)) if type(a) is Observe]
     assert observed == [PeerMisbehaved(2, "sent a topic that this node does not hold")]
 
@@ -175,7 +175,7 @@ def test_no_frame_announces_more_messages_than_its_receiver_takes():
 
 def test_an_announcement_of_more_messages_than_allowed_is_reported_and_cut():
     tree = make()
-    runs = Announce(tuple(Run(TOPIC, 9, 10_000 * run, 0, RUN_MAX) for run in range(1, 9)))
+    runs = Announce(tuple(MessageRun(TOPIC, 9, 10_000 * run, 0, RUN_MAX) for run in range(1, 9)))
     actions = give(tree, MessageReceived(3, runs))
     assert PeerMisbehaved(3, "sent a topic that this node does not hold") in [getattr(a, "fact", None) for a in actions]
     assert len(tree._mending.missing) <= missing.MISSING_MAX

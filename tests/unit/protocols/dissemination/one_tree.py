@@ -4,7 +4,7 @@ from gossamer.model.values.ids import Role
 from gossamer.protocols.contract.actions import Send
 from gossamer.protocols.contract.events import MessageReceived, Subscribe
 from gossamer.protocols.contract.node import NodeMachine
-from gossamer.protocols.delivery.announcements import Announce, Run
+from gossamer.protocols.delivery.announcements import Announce, MessageRun
 from gossamer.protocols.delivery.state import DeliveryState
 from gossamer.protocols.dissemination.tree import Tree
 from gossamer.protocols.dissemination.tree_messages import Prune, TreeData
@@ -55,4 +55,4 @@ def data(sequence, publisher=9):
 
 def announced(*names):
     """An announcement of messages (publisher, number), or of a run (publisher, last, count)."""
-    return Announce(tuple(Run(TOPIC, publisher, last, 0, *count) for publisher, last, *count in names))
+    return Announce(tuple(MessageRun(TOPIC, publisher, last, 0, *count) for publisher, last, *count in names))

@@ -37,7 +37,7 @@ from gossamer.protocols.contract.facts import (
 )
 from gossamer.protocols.contract.messages import Data, Timer, WireMessage
 from gossamer.protocols.contract.parts import NOTHING, TopicNeighbours
-from gossamer.protocols.delivery.announcements import Announced, Run
+from gossamer.protocols.delivery.announcements import Announced, MessageRun
 from gossamer.protocols.delivery.interests import FOLLOWS
 from gossamer.protocols.delivery.recovery.answers import AnswerCheck, Answers
 from gossamer.protocols.delivery.recovery.asks import Asks
@@ -319,7 +319,7 @@ class Recovery:
             self._answers.on_found(stream, now_us, out)
         self._ordering.after_answer(stream, sender, before, message, now_us, out)
 
-    def _on_run(self, sender: NodeId, run: Run, now_us: int, out: list[Action]) -> None:
+    def _on_run(self, sender: NodeId, run: MessageRun, now_us: int, out: list[Action]) -> None:
         """A neighbour announced messages; the last of them shows a gap if this node lacks it."""
         held = self._topics.get(run.topic)
         if held is None or held.catch_up is not None or run.publisher == self._node:

@@ -1,7 +1,7 @@
 """Answering neighbours that ask, and taking answers only from neighbours that were asked."""
 
 from gossamer.protocols.contract.facts import NeighbourDown, PeerMisbehaved
-from gossamer.protocols.delivery.announcements import Announce, Run
+from gossamer.protocols.delivery.announcements import Announce, MessageRun
 from gossamer.protocols.delivery.recovery.messages import Answer, Ask, AskHistory, Past
 from tests.unit.protocols.delivery.recovery.one_node import ANN, BOB, MS, OTHER, SECOND, TOPIC, Node, asks, data
 
@@ -28,7 +28,7 @@ def test_a_long_answer_is_split_into_frames_and_the_rest_is_requested_at_once():
 def test_frames_of_an_answer_that_arrive_slowly_are_all_taken_and_no_other_neighbour_is_asked():
     node = Node()
     node.get(data(1))
-    node.get(Announce((Run(TOPIC, ANN, 801, 0),)), sender=3)
+    node.get(Announce((MessageRun(TOPIC, ANN, 801, 0),)), sender=3)
     (row,) = asks(node.wait(610 * MS))
     asked = []
     for first in range(2, 802, 100):

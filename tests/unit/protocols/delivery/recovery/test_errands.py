@@ -2,8 +2,9 @@
 
 from gossamer.protocols.contract.actions import Send
 from gossamer.protocols.contract.facts import NeighbourDown
+from gossamer.protocols.delivery.announcements import Announce, MessageRun
 from gossamer.protocols.delivery.recovery.errands import ERRANDS_MAX
-from gossamer.protocols.delivery.recovery.messages import Answer, Ask, Have, Tail
+from gossamer.protocols.delivery.recovery.messages import Answer, Ask
 from tests.unit.protocols.delivery.recovery.one_node import ANN, BOB, MS, SECOND, TOPIC, Node, asks, data
 
 ASK = Ask(TOPIC, ANN, 2, 9)
@@ -13,7 +14,7 @@ FOUND = tuple(data(number, number - 1) for number in range(3, 9))
 def newcomer(publisher=ANN, last=8, **settings):
     """A node that learned of a publisher's last message, which is older than its subscription."""
     node = Node(**settings)
-    node.get(Have((Tail(TOPIC, publisher, last, 50 * SECOND),)), sender=4)
+    node.get(Announce((MessageRun(TOPIC, publisher, last, 50_000),)), sender=4)
     return node
 
 
@@ -84,8 +85,8 @@ def test_requests_are_passed_on_only_for_messages_from_before_the_subscription()
 def test_errands_are_bounded():
     node = Node(publishers=2 * ERRANDS_MAX)
     publishers = range(1_000, 1_000 + ERRANDS_MAX + 10)
-    node.get(Have(tuple(Tail(TOPIC, each, 8, 50 * SECOND) for each in publishers[:1_024])), sender=4)
-    node.get(Have(tuple(Tail(TOPIC, each, 8, 50 * SECOND) for each in publishers[1_024:])), sender=4)
+    node.get(Announce(tuple(MessageRun(TOPIC, each, 8, 50_000) for each in publishers[:1_024])), sender=4)
+    node.get(Announce(tuple(MessageRun(TOPIC, each, 8, 50_000) for each in publishers[1_024:])), sender=4)
     passed = [asks(node.get(Ask(TOPIC, each, 2, 9), sender=3)) for each in publishers]
     assert sum(map(bool, passed)) == ERRANDS_MAX
     node.wait(4 * SECOND + MS)

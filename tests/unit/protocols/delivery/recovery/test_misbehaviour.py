@@ -7,7 +7,7 @@ from gossamer.model.values.ids import Role
 from gossamer.protocols.contract.actions import Deliver, Validate
 from gossamer.protocols.contract.events import Subscribe, TimerFired, Unsubscribe, Validated
 from gossamer.protocols.contract.facts import Lost, PeerMisbehaved
-from gossamer.protocols.delivery.announcements import Announce, Run
+from gossamer.protocols.delivery.announcements import Announce, MessageRun
 from gossamer.protocols.delivery.recovery.messages import Answer, Ask, AskHistory, CatchUpDue, GapDue, Past, WelcomeDue
 from tests.unit.protocols.delivery.recovery.one_node import (
     ANN,
@@ -75,11 +75,11 @@ def test_false_claims_cost_requests_and_advance_nothing():
     node = Node(answers=LOOKING, publishers=64, gaps=16)
     node.get(data(1), sender=3)
     for number in range(100):
-        tails = tuple(Run(TOPIC, 1_000 + number * 100 + one, 2**60, 0) for one in range(100))
+        tails = tuple(MessageRun(TOPIC, 1_000 + number * 100 + one, 2**60, 0) for one in range(100))
         node.get(Announce(tails))
-        node.get(Announce(tuple(Run(TOPIC, tail.publisher, 2**60, 20_000) for tail in tails)))
+        node.get(Announce(tuple(MessageRun(TOPIC, tail.publisher, 2**60, 20_000) for tail in tails)))
         assert_bounded(node)
-    node.get(Announce((Run(TOPIC, ANN, 2**60, 0),)))
+    node.get(Announce((MessageRun(TOPIC, ANN, 2**60, 0),)))
     node.get(data(2, 1), sender=3)
     assert node.delivered == [(ANN, 1), (ANN, 2)]
     node.wait(30 * SECOND)
@@ -123,7 +123,7 @@ def test_whatever_peers_send_state_stays_bounded_and_messages_stay_in_order(seed
             message,
             Answer(topic, publisher, (message,), pick(60, 6), bool(pick(2, 0))),
             Past(topic, (message,), bool(pick(2, 0))),
-            Announce((Run(topic, publisher, sequence, 0),)),
+            Announce((MessageRun(topic, publisher, sequence, 0),)),
             Ask(topic, publisher, pick(60, 4), pick(60, 5), 0),
             AskHistory(topic, pick(30, 5), node.now_us),
         )

@@ -5,7 +5,7 @@ from gossamer.protocols.contract.actions import Deliver, Send
 from gossamer.protocols.contract.events import Publish, Subscribe, Unsubscribe
 from gossamer.protocols.contract.facts import Lost
 from gossamer.protocols.contract.messages import Burst
-from gossamer.protocols.delivery.announcements import RECEIVER, Announce, Run
+from gossamer.protocols.delivery.announcements import RECEIVER, Announce, MessageRun
 from gossamer.protocols.delivery.recovery.messages import Answer, Ask
 from tests.unit.protocols.delivery.recovery.one_node import ANN, ME, MS, OTHER, SECOND, TOPIC, Node, asks, data
 
@@ -106,7 +106,7 @@ def test_a_burst_after_a_restart_waits_for_the_answers_too():
 
 def test_a_message_that_a_neighbour_claims_is_not_skipped_by_the_first_after_a_restart():
     node = Node()
-    node.get(Announce((Run(TOPIC, ANN, 5, 0),)))
+    node.get(Announce((MessageRun(TOPIC, ANN, 5, 0),)))
     node.get(data(9_000))
     assert node.delivered == []
     node.wait(150 * MS)
@@ -116,7 +116,7 @@ def test_a_message_that_a_neighbour_claims_is_not_skipped_by_the_first_after_a_r
 
 def test_a_publisher_known_from_before_the_subscription_is_asked_about_too():
     node = Node()
-    node.get(Announce((Run(TOPIC, ANN, 5, 1_000),)))
+    node.get(Announce((MessageRun(TOPIC, ANN, 5, 1_000),)))
     node.get(data(9_000))
     assert asks(node.wait(150 * MS)) == [(*NEIGHBOURS, Ask(TOPIC, ANN, 5, 9_000))]
 
@@ -234,7 +234,7 @@ def tails(actions):
 def test_a_publisher_that_returns_tells_its_last_number_before_it_publishes_again():
     """A message that was lost with the publisher is then noticed, also if the publisher stays silent."""
     node = Node((Subscribe(TOPIC, Role.PUBLISHES, own_last=70, own_last_age_us=5 * SECOND),))
-    assert tails(node.wait(RECEIVER.due_us))[0] == Run(TOPIC, ME, 70, 5_000 + RECEIVER.due_us // MS)
+    assert tails(node.wait(RECEIVER.due_us))[0] == MessageRun(TOPIC, ME, 70, 5_000 + RECEIVER.due_us // MS)
 
 
 def test_a_publisher_that_opens_a_topic_again_tells_its_last_number():
@@ -244,7 +244,7 @@ def test_a_publisher_that_opens_a_topic_again_tells_its_last_number():
     node.give(Unsubscribe(TOPIC))
     node.wait(10 * SECOND)
     node.give(Subscribe(TOPIC, Role.BOTH, own_last=70, own_last_age_us=15 * SECOND))
-    assert tails(node.wait(RECEIVER.due_us))[0] == Run(TOPIC, ME, last, 10_000 + RECEIVER.due_us // MS)
+    assert tails(node.wait(RECEIVER.due_us))[0] == MessageRun(TOPIC, ME, last, 10_000 + RECEIVER.due_us // MS)
     assert answers(node.get(Ask(TOPIC, ME, 0, last + 1, 0)))[0].floor == last
     node.give(Unsubscribe(TOPIC))
     node.give(Subscribe(TOPIC, Role.BOTH))
