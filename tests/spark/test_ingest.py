@@ -7,9 +7,9 @@ import pytest
 
 pytest.importorskip("pyspark", reason="the pipeline is part of gossamer[spark]")
 
-from gossamer.model.values.errors import InputError
+from gossamer.model.values.errors import CheckFailed, InputError
 from gossamer.pipeline.formats import WHITESPACE, Format
-from gossamer.pipeline.ids import is_number, write_ids
+from gossamer.pipeline.ids import NameIds, is_number, write_ids
 from gossamer.pipeline.ingest import ingest_edges, ingest_machine_events, ingest_memberships
 from gossamer.pipeline.inputs import local_files
 from gossamer.pipeline.lines import EDGES, judge_lines, read_lines
@@ -151,6 +151,18 @@ def test_words_and_numbers_give_the_same_edges_by_either_plan(spark, tmp_path, m
             "names.parquet",
             "quarantine.parquet",
         ]
+
+
+def test_a_row_that_is_lost_before_the_table_is_written_is_noticed(spark, tmp_path, monkeypatch):
+    """Rows are counted as they are written. Counted earlier, they would be counted again when a lost worker's are made again."""
+    put_for = NameIds.put_for
+    monkeypatch.setattr(
+        NameIds, "put_for", lambda self, table, column: put_for(self, table, column).where(f"{column} != 2")
+    )
+    (tmp_path / "e.txt").write_text("0 1\n1 2\n1 3\n")
+    (tmp_path / "out").mkdir()
+    with pytest.raises(CheckFailed, match="3 lines were read and 2 are accounted for"):
+        ingest_edges(spark, [tmp_path / "e.txt"], tmp_path / "out", directed=False)
 
 
 def test_memberships_become_interests(spark, tmp_path):

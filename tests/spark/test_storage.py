@@ -173,6 +173,18 @@ def test_a_fingerprint_of_a_remote_file_changes_with_the_file(spark, store, tmp_
         ('org.apache.hadoop.fs.UnsupportedFileSystemException: No FileSystem for scheme "gs"', "no storage for gs://"),
         ("x\nRuntimeError: worker w1 has no numba: install gossamer[sim]\n at y", "worker w1 has no numba: install"),
         ("java.net.UnknownHostException: nowhere", "the host nowhere is not known"),
+        (
+            "  import pyarrow as pa\nModuleNotFoundError: No module named 'pyarrow'\n",
+            "of the workers has no pyarrow: install",
+        ),
+        (
+            'java.io.IOException: Cannot run program "/x/python": error=2, No such file',
+            "the workers cannot run /x/python: set",
+        ),
+        (
+            "[PYTHON_VERSION_MISMATCH] Python in worker has different version: 3.9 than that in driver: 3.11, PySpark",
+            "version: 3.9 than that in driver: 3.11; set PYSPARK_PYTHON",
+        ),
     ],
 )
 def test_failures_of_spark_with_a_known_cause_are_one_sentence(message, sentence):
@@ -224,20 +236,22 @@ def small_disk(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("stage", ["ingest", "sample", "analyse", "study"])
+@pytest.mark.parametrize("stage", ["ingest", "shuffle", "sample", "analyse", "plan", "study"])
 def test_a_full_disk_is_one_sentence_and_leaves_nothing(small_disk, tmp_path, stage):
     raw, graph = tmp_path / "edges.txt", tmp_path / "graph"
     write_raw_edges(raw, 60_000, 20.0, 1)
     commands = {
         "ingest": ["ingest", "edges", raw, small_disk / "out"],
+        "shuffle": ["ingest", "edges", raw, tmp_path / "out", "--conf", f"spark.local.dir={small_disk}"],
         "sample": ["sample", graph, small_disk / "out", "--nodes", 50_000, "--seed", 1],
         "analyse": ["analyse", tmp_path / "o", tmp_path / "w", small_disk / "out", "--way", "shuffle"],
+        "plan": ["plan", tmp_path / "w", small_disk / "out", "--spark"],
         "study": ["study", tmp_path / "study.toml", "--out", small_disk / "out"],
     }
     (tmp_path / "study.toml").write_text(f'edges = "{raw}"\nnodes = 50000\nchurn_nodes = 300\n')
     if stage == "sample":
         assert gossamer("ingest", "edges", raw, graph).returncode == 0
-    if stage == "analyse":
+    if stage in ("analyse", "plan"):
         node = np.repeat(np.arange(400_000), 2)
         for folder in ("w", "o"):
             (tmp_path / folder).mkdir()
@@ -250,5 +264,9 @@ def test_a_full_disk_is_one_sentence_and_leaves_nothing(small_disk, tmp_path, st
     assert len(sentences) == 1
     assert "the disk is full" in sentences[0] or "No space left on device" in sentences[0]
     assert "Traceback" not in done.stderr
-    left = [path for path in small_disk.rglob("*") if path.is_file() and stage != "study"]
+    if stage == "study":
+        # Finished stages stay, so that the same command continues.
+        left = [path for path in (small_disk / "out").iterdir() if not (path / "manifest.json").exists()]
+    else:
+        left = [path for path in (*small_disk.rglob("*"), *(tmp_path / "out").rglob("*")) if path.is_file()]
     assert not left

@@ -90,7 +90,9 @@ def names_of(folder, names):
     write_table("names", folder / "names.parquet", {"id": list(range(len(names))), "name": names})
 
 
-def test_a_name_has_one_id_in_edges_and_memberships(spark, tmp_path):
+@pytest.mark.parametrize("most", [0, 2**30])
+def test_a_name_has_one_id_in_edges_and_memberships_by_either_plan(spark, tmp_path, monkeypatch, most):
+    monkeypatch.setattr("gossamer.pipeline.ids.BROADCAST_BYTES_MAX", most)
     table(tmp_path / "e", "edges", source=[0, 0, 1], target=[1, 2, 2])
     names_of(tmp_path / "e", ["a", "b", "zz"])
     table(tmp_path / "m", "interests", node=[0, 1, 2], topic=[0, 0, 0])

@@ -125,8 +125,8 @@ def _costs(best: Standing, found: Sequence[Standing]) -> list[str]:
 def _survives(best: Standing, share: float) -> list[str]:
     left, topics = best.disconnected_after_failure, best.topics_after_failure
     return [
-        f"When {share:.0%} of the nodes fail at the same moment, {left:,} of {topics:,} topics ({best.failure_percent:.1f}%, "
-        f"all runs together) are disconnected until the nodes repair them."
+        f"When {share:.0%} of the nodes fail at the same moment, {best.failure_percent:.1f}% of the topics that still have two "
+        f"subscribers ({left:,} of {topics:,}, all runs together) are disconnected until the nodes repair them."
         if left
         else f"When {share:.0%} of the nodes fail at the same moment, every topic stays connected, before any repair."
     ]

@@ -145,7 +145,7 @@ def failure_section(
     section = (
         f"<h2>Failures</h2><p>{share:.0%} of the nodes fail at once. The first chart counts the topics that are "
         "disconnected before any repair: a central plan stays like this until it is computed again, and a protocol "
-        "has to repair it.</p>"
+        "has to repair it. Topics with fewer than two subscribers left are not counted.</p>"
         + figures.bars(
             "failure",
             [each.label for each in ordered],

@@ -15,6 +15,12 @@ _SENTENCES: tuple[tuple[str, str], ...] = (
     (r"Class (org\.apache\.hadoop\.fs\.\S+) not found", "Spark lacks {0}, which this URI needs; add its package with `conf` "
      "spark.jars.packages=... (for s3a:// org.apache.hadoop:hadoop-aws in the version of Spark's Hadoop)"),
     (r"RuntimeError: (worker \S+ has no [^\n]+)", "{0}"),
+    # Spark itself needs some of the packages before it calls our code, which names the worker.
+    (r"ModuleNotFoundError: No module named '([^']+)'", "the Python of the workers has no {0}: install gossamer[sim] for it "
+     "there, or set PYSPARK_PYTHON to a Python that has it"),
+    (r"Cannot run program \"([^\"]+)\"", "the workers cannot run {0}: set PYSPARK_PYTHON to a Python there that has "
+     "gossamer[sim]"),
+    (r"PYTHON_VERSION_MISMATCH\] ([^,\n]+)", "{0}; set PYSPARK_PYTHON to a Python of that version there"),
     (r"(?:Path|path) does not exist: (\S+)", "there is no {0}"),
     (r"UnknownHostException: (\S+)", "the host {0} is not known; check the URI"),
     (r"Permission(?: denied|DeniedException)[^\n]*?((?:[a-z0-9]+:)?/[^\s\"]*)", "no permission for {0}"),

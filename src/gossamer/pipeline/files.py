@@ -51,8 +51,10 @@ def is_shared(spark: "SparkSession", folder: Path) -> bool:
     rows = spark.range(0, tasks, 1, tasks).mapInArrow(
         on_worker(__name__, "probe_rows", str(probe), written), "sees int"
     )
-    seen = rows.selectExpr("min(sees) as all_see").first()
-    probe.unlink()
+    try:
+        seen = rows.selectExpr("min(sees) as all_see").first()
+    finally:
+        probe.unlink()
     return seen is not None and seen["all_see"] == 1
 
 

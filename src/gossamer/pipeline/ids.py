@@ -54,15 +54,18 @@ class NameIds:
     count: int
     name_bytes: int
 
+    @property
+    def plan(self) -> str:
+        """The plan of a join with this table, or with a part of it; without this hint, Spark goes by compressed size."""
+        is_small = self.name_bytes + ROW_BYTES * self.count <= BROADCAST_BYTES_MAX
+        return "broadcast" if is_small else "shuffle_merge"
+
     def put_for(self, rows: "DataFrame", column: str) -> "DataFrame":
         """The rows with the name in a column replaced by its id."""
         from pyspark.sql import functions as f
 
         name = f.col("name").cast("bigint") if self.are_numbers else f.col("name")
-        numbered = self.table.select(f.col("id").alias(f"{column}_id"), name.alias(column))
-        is_small = self.name_bytes + ROW_BYTES * self.count <= BROADCAST_BYTES_MAX
-        # Both hints state the plan; without a hint, Spark chooses by the compressed size of the file.
-        numbered = numbered.hint("broadcast" if is_small else "shuffle_merge")
+        numbered = self.table.select(f.col("id").alias(f"{column}_id"), name.alias(column)).hint(self.plan)
         return rows.join(numbered, column).drop(column).withColumnRenamed(f"{column}_id", column)
 
 

@@ -296,10 +296,11 @@ def _write_rows(
     rows = rows.where(f"not ({kind.loop})").repartition(list(ids)[-1])
     smallest = [f.min(f.struct(*kept)).alias("kept")] if kept else []
     rows = rows.groupBy(*key).agg(f.count(f.lit(1)).alias("times"), *smallest)
-    rows = rows.observe(written, f.count(f.lit(1)).alias("rows"), f.sum("times").alias("lines"))
-    rows = rows.select(*key, *(f"kept.{name}" for name in kept))
+    rows = rows.select(*key, "times", *(f"kept.{name}" for name in kept))
     for column in reversed(list(ids)):
         rows = ids[column].put_for(rows, column)
+    # Counted where the table is written: Spark counts the rows before a shuffle again when a worker is lost.
+    rows = rows.observe(written, f.count(f.lit(1)).alias("rows"), f.sum("times").alias("lines"))
     write_parquet(rows.select(*key, *kept), path)
     wanted = lines.lines - lines.comments - lines.headers - lines.quarantined - lines.self_loops
     # Spark leaves out the rest of a query, and its counts, when it finds that no row is left.

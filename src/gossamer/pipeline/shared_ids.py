@@ -21,9 +21,10 @@ def share_ids(spark: "SparkSession", edges: Place, memberships: Place, folder: P
     old = {path: read_parquet(spark, path / "names.parquet") for path in (edges, memberships)}
     names = old[edges].select("name").union(old[memberships].select("name"))
     users = write_ids(names, ("name",), False, folder, "names.parquet")
-    ids = users.table
+    ids = users.table.hint(users.plan)
     new = {
-        path: table.withColumnRenamed("id", "old").join(ids, "name").select("old", "id") for path, table in old.items()
+        path: table.withColumnRenamed("id", "old").join(ids, "name").select("old", "id").hint(users.plan)
+        for path, table in old.items()
     }
     interests = _renumbered(read_parquet(spark, memberships / "interests.parquet"), new[memberships], "node")
     write_parquet(interests.select("node", "topic"), folder / "interests.parquet")
@@ -32,7 +33,7 @@ def share_ids(spark: "SparkSession", edges: Place, memberships: Place, folder: P
     linked = read_parquet(spark, edges / "edges.parquet").select("source", "target")
     for side in ("source", "target"):
         linked = _renumbered(linked, new[edges], side)
-        linked = linked.join(has_group.withColumnRenamed("node", side), side, "left_semi")
+        linked = linked.join(has_group.withColumnRenamed("node", side).hint(users.plan), side, "left_semi")
     # New ids may turn the order of two users around.
     low, high = f.least("source", "target").alias("source"), f.greatest("source", "target").alias("target")
     write_parquet(linked.select(low, high), folder / "edges.parquet")

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from gossamer.model.values.errors import InputError
 from gossamer.pipeline.ids import write_ids
-from gossamer.pipeline.sample import FOLLOWERS, FRIENDS, along_edges, sample_nodes, write_sample
+from gossamer.pipeline.sample import FOLLOWERS, FRIENDS, along_edges, sample_nodes, with_hint, write_sample
 from gossamer.pipeline.sample import MEMBERSHIPS as BY_GROUPS
 from gossamer.pipeline.storage import Place, discard, read_parquet, rewritten, write_parquet
 from gossamer.pipeline.study_settings import BOTH, EDGES
@@ -86,8 +86,8 @@ def _sample_along_edges(
     everyone = users.table.select(f.col("id").alias("node"))
     found = sample_nodes(spark, along_edges(numbered), everyone, users.count, wanted, starts, seed, hops)
     ids = users.table.selectExpr("id", "cast(name as bigint) as node")
-    nodes = found.withColumnRenamed("node", "id").join(ids, "id").select("node")
-    rows = read_parquet(spark, graph / "interests.parquet").join(nodes, "node", "left_semi")
+    nodes = ids.join(with_hint(found.withColumnRenamed("node", "id"), wanted), "id").select("node")
+    rows = read_parquet(spark, graph / "interests.parquet").join(with_hint(nodes, wanted), "node", "left_semi")
     counts = _write_interests(spark, rows, folder)
     for aside in (folder / numbers, hops):
         discard(spark, aside)

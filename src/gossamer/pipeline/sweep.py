@@ -18,6 +18,7 @@ import msgspec
 from gossamer.model.tables.measures import load_measures, measure_modules
 from gossamer.model.values.progress import Progress
 from gossamer.model.values.run import Run
+from gossamer.pipeline.failures import sentence_for
 from gossamer.pipeline.session import on_worker
 from gossamer.simulator.pool import keep_result, kept_result, resolved, run_key, run_metrics
 
@@ -98,10 +99,9 @@ def _job(spark: "SparkSession", text: bytes, limit_seconds: float) -> tuple[dict
 
 
 def _sentence(error: Exception) -> str:
-    """The error that a worker raised, taken from Spark's message; or the first line of that message."""
+    """The cause of a failed task if it is known, or the first line of Spark's message."""
     lines = str(error).strip().splitlines() or [type(error).__name__]
-    raised = [line for line in lines if line.startswith("RuntimeError: ")]
-    return (raised or lines)[0].removeprefix("RuntimeError: ")[:300]
+    return (sentence_for(str(error)) or lines[0])[:300]
 
 
 def execute_row(
@@ -117,9 +117,10 @@ def execute_row(
 
 def _carry_out(text: bytes, measures: Sequence[str]) -> bytes:
     load_measures(measures)
-    began = time.monotonic()
+    # The time of one core: a run that shares its core with other programs takes longer, but costs the same.
+    began = time.process_time()
     metrics = run_metrics(msgspec.json.decode(text, type=Run))
-    return msgspec.json.encode({**metrics, "run_seconds": round(time.monotonic() - began, 3)})
+    return msgspec.json.encode({**metrics, "run_seconds": round(time.process_time() - began, 3)})
 
 
 class _Runner:

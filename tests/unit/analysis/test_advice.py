@@ -24,6 +24,13 @@ def test_fewer_disconnected_topics_after_a_failure_come_before_fewer_links():
     assert "a (9.0 links on average, at most 27; 33.3% of topics disconnected after the failure)" in found.others[0]
 
 
+def test_the_page_says_which_topics_a_failure_is_counted_over():
+    rows = [{**row("a", "random", 9, 0, seed, after=5), "topics_after_failure": 80} for seed in (1, 2)]
+    assert (
+        "6.2% of the topics that still have two subscribers (10 of 160, all runs together)" in told(*rows).survives[0]
+    )
+
+
 def test_a_difference_below_one_percent_of_the_topics_does_not_decide():
     rows = [
         {**row(label, "random", degree, 0, after=after), "topics_after_failure": 1000}
