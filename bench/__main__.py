@@ -19,6 +19,7 @@ BENCHMARKS = {
     "stan": ("stan", "run"),
     "stan-large": ("stan", "run_large"),
     "omen": ("omen", "run"),
+    "omen-large": ("omen", "run_large"),
     "planners": ("planners", "run"),
     "planners-large": ("planners", "run_large"),
     "planners-spark": ("planners_spark", "run"),

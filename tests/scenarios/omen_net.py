@@ -16,7 +16,7 @@ from gossamer.simulator import event_population
 from gossamer.simulator.checkers import all_checkers
 from gossamer.simulator.event_population import EventPopulation
 from gossamer.simulator.links import LinkBook
-from gossamer.simulator.measure import measure_topics
+from gossamer.simulator.measure import disconnected_topics
 from gossamer.simulator.network import ConstantLatency, Network
 from gossamer.simulator.recorder import ControlCounter, DeliveryLog
 from gossamer.systems import find_system
@@ -80,8 +80,7 @@ class OmenNet:
 
     def parted_topics(self):
         present = self.engine.present_flags(self.interest.node_count)
-        topics = measure_topics(self.links.overlay(self.interest.node_count), self.interest.among(present))
-        return int((topics.components > 1).sum())
+        return disconnected_topics(self.links.overlay(self.interest.node_count), self.interest.among(present))
 
     def open_repairs(self):
         return sum(len(part.repairs.open) for part in self.parts())

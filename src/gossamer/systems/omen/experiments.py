@@ -12,7 +12,7 @@ from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay
 from gossamer.planners.greedy import GM, MINMAXODA, Draft, GreedyRule, lowoda, plan
 from gossamer.protocols.contract.system import load, read_parameters
-from gossamer.simulator.measure import measure_topics
+from gossamer.simulator.measure import disconnected_topics, measure_topics
 from gossamer.simulator.population import CycleChanges
 from gossamer.systems import find_system
 from gossamer.systems.omen.network_churn import NodesUnderChurn
@@ -163,7 +163,7 @@ def _mend(
         if number % every:
             continue
         overlays = {"OMen": mended.overlay()}
-        parted += int((measure_topics(overlays["OMen"], among).components > 1).sum())
+        parted += disconnected_topics(overlays["OMen"], among)
         if as_printed is not None:
             overlays["OMen-S"] = as_printed.overlay()
         overlays |= {name: plan(among, anew) for name, anew in _planners(rule).items() if name in rivals}

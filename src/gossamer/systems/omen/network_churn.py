@@ -9,7 +9,7 @@ from gossamer.protocols.contract.actions import Action, Send
 from gossamer.protocols.contract.events import Event
 from gossamer.simulator.event_population import EventPopulation
 from gossamer.simulator.links import LinkBook
-from gossamer.simulator.measure import measure_topics
+from gossamer.simulator.measure import disconnected_topics
 from gossamer.simulator.network import ConstantLatency, Network
 from gossamer.systems import find_system
 from gossamer.systems.omen.messages import (
@@ -95,7 +95,6 @@ class NodesUnderChurn:
         self._wait(TURNS)
         present = engine.present_flags(total)
         overlay = self._links.overlay(total)
-        parted = measure_topics(overlay, self._interest.among(present)).components > 1
         degrees = overlay.degrees[present]
         for name, value in {
             "is_join": is_join,
@@ -104,7 +103,7 @@ class NodesUnderChurn:
             "gossip": costs.gossip / max(len(engine.present) * TURNS, 1),
             "touched_percent": 100 * len(costs.touched) / len(engine.present),
             "repair_ms": max(costs.last_link_us - at_us, 0) / MILLISECOND_US,
-            "parted": int(parted.sum()),
+            "parted": disconnected_topics(overlay, self._interest.among(present)),
             "most": int(degrees.max()),
             "mean": float(degrees.mean()),
         }.items():
