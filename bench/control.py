@@ -15,12 +15,12 @@ from functools import partial
 from bench.report import show
 from gossamer.live.api.stacks import find_stack
 from gossamer.live.operations.settings import NodeSettings
-from gossamer.live.transport.wire import PREFIX_BYTES, encode
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.values.draw import Purpose, below, draw
 from gossamer.model.values.ids import Role, identity
 from gossamer.model.values.time import SECOND_US
 from gossamer.protocols.contract.actions import Action, Deliver, Send
+from gossamer.protocols.contract.compact import FRAME_HEAD_BYTES, Writer
 from gossamer.protocols.contract.events import Event, Publish, Started, Subscribe
 from gossamer.protocols.contract.messages import Burst, Data, Peer
 from gossamer.simulator.checkers import all_checkers
@@ -79,6 +79,8 @@ class DataCounter:
     bytes: int = 0
     payload_bytes: int = 0
     _seen: set[tuple[int, int, int]] = field(default_factory=set)
+    # All nodes of a simulation share one: the numbers of a message are as long as if each node had its own.
+    _writer: Writer = field(default_factory=Writer)
 
     def handled(self, at_us: int, node: int, event: Event, actions: Sequence[Action]) -> None:
         """See `engine.Watcher`. A delivery counts by the time at which its message was published."""
@@ -98,7 +100,8 @@ class DataCounter:
         assert isinstance(message, Data | Burst)
         items = message.messages if isinstance(message, Burst) else (message,)
         self.frames += copies
-        self.bytes += copies * (PREFIX_BYTES + len(encode(message)))
+        [body], _ = self._writer.encode((message,))
+        self.bytes += copies * (FRAME_HEAD_BYTES + len(body))
         self.payload_bytes += copies * sum(len(item.payload) for item in items)
 
 
@@ -157,7 +160,7 @@ def count_kinds(control: ControlCounter, from_us: int, until_us: int) -> tuple[d
     for at_us, kind, count, size in rows:
         if from_us <= at_us < until_us:
             frames[kind] += count
-            sizes[kind] += size + count * PREFIX_BYTES
+            sizes[kind] += size
     return dict(frames), dict(sizes)
 
 

@@ -1,8 +1,8 @@
 from bench.control import DataCounter, count_kinds
 
-from gossamer.live.transport.wire import frame
 from gossamer.model.values.time import SECOND_US
 from gossamer.protocols.contract.actions import Deliver, Send
+from gossamer.protocols.contract.compact import FRAME_HEAD_BYTES, Writer
 from gossamer.protocols.contract.events import Publish
 from gossamer.protocols.contract.messages import Data
 from gossamer.protocols.dissemination.tree_messages import Prune, TreeData
@@ -17,7 +17,8 @@ def test_control_frames_count_once_for_each_receiver_with_their_prefix():
     control.handled(SECOND_US, 1, EVENT, [Send((2, 3), prune)])
     frames, sizes = count_kinds(control, SECOND_US, 2 * SECOND_US)
     assert frames == {"Prune": 2}
-    assert sizes == {"Prune": 2 * len(frame(prune))}
+    [body], _ = Writer().encode((prune,))
+    assert sizes == {"Prune": 2 * (FRAME_HEAD_BYTES + len(body))}
 
 
 def test_control_outside_of_the_measured_period_does_not_count():
@@ -35,7 +36,8 @@ def test_application_messages_are_no_control():
         watcher.handled(0, 1, EVENT, [Send((2, 3, 4), message)])
     assert count_kinds(control, 0, SECOND_US) == ({}, {})
     assert isinstance(message, Data)
-    assert (data.frames, data.bytes, data.payload_bytes) == (3, 3 * len(frame(message)), 300)
+    [body], _ = Writer().encode((message,))
+    assert (data.frames, data.bytes, data.payload_bytes) == (3, 3 * (FRAME_HEAD_BYTES + len(body)), 300)
 
 
 def test_a_delivery_counts_once_and_by_the_time_of_its_publication():
