@@ -74,6 +74,8 @@ class MessageRun(Value, frozen=True, array_like=True, gc=False):
     last: SequenceNumber
     age_ms: Annotated[int, Meta(ge=0)] = 0
     count: Annotated[int, Meta(ge=1, le=RUN_MAX)] = 1
+    # False if the sender relays the last message to nobody, because it fetched it or had it long ago.
+    relayed: bool = True
 
 
 class Announce(WireMessage, frozen=True, array_like=True, gc=False, tag="announce"):
@@ -101,15 +103,27 @@ class Announced(Fact, frozen=True, array_like=True, gc=False, tag="announced"):
 class News:
     """The latest run of messages of a publisher on a topic, which waits to be announced."""
 
-    __slots__ = ("at_us", "count", "first", "is_everywhere", "last", "listeners", "publisher", "receivers", "topic")
+    __slots__ = (
+        "at_us",
+        "count",
+        "first",
+        "is_everywhere",
+        "last",
+        "listeners",
+        "publisher",
+        "receivers",
+        "relayed",
+        "topic",
+    )
 
     def __init__(self, topic: TopicId, publisher: NodeId, first: int, last: int, at_us: int) -> None:
         self.topic = topic
         self.publisher = publisher
         self.first = first
         self.last = last
-        # When the last message arrived.
+        # When the last message arrived, and whether this node relays it.
         self.at_us = at_us
+        self.relayed = True
         # The number of neighbours for which it waits.
         self.count = 0
         # Whether it waits for all these listeners and receivers, and for all other neighbours.
@@ -245,7 +259,7 @@ class Announcements:
     ) -> None:
         """Announce a message, or the messages of a burst, that came from `sender` and is sent to `receivers` now."""
         first = data.sequence
-        news = self._news(topic, data.publisher, first, first + data.count - 1, now_us)
+        news = self._news(topic, data.publisher, first, first + data.count - 1, now_us, True)
         if news.is_everywhere and news.listeners is listeners and news.receivers is receivers:
             return
         for node in self._overlay.neighbours_on(topic):
@@ -271,22 +285,24 @@ class Announcements:
         pace: Pace = RECEIVER,
     ) -> None:
         """Announce to these neighbours the last message of a publisher, which arrived here at `at_us`."""
-        news = self._news(topic, publisher, last, last, at_us)
+        news = self._news(topic, publisher, last, last, at_us, False)
         for node in nodes:
             # A publisher knows its own messages.
             if node != publisher:
                 self._put(node, news, pace, last, now_us)
         self._after_put(now_us + pace.due_us, now_us, out)
 
-    def _news(self, topic: TopicId, publisher: NodeId, first: int, last: int, at_us: int) -> News:
+    def _news(self, topic: TopicId, publisher: NodeId, first: int, last: int, at_us: int, relayed: bool) -> News:
         """The run that these messages belong to."""
         news = self._latest.get((topic, publisher))
         if news is not None and (news.last + 1 == first or self._keeps_latest):
             if news.last < last:
                 news.first = news.first if news.last + 1 == first else first
-                news.last, news.at_us = last, at_us
+                news.last, news.at_us, news.relayed = last, at_us, relayed
             return news
-        return News(topic, publisher, first, last, at_us)
+        news = News(topic, publisher, first, last, at_us)
+        news.relayed = relayed
+        return news
 
     def _put(self, node: NodeId, news: News, pace: Pace, first: int, now_us: int) -> None:
         """Let a run wait for a neighbour, which is not told the messages before `first` unless they wait already."""
@@ -330,7 +346,7 @@ class Announcements:
                 out.append(Send((node,), Announce(tuple(runs))))
                 runs, count = [], 0
             age_ms = max(now_us - news.at_us, 0) // MILLISECOND_US
-            runs.append(MessageRun(news.topic, news.publisher, news.last, age_ms, length))
+            runs.append(MessageRun(news.topic, news.publisher, news.last, age_ms, length, news.relayed))
             count += length
         if runs:
             out.append(Send((node,), Announce(tuple(runs))))

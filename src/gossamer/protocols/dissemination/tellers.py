@@ -70,8 +70,8 @@ class Tellers:
     def _cover(self) -> dict[TopicId, NodeId]:
         """A teller for each topic that may have one: the neighbour that can serve most topics, then the next one.
 
-        Among equals the one that supplies this node with more topics is taken, because announcements travel with messages;
-        then the one that announces more topics already, then the lowest id.
+        Topics with which a neighbour supplies this node count too, because announcements travel with messages. Among equals the
+        one that announces more topics already is taken, then the lowest id.
         """
         topics_of: dict[NodeId, set[TopicId]] = {}
         for topic, branch in self._branches.items():
@@ -83,7 +83,7 @@ class Tellers:
         }
         chosen: dict[TopicId, NodeId] = {}
         while topics_of:
-            best = max(topics_of, key=lambda node: (len(topics_of[node]), supplied[node], kept[node], -node))
+            best = max(topics_of, key=lambda node: (len(topics_of[node]) + supplied[node], kept[node], -node))
             served = topics_of.pop(best)
             if not served:
                 break

@@ -144,9 +144,9 @@ class Tree:
         return NOTHING
 
     def _is_fresh(self, run: MessageRun, now_us: int) -> bool:
-        """Whether announced messages were published since this node took up their topic, and just now."""
+        """Whether announced messages travel along the tree, just now and since this node took up their topic."""
         age_us = run.age_ms * MILLISECOND_US
-        return age_us <= FRESH_US and now_us - age_us >= self._since_us[run.topic]
+        return run.relayed and age_us <= FRESH_US and now_us - age_us >= self._since_us[run.topic]
 
     # Messages.
 

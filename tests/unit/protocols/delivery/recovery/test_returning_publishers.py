@@ -234,7 +234,9 @@ def tails(actions):
 def test_a_publisher_that_returns_tells_its_last_number_before_it_publishes_again():
     """A message that was lost with the publisher is then noticed, also if the publisher stays silent."""
     node = Node((Subscribe(TOPIC, Role.PUBLISHES, own_last=70, own_last_age_us=5 * SECOND),))
-    assert tails(node.wait(RECEIVER.due_us))[0] == MessageRun(TOPIC, ME, 70, 5_000 + RECEIVER.due_us // MS)
+    assert tails(node.wait(RECEIVER.due_us))[0] == MessageRun(
+        TOPIC, ME, 70, 5_000 + RECEIVER.due_us // MS, relayed=False
+    )
 
 
 def test_a_publisher_that_opens_a_topic_again_tells_its_last_number():
@@ -244,7 +246,9 @@ def test_a_publisher_that_opens_a_topic_again_tells_its_last_number():
     node.give(Unsubscribe(TOPIC))
     node.wait(10 * SECOND)
     node.give(Subscribe(TOPIC, Role.BOTH, own_last=70, own_last_age_us=15 * SECOND))
-    assert tails(node.wait(RECEIVER.due_us))[0] == MessageRun(TOPIC, ME, last, 10_000 + RECEIVER.due_us // MS)
+    assert tails(node.wait(RECEIVER.due_us))[0] == MessageRun(
+        TOPIC, ME, last, 10_000 + RECEIVER.due_us // MS, relayed=False
+    )
     assert answers(node.get(Ask(TOPIC, ME, 0, last + 1, 0)))[0].floor == last
     node.give(Unsubscribe(TOPIC))
     node.give(Subscribe(TOPIC, Role.BOTH))
