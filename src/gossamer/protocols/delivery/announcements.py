@@ -15,6 +15,7 @@ messages of each publisher on a topic is announced. A network without new messag
 """
 
 from collections.abc import Sequence
+from operator import is_
 from typing import Annotated, ClassVar
 
 from msgspec import Meta
@@ -109,10 +110,9 @@ class News:
         "first",
         "is_everywhere",
         "last",
-        "listeners",
         "publisher",
-        "receivers",
         "relayed",
+        "route",
         "topic",
     )
 
@@ -126,10 +126,9 @@ class News:
         self.relayed = True
         # The number of neighbours for which it waits.
         self.count = 0
-        # Whether it waits for all these listeners and receivers, and for all other neighbours.
+        # Whether it waits for all of these: the neighbours on the topic, the listeners and the receivers among them.
         self.is_everywhere = False
-        self.listeners: Sequence[NodeId] = ()
-        self.receivers: Sequence[NodeId] = ()
+        self.route: tuple[Sequence[NodeId], ...] = ((), (), ())
 
 
 class Waiting:
@@ -260,16 +259,18 @@ class Announcements:
         """Announce a message, or the messages of a burst, that came from `sender` and is sent to `receivers` now."""
         first = data.sequence
         news = self._news(topic, data.publisher, first, first + data.count - 1, now_us, True)
-        if news.is_everywhere and news.listeners is listeners and news.receivers is receivers:
+        neighbours = self._overlay.neighbours_on(topic)
+        route = (neighbours, listeners, receivers)
+        if news.is_everywhere and all(map(is_, news.route, route)):
             return
-        for node in self._overlay.neighbours_on(topic):
+        for node in neighbours:
             if node in receivers:
                 self._put(node, news, RECEIVER, first, now_us)
             elif node in listeners:
                 self._put(node, news, LISTENER, first, now_us)
             elif node != sender:
                 self._put(node, news, OTHER, first, now_us)
-        news.is_everywhere, news.listeners, news.receivers = True, listeners, receivers
+        news.is_everywhere, news.route = True, route
         pace = LISTENER if listeners else RECEIVER if receivers else OTHER
         self._after_put(now_us + pace.due_us, now_us, out)
 

@@ -208,3 +208,21 @@ def test_what_waits_for_a_neighbour_that_is_gone_or_on_a_topic_that_was_given_up
     assert not tree.announcements.outboxes
     assert tree.announcements._waiting_count == 0
     assert [a for a in give(tree, TimerFired(AnnounceDue()), RECEIVER.due_us) if type(a) is Send] == []
+
+
+def test_a_neighbour_that_takes_up_the_topic_is_told_of_a_run_that_waits_for_all_others():
+    class Growing:
+        known = (2, 3)
+
+        def neighbours_on(self, topic):
+            return self.known
+
+    overlay = Growing()
+    tree = make(overlay=overlay, recovers=True)
+    give(tree, MessageReceived(3, Prune(TOPIC, False)))
+    give(tree, MessageReceived(2, data(1)))
+    give(tree, MessageReceived(4, Prune(TOPIC, False)))
+    overlay.known = (2, 3, 4)
+    give(tree, MessageReceived(4, Prune(TOPIC, False)))
+    give(tree, MessageReceived(2, data(2)), 1)
+    assert set(due(tree, 2 * OTHER.due_us)) == {3, 4}
