@@ -51,7 +51,8 @@ def _cost_us(events: list[Event]) -> float:
     parameters = RecoveryParameters()
     held = DeliveryState(1, history=History(parameters.history, parameters.history_bytes), recovers=True)
     overlay = Three()
-    machine = NodeMachine((Tree(overlay, 1, held), Recovery(parameters, overlay, held, 1)))
+    tree = Tree(overlay, 1, held)
+    machine = NodeMachine((held.require_announcements(overlay), tree, Recovery(parameters, overlay, held, 1)))
     machine.handle(Subscribe(TOPIC, int(Role.BOTH)), 0)
     began = time.perf_counter()
     for event in events:
