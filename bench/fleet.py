@@ -354,7 +354,8 @@ def own_network() -> tuple[str, ...]:
 def busy_loops(count: int) -> Iterator[None]:
     """Take the CPU with endless loops at normal priority.
 
-    They run in one session and the fleet in another, so that Linux shares the CPU equally between loops and fleet.
+    They run in one session and the fleet in another: a kernel that groups processes by session (sched_autogroup) shares
+    the CPU equally between loops and fleet; another kernel shares it equally among all processes.
     """
     if not count:
         yield
