@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from gossamer.model.values.ids import NodeId, TopicId
 from gossamer.protocols.contract.actions import Action, Observe, Send
-from gossamer.protocols.contract.facts import Fact, NeighbourDown, NeighbourUp
+from gossamer.protocols.contract.facts import Fact, NeighbourDown, NeighbourTopicsChanged, NeighbourUp
 from gossamer.protocols.contract.messages import Peer, WireMessage
 from gossamer.protocols.contract.parts import NOTHING
 
@@ -75,6 +75,11 @@ class TopicLinks(LinkReports, ABC):
     def changed(self) -> None:
         """A neighbour or the interest of a neighbour has changed: answers of `neighbours_on` must be computed again."""
         self._fresh.clear()
+
+    def topics_changed(self, node: NodeId) -> None:
+        """The interest of a neighbour has changed: the parts above must know."""
+        self.changed()
+        self._facts.append(NeighbourTopicsChanged(node))
 
     def forget_topic(self, topic: TopicId) -> None:
         """The node no longer holds a topic."""

@@ -128,7 +128,7 @@ class InterestedLinks(TopicLinks, Generic[N]):
             out.append(Observe(PeerMisbehaved(node, f"claims more than {TOPICS_MAX} topics")))
             return
         interest = (each.interest | set(message.added)) - set(message.removed)
-        self._set_interest(each, interest, message.version)
+        self._set_interest(node, interest, message.version)
 
     def check_version(self, node: NodeId, version: int, now_us: int, out: list[Action]) -> None:
         """A neighbour has named the version of its interest; another version than the known one is fetched."""
@@ -139,7 +139,7 @@ class InterestedLinks(TopicLinks, Generic[N]):
         """The whole interest of a node was fetched."""
         each = self.neighbours.get(fetched.node)
         if each is not None and fetched.version > each.version:
-            self._set_interest(each, set(fetched.topics), fetched.version)
+            self._set_interest(fetched.node, set(fetched.topics), fetched.version)
 
     def _up(self, node: NodeId, out: list[Action]) -> N:
         each = self.neighbours.get(node)
@@ -156,12 +156,13 @@ class InterestedLinks(TopicLinks, Generic[N]):
         if message.version <= each.version:
             return
         whole = message.count <= len(message.topics)
-        self._set_interest(each, set(message.topics), message.version if whole else NO_VERSION)
+        self._set_interest(node, set(message.topics), message.version if whole else NO_VERSION)
         if not whole:
             self._exchange.fetch(self.peer(node), now_us, out)
 
-    def _set_interest(self, each: N, interest: set[TopicId], version: int) -> None:
+    def _set_interest(self, node: NodeId, interest: set[TopicId], version: int) -> None:
+        each = self.neighbours[node]
         each.interest, each.version = interest, version
         each.roots = {topic: claim for topic, claim in each.roots.items() if topic in interest}
         self._roots.is_stale = True
-        self.changed()
+        self.topics_changed(node)

@@ -25,8 +25,8 @@ from gossamer.protocols.membership.interest_exchange import PART_TOPICS
 DEPTH_MAX = 16
 # Chosen: 8 checks without a lower id before a bridge is built; claims travel at least one link between two checks.
 PATIENCE = 8
-# Chosen: every 64th check sends all claims to all neighbours, because messages may be lost; other checks send changes only.
-REPEAT = 64
+# Chosen: every 128th check sends all claims to all neighbours, because messages may be lost; other checks send changes only.
+REPEAT = 128
 
 # (topic, lowest id heard of, distance in links)
 RootClaim = tuple[TopicId, NodeId, int]

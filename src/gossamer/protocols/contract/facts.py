@@ -20,6 +20,12 @@ class NeighbourDown(Fact, frozen=True, array_like=True, gc=False, tag="neighbour
     node: NodeId
 
 
+class NeighbourTopicsChanged(Fact, frozen=True, array_like=True, gc=False, tag="neighbour_topics_changed"):
+    """`node`, a neighbour, holds other topics than before, as far as this node knows."""
+
+    node: NodeId
+
+
 class TopicNeighboursChanged(Fact, frozen=True, array_like=True, gc=False, tag="topic_neighbours_changed"):
     """The neighbours of this node on a topic changed in one step. Systems that do not disclose interests report this."""
 

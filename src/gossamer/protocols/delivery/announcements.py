@@ -6,15 +6,15 @@ itself with it, and recovery asks for what is missing. A message is announced
 - soon to *listeners*, neighbours that receive the message from another neighbour and have asked this node to announce it: they
   notice if their own supplier fails;
 - after a second to the neighbours that this node sent the message to: it may have been lost on the way;
-- after some seconds to all other neighbours on the topic, because a part of the topic may be cut off whose nodes listen only to
-  each other. A neighbour that has announced the message itself is left out.
+- after some seconds to all other neighbours on the topic, unless they have announced it themselves: a part of the topic may be
+  cut off whose nodes listen only to each other.
 
 Announcements wait for each neighbour until something else is sent to it and then travel in the same frame (`Rider`); a frame
 of their own leaves only if nothing else does in time. If recovery is there to ask for earlier messages, only the latest run of
 messages of each publisher on a topic is announced. A network without new messages announces nothing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from operator import is_
 from typing import Annotated, ClassVar
 
@@ -24,7 +24,7 @@ from gossamer.model.values.ids import NodeId, TopicId
 from gossamer.model.values.time import MILLISECOND_US, SECOND_US
 from gossamer.protocols.contract.actions import Action, Observe, Send, SetTimer
 from gossamer.protocols.contract.events import Event, MessageReceived, TimerFired, Unsubscribe
-from gossamer.protocols.contract.facts import Fact, NeighbourDown, PeerMisbehaved
+from gossamer.protocols.contract.facts import Fact, NeighbourDown, NeighbourTopicsChanged, PeerMisbehaved
 from gossamer.protocols.contract.messages import Burst, Data, SequenceNumber, Timer, Value, WireMessage
 from gossamer.protocols.contract.parts import NOTHING, TopicNeighbours
 from gossamer.protocols.delivery.intake import NOT_HELD
@@ -33,9 +33,7 @@ from gossamer.protocols.delivery.interests import OwnInterests
 # Chosen: announcements that would leave alone within this time leave together.
 SLACK_US = 50 * MILLISECOND_US
 # Chosen: runs in one frame, consecutive messages in one run, and messages that one frame may announce.
-RUNS_MAX = 256
-RUN_MAX = 4_096
-ANNOUNCED_MAX = 16_384
+RUNS_MAX, RUN_MAX, ANNOUNCED_MAX = 256, 4_096, 16_384
 # Chosen: runs that may wait; when there are more, all are sent at once.
 WAITING_MAX = 16_384
 # Later than every time.
@@ -57,18 +55,14 @@ LISTENER = Pace(0, 500 * MILLISECOND_US)
 # Chosen: together with the wait of the receiver, a lost last message is requested within two seconds. Not before 100 ms, because
 # what is lost together with the message would be useless.
 RECEIVER = Pace(100 * MILLISECOND_US, 1_300 * MILLISECOND_US)
-# Chosen: four seconds after the last message, with the next frame. An idle link carries one every four seconds. A publisher that
-# never pauses for so long is announced every 8 s.
+# Chosen: after a pause of four seconds, with the next frame; an idle link carries one every four seconds. Without a pause every 8 s.
 OTHER = Pace(4 * SECOND_US, 8 * SECOND_US)
 # A new neighbour is told at once.
 NEWCOMER = Pace(0, 0)
 
 
 class MessageRun(Value, frozen=True, array_like=True, gc=False):
-    """The last `count` messages of a publisher on a topic, with consecutive numbers up to `last`, and the age of the last.
-
-    Ages are measured from the arrival at the sender: the clocks of two nodes may differ.
-    """
+    """The last `count` messages of a publisher on a topic, up to `last`, and the age of the last since it arrived at the sender."""
 
     topic: TopicId
     publisher: NodeId
@@ -113,6 +107,7 @@ class News:
         "publisher",
         "relayed",
         "route",
+        "sender",
         "topic",
     )
 
@@ -129,6 +124,7 @@ class News:
         # Whether it waits for all of these: the neighbours on the topic, the listeners and the receivers among them.
         self.is_everywhere = False
         self.route: tuple[Sequence[NodeId], ...] = ((), (), ())
+        self.sender: NodeId = 0
 
 
 class Waiting:
@@ -215,32 +211,34 @@ class Announcements:
         return NOTHING
 
     def learn(self, fact: Fact, now_us: int, out: list[Action]) -> Sequence[Fact]:
-        """Forget what waits for a neighbour that is gone."""
+        """Forget what waits for a neighbour that is gone, or that has given up the topic."""
         if isinstance(fact, NeighbourDown):
-            outbox = self.outboxes.pop(fact.node, None)
-            for waiting in () if outbox is None else outbox.waiting.values():
-                self._taken(waiting)
+            self._drop(fact.node, lambda news: True)
+        elif isinstance(fact, NeighbourTopicsChanged):
+            self._drop(fact.node, lambda news: fact.node not in self._overlay.neighbours_on(news.topic))
         return NOTHING
 
     # Receiving.
 
     def _on_announce(self, sender: NodeId, message: Announce, out: list[Action]) -> Sequence[Fact]:
-        """Pass on the runs of topics that this node holds; others are reported."""
+        """Pass on the runs of topics that both nodes hold; topics that this node does not hold are reported."""
         runs: list[MessageRun] = []
-        count = 0
+        count = strange = 0
         outbox = self.outboxes.get(sender)
         for run in message.runs:
             count += run.count
             if run.topic not in self._interests.roles or run.count > run.last or count > ANNOUNCED_MAX:
+                continue
+            if sender not in self._overlay.neighbours_on(run.topic):
+                strange += 1
                 continue
             runs.append(run)
             news = None if outbox is None else self._latest.get((run.topic, run.publisher))
             if outbox is not None and news is not None and news.last <= run.last and news in outbox.waiting:
                 # The neighbour has these messages.
                 self._taken(outbox.waiting.pop(news))
-        if outbox is not None and not outbox.waiting:
-            del self.outboxes[sender]
-        if len(runs) < len(message.runs):
+        self._forget_if_empty(sender)
+        if len(runs) + strange < len(message.runs):
             out.append(Observe(PeerMisbehaved(sender, NOT_HELD)))
         return (Announced(sender, tuple(runs)),) if runs else NOTHING
 
@@ -261,7 +259,7 @@ class Announcements:
         news = self._news(topic, data.publisher, first, first + data.count - 1, now_us, True)
         neighbours = self._overlay.neighbours_on(topic)
         route = (neighbours, listeners, receivers)
-        if news.is_everywhere and all(map(is_, news.route, route)):
+        if news.is_everywhere and news.sender == sender and all(map(is_, news.route, route)):
             return
         for node in neighbours:
             if node in receivers:
@@ -270,7 +268,7 @@ class Announcements:
                 self._put(node, news, LISTENER, first, now_us)
             elif node != sender:
                 self._put(node, news, OTHER, first, now_us)
-        news.is_everywhere, news.route = True, route
+        news.is_everywhere, news.route, news.sender = True, route, sender
         pace = LISTENER if listeners else RECEIVER if receivers else OTHER
         self._after_put(now_us + pace.due_us, now_us, out)
 
@@ -351,8 +349,7 @@ class Announcements:
             count += length
         if runs:
             out.append(Send((node,), Announce(tuple(runs))))
-        if not self.outboxes[node].waiting:
-            del self.outboxes[node]
+        self._forget_if_empty(node)
 
     def _taken(self, waiting: Waiting) -> None:
         """A run no longer waits for a neighbour."""
@@ -386,8 +383,17 @@ class Announcements:
 
     def _drop_topic(self, topic: TopicId) -> None:
         """Drop the runs of a topic that the node has given up."""
-        for node, outbox in list(self.outboxes.items()):
-            for news in [news for news in outbox.waiting if news.topic == topic]:
+        for node in tuple(self.outboxes):
+            self._drop(node, lambda news: news.topic == topic)
+
+    def _drop(self, node: NodeId, which: Callable[[News], bool]) -> None:
+        """Drop some of the runs that wait for a neighbour."""
+        outbox = self.outboxes.get(node)
+        if outbox is not None:
+            for news in list(filter(which, outbox.waiting)):
                 self._taken(outbox.waiting.pop(news))
-            if not outbox.waiting:
-                del self.outboxes[node]
+            self._forget_if_empty(node)
+
+    def _forget_if_empty(self, node: NodeId) -> None:
+        if node in self.outboxes and not self.outboxes[node].waiting:
+            del self.outboxes[node]

@@ -96,6 +96,11 @@ class Branch:
         """The neighbours that this node pruned, in that order."""
         return self._pruned.keys()
 
+    @property
+    def has_independent(self) -> bool:
+        """Whether a pruned neighbour is not behind the supplier."""
+        return any(hops <= self.hops for _, hops in self._pruned.values())
+
     def independent(self, nodes: Sequence[NodeId]) -> Sequence[NodeId]:
         """Those of these pruned neighbours that do not receive messages through the supplier, if there is any; else all.
 

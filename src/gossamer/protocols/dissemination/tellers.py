@@ -33,11 +33,14 @@ class Tellers:
         self._timer_is_set = False
 
     def prune(self, topic: TopicId, branch: Branch, node: NodeId, now_us: int, out: list[Action]) -> None:
-        """Prune a neighbour, which becomes the teller if there is none."""
-        if branch.teller is None:
+        """Prune a neighbour, which becomes the teller if there is none.
+
+        While every pruned neighbour may be behind the supplier, all of them announce: one may have another path.
+        """
+        if branch.teller is None or branch.independent((branch.teller, node)) == [node]:
             branch.teller = node
             self._set_timer(now_us, out)
-        out.append(Send((node,), Prune(topic, node == branch.teller)))
+        out.append(Send((node,), Prune(topic, node == branch.teller or not branch.has_independent)))
 
     def keep(self, topic: TopicId, branch: Branch, now_us: int, out: list[Action]) -> None:
         """Choose a teller for a branch that has lost its teller, if it pruned any other neighbour."""

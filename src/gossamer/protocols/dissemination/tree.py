@@ -26,7 +26,7 @@ from gossamer.protocols.contract.events import (
     Unsubscribe,
     Validated,
 )
-from gossamer.protocols.contract.facts import Fact, NeighbourDown, PeerMisbehaved
+from gossamer.protocols.contract.facts import Fact, NeighbourDown, NeighbourTopicsChanged, PeerMisbehaved
 from gossamer.protocols.contract.messages import HOPS_MAX, Burst, Data, Timer, WireMessage
 from gossamer.protocols.contract.parts import NOTHING, TopicNeighbours
 from gossamer.protocols.delivery.announcements import Announced, MessageRun
@@ -133,15 +133,23 @@ class Tree:
         """
         if isinstance(fact, NeighbourDown):
             for topic, branch in self._branches.items():
-                if fact.node == branch.supplier:
-                    self._announcements.hurry(topic, now_us, out)
-                for node in branch.lose(fact.node):
-                    out.append(Send((node,), Graft(topic, ())))
-                self._tellers.keep(topic, branch, now_us, out)
+                self._lose(topic, branch, fact.node, now_us, out)
+        elif isinstance(fact, NeighbourTopicsChanged):
+            for topic, branch in self._branches.items():
+                if fact.node not in self._overlay.neighbours_on(topic):
+                    self._lose(topic, branch, fact.node, now_us, out)
         elif isinstance(fact, Announced):
             fresh = [run for run in fact.runs if self._is_fresh(run, now_us)]
             self._mending.on_announced(fact.sender, fresh, now_us, out)
         return NOTHING
+
+    def _lose(self, topic: TopicId, branch: Branch, gone: NodeId, now_us: int, out: list[Action]) -> None:
+        """A node is no longer a neighbour on a topic."""
+        if gone == branch.supplier:
+            self._announcements.hurry(topic, now_us, out)
+        for node in branch.lose(gone):
+            out.append(Send((node,), Graft(topic, ())))
+        self._tellers.keep(topic, branch, now_us, out)
 
     def _is_fresh(self, run: MessageRun, now_us: int) -> bool:
         """Whether announced messages travel along the tree, just now and since this node took up their topic."""

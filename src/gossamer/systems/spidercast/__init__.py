@@ -84,9 +84,9 @@ _MEND = LockstepTimer(MendDue(), lambda parameters: -(-parameters.mend_us // par
 # bridge, so a disconnected topic is connected again within about five seconds. A check of an unchanged overlay sends no
 # messages.
 _MEND_LIVE_US = SECOND_US // 2
-# Chosen: a live link that carries nothing else carries a heartbeat within five seconds, and a host that falls silent counts as
+# Chosen: a live link that carries nothing else carries a heartbeat within four seconds, and a host that falls silent counts as
 # dead within six. A process that ends is noticed at once.
-_LIVE = {"membership": "cyclon", "mend_us": _MEND_LIVE_US, "keep_alive_us": 4 * SECOND_US, "suspect_after": 6}
+_LIVE = {"membership": "cyclon", "mend_us": _MEND_LIVE_US, "keep_alive_us": 7 * SECOND_US // 2, "suspect_after": 6}
 
 SYSTEMS: tuple[System, ...] = (
     System(

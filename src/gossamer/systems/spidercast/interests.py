@@ -66,7 +66,7 @@ class NeighbourInterests:
             out.append(Observe(PeerMisbehaved(sender, f"claims more than {TOPICS_MAX} topics")))
             return False
         task.change_interest(sender, message.added, message.removed)
-        self._set_version(neighbour, message.version)
+        self._set_version(sender, neighbour, message.version)
         return True
 
     def take_in(self, fetched: InterestFetched) -> None:
@@ -75,11 +75,11 @@ class NeighbourInterests:
             neighbour = task.neighbours.get(fetched.node)
             if neighbour is not None and fetched.version > neighbour.version:
                 task.replace_interest(fetched.node, fetched.topics)
-                self._set_version(neighbour, fetched.version)
+                self._set_version(fetched.node, neighbour, fetched.version)
 
-    def _set_version(self, neighbour: Neighbour, version: int) -> None:
+    def _set_version(self, node: NodeId, neighbour: Neighbour, version: int) -> None:
         neighbour.version = version
-        self._links.changed()
+        self._links.topics_changed(node)
         self._roots.is_stale = True
 
 

@@ -2,7 +2,7 @@
 
 Differs: the paper does not say how often heartbeats are sent. With `keep_alive_us` a neighbour gets one only if this node sent
 it nothing else for so long. A neighbour that has been silent for most of the time after which it counts as dead is asked
-for an answer. Any message is a sign of life.
+for an answer, twice. Any message is a sign of life.
 """
 
 from typing import NamedTuple
@@ -68,7 +68,7 @@ class KeepAlive:
         for node, neighbour in task.neighbours.items():
             if neighbour.silence >= dead:
                 found.dead.append(node)
-            elif asks and neighbour.silence >= dead - LATE_TURNS:
+            elif asks and neighbour.silence >= dead - 2 * LATE_TURNS:
                 found.asked.append(node)
             elif self._is_due(neighbour, now_us):
                 found.told.append(node)

@@ -38,7 +38,7 @@ from gossamer.protocols.contract.events import (
 )
 from gossamer.protocols.contract.facts import Fact, PeerMisbehaved
 from gossamer.protocols.contract.messages import Peer, Timer, WireMessage
-from gossamer.protocols.contract.parts import NOTHING, InterestView
+from gossamer.protocols.contract.parts import InterestView
 from gossamer.protocols.membership.interest_exchange import PART_TOPICS, InterestExchange, InterestFetched
 from gossamer.protocols.roots import REPEAT, Roots
 from gossamer.systems.spidercast.interests import ASKS, NO_CHANGE, HeartbeatFields, NeighbourInterests, may_be_bridge
@@ -172,7 +172,7 @@ class SpiderCast:
             self._is_quiet = False
             self._interests.take_in(fact)
             self._wake(now_us, out)
-        return NOTHING
+        return self._links.take_facts()
 
     # Start, stop and changes of interest.
 

@@ -2,7 +2,7 @@
 
 from gossamer.protocols.contract.actions import Send
 from gossamer.protocols.contract.events import MessageReceived, Publish
-from gossamer.protocols.contract.facts import NeighbourDown
+from gossamer.protocols.contract.facts import NeighbourDown, NeighbourTopicsChanged
 from gossamer.protocols.delivery.seen import FETCHED
 from gossamer.protocols.dissemination.branch import FORMED_AFTER_US
 from gossamer.protocols.dissemination.tree_messages import Graft, Prune, TreeData
@@ -94,3 +94,20 @@ def test_nodes_that_are_no_neighbours_make_the_branch_keep_nothing():
         give(tree, MessageReceived(stranger, data(1)))
     assert not tree._branches[TOPIC].lazy
     assert not tree._branches[TOPIC]._pruned
+
+
+def test_a_supplier_that_gives_up_the_topic_is_lost_like_one_that_is_gone():
+    class Changing:
+        known = (2, 3, 4)
+
+        def neighbours_on(self, topic):
+            return self.known
+
+    overlay = Changing()
+    tree = make(overlay=overlay)
+    give(tree, MessageReceived(2, data(1, publisher=0)))
+    for node in (3, 4):
+        give(tree, MessageReceived(node, Prune(TOPIC)))
+    overlay.known = (3, 4)
+    tree.learn(NeighbourTopicsChanged(2), 0, [])
+    assert sends(give(tree, Publish(TOPIC, b"y")))[0].to == (3, 4)

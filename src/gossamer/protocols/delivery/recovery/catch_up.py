@@ -2,11 +2,14 @@
 
 from gossamer.model.values.ids import NodeId
 from gossamer.protocols.contract.facts import Arrived
+from gossamer.protocols.delivery.announcements import MessageRun
 from gossamer.protocols.delivery.history import EACH_BYTES, Name
 
 # Chosen: messages, and their bytes, that are kept during a catch-up; when there are more, it ends.
 KEPT_MAX = 4_096
 KEPT_BYTES_MAX = 4 * 2**20
+# Chosen: publishers whose announced messages are remembered during a catch-up.
+ANNOUNCED_MAX = 1_024
 
 # A message, and when it was published by this node's clock.
 TimedFact = tuple[int, Arrived]
@@ -17,6 +20,7 @@ class CatchUp:
 
     __slots__ = (
         "_size_bytes",
+        "announced",
         "asked",
         "count",
         "fresh",
@@ -41,6 +45,16 @@ class CatchUp:
         # Messages of the past that wait for the application's validator, and when they were published.
         self.unvalidated: dict[Name, int] = {}
         self._size_bytes = 0
+        # The last message of each publisher that a neighbour announced meanwhile: the neighbour, the run, and when.
+        self.announced: dict[NodeId, tuple[NodeId, MessageRun, int]] = {}
+
+    def note(self, sender: NodeId, run: MessageRun, now_us: int) -> None:
+        """A neighbour announced messages; they are looked at when the catch-up ends."""
+        known = self.announced.get(run.publisher)
+        if known is None and len(self.announced) >= ANNOUNCED_MAX:
+            return
+        if known is None or known[1].last < run.last:
+            self.announced[run.publisher] = (sender, run, now_us)
 
     def add(self, fact: Arrived, at_us: int, past: bool = False) -> bool:
         """Keep a message; returns whether there is room for more. `at_us`: see `History.put`."""

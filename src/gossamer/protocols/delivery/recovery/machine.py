@@ -15,6 +15,8 @@ request.
 from collections.abc import Sequence
 from typing import ClassVar
 
+from msgspec import structs
+
 from gossamer.model.values.ids import NodeId, TopicId
 from gossamer.model.values.time import MILLISECOND_US
 from gossamer.protocols.contract.actions import Action
@@ -33,6 +35,7 @@ from gossamer.protocols.contract.facts import (
     ArrivedBurst,
     Fact,
     NeighbourDown,
+    NeighbourTopicsChanged,
     NeighbourUp,
 )
 from gossamer.protocols.contract.messages import Data, Timer, WireMessage
@@ -154,6 +157,9 @@ class Recovery:
         elif type(fact) is Announced:
             for run in fact.runs:
                 self._on_run(fact.sender, run, now_us, out)
+        elif type(fact) is NeighbourTopicsChanged:
+            # It may have missed messages between its subscription and the news of it.
+            self._tails.welcome(fact.node, now_us, out)
         elif type(fact) is NeighbourUp:
             self._tails.welcome(fact.node, now_us, out)
             self._ordering.evidence.on_change(now_us)
@@ -293,6 +299,9 @@ class Recovery:
                 stream = self._ordering.new_stream(held, topic, publisher, fact.sender, now_us, out)
                 stream.delivered = previous_on(fact.data, topic)
             self._on_arrived(fact, now_us, out)
+        for sender, run, at_us in () if catch_up is None else catch_up.announced.values():
+            age_ms = run.age_ms + (now_us - at_us) // MILLISECOND_US
+            self._on_run(sender, structs.replace(run, age_ms=age_ms), now_us, out)
         # These messages were fetched, not relayed.
         for stream in held.streams.values():
             self._tails.announce(stream, now_us, out)
@@ -322,7 +331,10 @@ class Recovery:
     def _on_run(self, sender: NodeId, run: MessageRun, now_us: int, out: list[Action]) -> None:
         """A neighbour announced messages; the last of them shows a gap if this node lacks it."""
         held = self._topics.get(run.topic)
-        if held is None or held.catch_up is not None or run.publisher == self._node:
+        if held is None or run.publisher == self._node:
+            return
+        if held.catch_up is not None:
+            held.catch_up.note(sender, run, now_us)
             return
         stream = held.streams.get(run.publisher)
         if stream is None:
