@@ -17,6 +17,7 @@ def assert_healed(healing):
     assert healing.connected < SECONDS
     assert healing.live < SECONDS
     assert healing.delivered_live < SECONDS
+    assert healing.longest < 5
     assert healing.filled > 500, "the halves missed nothing"
     assert healing.filled_until < 2 * SECONDS
     assert (healing.missing, healing.reports) == (0, 0)

@@ -57,7 +57,6 @@ LISTENER = Pace(0, 500 * MILLISECOND_US)
 RECEIVER = Pace(100 * MILLISECOND_US, 1_300 * MILLISECOND_US)
 # Chosen: after a pause of four seconds, with the next frame; an idle link carries one every four seconds. Without a pause every 8 s.
 OTHER = Pace(4 * SECOND_US, 8 * SECOND_US)
-# A new neighbour is told at once.
 NEWCOMER = Pace(0, 0)
 
 
@@ -340,6 +339,8 @@ class Announcements:
         for waiting in taken:
             self._taken(waiting)
             news = waiting.news
+            if waiting.pace is RECEIVER and self._keeps_latest:  # once more: this frame may be lost too
+                self._put(node, news, OTHER, news.last, now_us)
             length = min(news.last - max(news.first - 1, waiting.told), RUN_MAX)
             if len(runs) == RUNS_MAX or count + length > ANNOUNCED_MAX:
                 out.append(Send((node,), Announce(tuple(runs))))

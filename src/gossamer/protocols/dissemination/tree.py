@@ -47,6 +47,8 @@ from gossamer.protocols.dissemination.tree_messages import (
 
 # Chosen: announced messages that are older do not show that the tree is broken now; recovery asks for them.
 FRESH_US = 20 * SECOND_US
+# Chosen: a neighbour that has lost its supplier is sent the messages of the last half second, and not more than this number.
+RECENT_US, RECENT_MAX = 500 * MILLISECOND_US, 32
 
 
 class Tree:
@@ -304,13 +306,18 @@ class Tree:
             # branch grow.
             return
         elif type(message) is Graft:
-            self._on_graft(sender, message, out)
+            self._on_graft(sender, message, now_us, out)
         else:
             self._branches.setdefault(message.topic, Branch(None, now_us)).set_lazy(sender, message.listens)
 
-    def _on_graft(self, sender: NodeId, message: Graft, out: list[Action]) -> None:
+    def _on_graft(self, sender: NodeId, message: Graft, now_us: int, out: list[Action]) -> None:
         if message.topic in self._branches:
             self._branches[message.topic].set_eager(sender)
-        for data in self._history.named(message.topic, frozenset(message.names)):
+        wanted: Sequence[Data] = self._history.named(message.topic, frozenset(message.names))
+        if not message.names:
+            # The sender has lost its supplier, and perhaps messages that its supplier did not pass on.
+            recent = self._history.latest(message.topic, 0, now_us - RECENT_US)
+            wanted = [data for _, data in recent[-RECENT_MAX:]]
+        for data in wanted:
             # Recovery keeps the messages that it fetched as plain `Data`.
             out.append(Send((sender,), data if type(data) is TreeData else recast(data, TreeData)))

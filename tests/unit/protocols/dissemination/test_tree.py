@@ -31,6 +31,14 @@ def test_a_graft_is_answered_with_the_requested_messages_and_later_ones():
     assert sends(give(tree, Publish(TOPIC, b"y")))[0].to == (2, 3, 4)
 
 
+def test_a_neighbour_that_has_lost_its_supplier_gets_the_messages_of_the_last_half_second():
+    tree = make(3)
+    give(tree, MessageReceived(2, data(1)), 1_000_000)
+    give(tree, MessageReceived(2, data(2)), 2_000_000)
+    sent = sends(give(tree, MessageReceived(3, Graft(TOPIC, ())), 2_100_000))
+    assert [(send.to, send.message.sequence) for send in sent if type(send.message) is TreeData] == [((3,), 2)]
+
+
 def test_a_graft_of_a_node_that_is_no_neighbour_on_the_topic_is_not_answered():
     tree = make(3)
     give(tree, MessageReceived(2, data(1)))
