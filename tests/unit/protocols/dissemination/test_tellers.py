@@ -19,6 +19,18 @@ def copies(tree, topic, *senders, number=1):
     return [(send.to[0], send.message) for send in sent if type(send.message) in (Prune, Graft)]
 
 
+def with_ten_topics():
+    """Neighbour 3 announces five topics and 4 the five others; 4 could announce all of them."""
+    tree = make()
+    for topic in range(100, 110):
+        give(tree, Subscribe(topic, Role.BOTH))
+    for topic in range(100, 105):
+        copies(tree, topic, 2, 3, 4)
+    for topic in range(105, 110):
+        copies(tree, topic, 2, 4)
+    return tree
+
+
 def test_the_first_neighbour_that_is_pruned_is_asked_to_announce_and_the_next_is_not():
     tree = make()
     assert copies(tree, TOPIC, 2, 3, 4) == [(3, Prune(TOPIC, True)), (4, Prune(TOPIC, False))]
@@ -43,14 +55,7 @@ def test_a_teller_that_becomes_the_supplier_is_replaced():
 
 
 def test_tellers_are_chosen_again_so_that_few_neighbours_announce_all_topics():
-    tree = make()
-    for topic in range(100, 110):
-        give(tree, Subscribe(topic, Role.BOTH))
-    for topic in range(100, 105):
-        copies(tree, topic, 2, 3, 4)
-    for topic in range(105, 110):
-        copies(tree, topic, 2, 4)
-    # Neighbour 3 announces five topics and 4 the others; 4 could announce all.
+    tree = with_ten_topics()
     moves = [(send.to[0], send.message) for send in sends(give(tree, TimerFired(TellersDue())))]
     assert moves == [row for topic in range(100, 105) for row in ((3, Prune(topic, False)), (4, Prune(topic, True)))]
     assert sends(give(tree, TimerFired(TellersDue()))) == [], "then nothing moves"
@@ -58,13 +63,7 @@ def test_tellers_are_chosen_again_so_that_few_neighbours_announce_all_topics():
 
 def test_few_tellers_are_replaced_at_a_time(monkeypatch):
     monkeypatch.setattr(tellers, "MOVES_MAX", 2)
-    tree = make()
-    for topic in range(100, 110):
-        give(tree, Subscribe(topic, Role.BOTH))
-    for topic in range(100, 105):
-        copies(tree, topic, 2, 3, 4)
-    for topic in range(105, 110):
-        copies(tree, topic, 2, 4)
+    tree = with_ten_topics()
     counts = [len(sends(give(tree, TimerFired(TellersDue())))) for _ in range(4)]
     assert counts == [4, 4, 2, 0]
 
