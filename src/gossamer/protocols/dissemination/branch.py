@@ -47,6 +47,7 @@ class Branch:
         "lazy",
         "reference",
         "reference_us",
+        "stuck_us",
         "substitute",
         "supplier",
         "teller",
@@ -58,8 +59,9 @@ class Branch:
         self.hops = FAR
         # The neighbour that sent the reference's last message, its distance, and when, if the supplier has not sent that message.
         self.substitute: tuple[NodeId, int, int] | None = None
-        # When the supplier last sent a message.
+        # When the supplier last sent a message, and when one was last given up because it seemed stuck.
         self.heard_us = now_us
+        self.stuck_us = -FAR
         # Neighbours that pruned this node, and whether they are listeners, which get names.
         self.lazy: dict[NodeId, bool] = {}
         # Neighbours that this node pruned, when, and their distance; and the one that announces messages to this node.

@@ -234,14 +234,12 @@ class Ordering:
         is_claimed_again = stream.claimed_us > stream.looked_us
         self.evidence.count_turn(stream, now_us)
         stream.due_us = now_us + self._parameters.ask_again_us
-        if stream.is_behind:
-            # A claim that no message confirms within `give_up_us` is dropped nevertheless.
-            stream.waited_us = 0 if is_claimed_again else stream.waited_us
+        stream.waited_us = 0 if stream.is_behind and is_claimed_again else stream.waited_us
+        if stream.is_behind and stream.waited_us < self._parameters.give_up_us:
             stream.gap_at = stream.delivered
             stream.due_us = now_us + self._parameters.tail_after_us
-            if stream.waited_us >= self._parameters.give_up_us:
-                self._give_up(stream, now_us, out)
         elif not self._end_if_lost(stream, now_us, out):
+            # Also if messages arrive: the claimed ones are not among them, or the claim is false.
             self._asks.ask_next(stream, now_us, out)
 
     def _end_if_lost(self, stream: Stream, now_us: int, out: list[Action]) -> bool:
