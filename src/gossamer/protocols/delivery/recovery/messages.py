@@ -106,6 +106,10 @@ class RecoveryParameters(Struct, frozen=True, kw_only=True):
             description="Chosen: 2 s. How long a late subscriber waits for the history before it delivers new messages",
         ),
     ] = 2 * SECOND_US
+    stores: Annotated[
+        bool,
+        Meta(description="Chosen: off. Also keep messages on the node's disk, for neighbours that were away"),
+    ] = False
 
 
 # Chosen: a topic whose parts are kept apart has a quarter of the bytes that all topics share elsewhere.
@@ -137,7 +141,8 @@ class Answer(WireMessage, frozen=True, array_like=True, gc=False, tag="recovery_
     `floor`: the last message in the range that the sender knows of and does not send, because it is older than requested
     or because the sender no longer has it; `floor_age_us`: its age, or 0 from a node that sends a floor only if it is older
     than requested and no age. `more`: the receiver must ask again for the rest. `before`: that of the request; 0 from a
-    node that does not send it.
+    node that does not send it. `ages_us`: the age of each message, empty if all of them arrived here a moment ago.
+    `later`: there are no messages yet, because the sender must read its disk and has no time for it; it must be asked again.
     """
 
     topic: TopicId
@@ -147,6 +152,8 @@ class Answer(WireMessage, frozen=True, array_like=True, gc=False, tag="recovery_
     more: bool = False
     floor_age_us: int = 0
     before: SequenceNumber = 0
+    ages_us: Annotated[tuple[int, ...], Meta(max_length=ANSWER_MAX)] = ()
+    later: bool = False
 
 
 class AskHistory(WireMessage, frozen=True, array_like=True, gc=False, tag="recovery_ask_history"):
