@@ -165,6 +165,18 @@ def test_messages_that_go_on_while_a_node_catches_up_do_not_make_it_give_up():
     assert net.lost == []
 
 
+def test_many_streams_that_share_a_small_limit_of_bytes_are_all_caught_up():
+    # A neighbour sends 20 kB a second: every stream waits for many seconds.
+    net = Net(answer_bytes=20_000)
+    net.population.crash(0)
+    for publisher in range(1, NODES):
+        net.publish(publisher, 120, every_seconds=0.005)
+    net.population.join(0)
+    net.wait(120)
+    assert net.missing(0) == []
+    assert net.lost == []
+
+
 def test_a_disk_that_is_too_small_gives_the_newest_messages_and_the_rest_is_reported():
     kept = 50
     net = Net(size_bytes=kept * (ROW_BYTES + 5))

@@ -30,7 +30,7 @@ from gossamer.live.transport.recording import open_record
 from gossamer.live.transport.sockets import Sockets
 from gossamer.model.values.ids import NodeId, TopicId
 from gossamer.model.values.shown import SECRET_BYTES
-from gossamer.protocols.contract.actions import Load, Store, Validate
+from gossamer.protocols.contract.actions import Deliver, Load, Store, Validate
 from gossamer.protocols.contract.events import Restarted, Started, Subscribe, Unsubscribe
 from gossamer.protocols.contract.messages import Peer
 from gossamer.protocols.contract.node import NodeMachine
@@ -85,7 +85,7 @@ class RunningNode:
             sockets,
             self.incoming.on_fact,
             None if self._record is None else (self._record, parts.stack.header(seed, parts.record_content)),
-            self.incoming.deliver,
+            self.incoming.deliver if self._history is None else self._begin_and_deliver,
             {Validate: parts.validation.request, **self._disk_actions()},
             parts.security.guard,
             parts.limits.frame_bytes - parts.security.proof_bytes if machine.takes_bursts else 0,
@@ -119,6 +119,11 @@ class RunningNode:
 
     def _disk_actions(self) -> dict[type, Callable[[Any], None]]:
         return {} if self._history is None else {Store: self._history.store, Load: self._history.load}
+
+    def _begin_and_deliver(self, actions: Sequence[Deliver]) -> None:
+        if self._history is not None:
+            self._history.begin(actions)
+        self.incoming.deliver(actions)
 
     def hold(self, topic: LiveTopic, peers: tuple[Peer, ...], wanted: Wanted = NOTHING_OLDER) -> None:
         """Tell the machine the node's present role on a topic, and which older messages a new subscription wants."""

@@ -9,7 +9,7 @@ import logging
 import os
 import sqlite3
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -23,7 +23,7 @@ from gossamer.live.history.positions import ENTRIES_MAX, SINCE, Positions
 from gossamer.live.transport.addresses import words_of
 from gossamer.model.values.errors import InputError
 from gossamer.model.values.ids import NodeId, Role, TopicId
-from gossamer.protocols.contract.actions import Load, Store
+from gossamer.protocols.contract.actions import Deliver, Load, Store
 from gossamer.protocols.contract.events import Event, Loaded, Subscribe
 from gossamer.protocols.contract.messages import Data
 from gossamer.protocols.delivery.intake import recast
@@ -40,6 +40,8 @@ PAUSE_SECONDS = 0.05
 WAITING_BYTES_MAX = 64 * 2**20
 # Chosen: publishers of a topic that a subscription continues, as many as recovery keeps in order.
 PUBLISHERS_MAX = 1_024
+# Chosen: publishers of a topic whose last message is known; the half that published longest ago is forgotten first.
+LASTS_MAX = 4 * PUBLISHERS_MAX
 _FAILURES = (sqlite3.Error, OSError, ValueError)
 
 
@@ -112,10 +114,10 @@ class HistoryKeeper:
             if data is None:
                 continue
             self._batch.append((action.topic, recast(data, Data), action.at_us))
-            if data.sequence > lasts.get(data.publisher, (0, 0))[0] and (
-                data.publisher in lasts or len(lasts) < ENTRIES_MAX
-            ):
+            if data.sequence > lasts.get(data.publisher, (0, 0))[0]:
                 lasts[data.publisher] = (data.sequence, action.at_us)
+        if len(lasts) > LASTS_MAX:
+            self._lasts[action.topic] = dict(sorted(lasts.items(), key=lambda item: item[1][1])[LASTS_MAX // 2 :])
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(WRITE_SECONDS, self._write)
 
@@ -155,6 +157,15 @@ class HistoryKeeper:
             position = numbers.get(publisher, 0) if held_us else max(last, numbers.get(publisher, 0))
             positions.append((publisher, position, last, max(now_us - at_us, 0)))
         return replace(event, held_us=max(held_us, event.held_us), positions=tuple(positions))
+
+    def begin(self, deliveries: Sequence[Deliver]) -> None:
+        """Messages are about to wait for their readers. The position of a new publisher is just before its first message."""
+        if self._positions is None:
+            return
+        for delivery in deliveries:
+            for topic in (delivery.topic, *delivery.also):
+                if delivery.publisher not in self._positions.of(topic):
+                    self._set(topic, delivery.publisher, delivery.sequence - 1)
 
     def note(self, topic: TopicId, publisher: NodeId, sequence: int) -> None:
         """The application is about to get a message."""

@@ -102,6 +102,8 @@ class Answers:
     def on_ask(self, sender: NodeId, message: Ask, now_us: int, out: list[Action]) -> None:
         """Answer a neighbour that misses messages of a publisher, also if this node has none of them."""
         if not self._may_ask(sender, message.topic, now_us):
+            if self.disk is not None and self._shares(sender, message.topic) and self._may_hear(sender):
+                self._answer_later(sender, message, out)
             return
         kept = self._history.between(message.topic, message.publisher, message.after, message.before)
         since_us = now_us - message.age_us if message.age_us > 0 else 0
@@ -247,6 +249,10 @@ class Answers:
 
     def _may_send_more(self, sender: NodeId) -> bool:
         return self._spent[sender][1] < self._bytes_max
+
+    def _may_hear(self, sender: NodeId) -> bool:
+        """Whether a neighbour beyond its limit is still answered with "later"; one that goes on asking is not."""
+        return self._spent[sender][1] < 2 * self._bytes_max
 
     def _frame(self, sender: NodeId, wanted: Sequence[Data]) -> tuple[Data, ...]:
         """As many of the first messages as one frame holds, at least one; counted against the neighbour's limit."""

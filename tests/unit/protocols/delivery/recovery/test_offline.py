@@ -2,6 +2,7 @@
 
 import pytest
 
+from gossamer.model.values.draw import draw
 from gossamer.model.values.ids import Role
 from gossamer.protocols.contract.actions import Deliver, Load, Send, Store
 from gossamer.protocols.contract.events import Loaded, Publish, Subscribe
@@ -9,7 +10,19 @@ from gossamer.protocols.contract.facts import Lost, NeighbourDown
 from gossamer.protocols.delivery.announcements import Announce, MessageRun
 from gossamer.protocols.delivery.recovery.disk_reads import WAITING_MAX
 from gossamer.protocols.delivery.recovery.messages import ANSWER_MAX, Answer, Ask
-from tests.unit.protocols.delivery.recovery.one_node import ANN, BOB, FOLLOWING, ME, MS, SECOND, TOPIC, Node, asks, data
+from tests.unit.protocols.delivery.recovery.one_node import (
+    ANN,
+    BOB,
+    FOLLOWING,
+    ME,
+    MS,
+    SECOND,
+    TOPIC,
+    Node,
+    asks,
+    assert_bounded,
+    data,
+)
 
 HOUR = 3_600 * SECOND
 
@@ -134,12 +147,20 @@ def test_reads_for_a_neighbour_stop_at_its_limit_of_bytes_a_second():
     node = Node(stores=True, answer_bytes=100_000)
     load = of(Load, node.get(Ask(TOPIC, ANN, 0, 9_999)))[0]
     node.get(Ask(TOPIC, BOB, 0, 9_999))
-    actions = node.give(loaded(load, data(1, payload=bytes(200_000)), more=True))
+    actions = node.give(loaded(load, data(1, payload=bytes(120_000)), more=True))
     assert not of(Load, actions)
     assert [answer.later for answer in answers(actions)] == [False, True]
-    assert not node.get(Ask(TOPIC, ANN, 1, 9_999))
+    (answer,) = answers(node.get(Ask(TOPIC, ANN, 1, 9_999)))
+    assert answer.later
     node.wait(SECOND)
     assert of(Load, node.get(Ask(TOPIC, ANN, 1, 9_999)))
+
+
+def test_a_neighbour_that_only_asks_is_not_answered_any_more():
+    node = Node(stores=True, answer_bytes=100_000)
+    actions = [action for _ in range(1_000) for action in node.get(Ask(TOPIC, ANN, 0, 9))]
+    assert len(of(Load, actions)) == 1
+    assert len(answers(actions)) < 200
 
 
 def test_the_reads_of_one_neighbour_do_not_delay_those_of_another():
@@ -167,6 +188,34 @@ def test_nothing_is_sent_to_a_neighbour_that_left_while_the_disk_was_read():
 
 def test_an_answer_of_the_disk_that_nobody_asked_for_is_ignored():
     assert Node(stores=True).give(Loaded(77, TOPIC, ((0, data(1)),))) == []
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_whatever_neighbours_ask_and_the_disk_answers_state_stays_bounded_and_order_holds(seed):
+    limits = {"publishers": 4, "waiting": 8, "waiting_bytes": 6_000, "history": 20, "history_bytes": 20_000}
+    node = Node(resumed(HOUR, *((100 + place, place, 5, 0) for place in range(6))), stores=True, **limits)
+    loads = []
+    for turn in range(300):
+        bits = draw(seed, turn, 0, 0)
+        publisher, sequence, sender = 100 + bits % 8, 1 + (bits >> 8) % 60, 2 + (bits >> 16) % 4
+        message = data(sequence, (bits >> 24) % sequence, publisher, payload=bytes((bits >> 32) % 200))
+        ask = Ask(TOPIC, publisher, sequence, sequence + (bits >> 40) % 60, (bits >> 48) % 2 * SECOND)
+        answer = Answer(
+            TOPIC, publisher, (message,), more=bool(bits & 1), later=bool(bits & 2), ages_us=(-5, 10**9)[: bits & 3]
+        )
+        actions = node.get((message, message, ask, answer, claim(sequence, publisher))[(bits >> 56) % 5], sender)
+        loads += of(Load, actions)
+        if loads and bits % 3 == 0:
+            loads += of(Load, node.give(loaded(loads.pop((bits >> 8) % len(loads)), message, more=bool(bits & 4))))
+        node.wait((bits >> 20) % 300 * MS)
+        assert_bounded(node)
+        disk = node.recovery._disk
+        # One read for each of the neighbours and one for the node itself.
+        assert len(disk._reading) <= 5
+        assert all(len(waiting) <= WAITING_MAX for waiting in disk._waiting.values())
+    for publisher in range(100, 108):
+        delivered = [number for name, number in node.delivered if name == publisher]
+        assert len(delivered) == len(set(delivered))
 
 
 # Returning.
