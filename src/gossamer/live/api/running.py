@@ -77,7 +77,12 @@ class RunningNode:
         if parts.history is not None:
             pack = None if parts.security.guard is None else parts.security.guard.pack
             self._history = HistoryKeeper(parts.history, environment.time_ns() // 1000, pack)
-        self._record = None if parts.record is None else open_record(parts.record)
+        try:
+            self._record = None if parts.record is None else open_record(parts.record)
+        except BaseException:
+            if self._history is not None:
+                self._history.release()
+            raise
         self.driver = LiveDriver(
             machine,
             parts.security.node,

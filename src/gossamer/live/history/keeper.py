@@ -179,6 +179,10 @@ class HistoryKeeper:
         await loop.run_in_executor(self._thread, lambda: None)
         # The result of the last write is handled in a later turn of the loop.
         await asyncio.sleep(0)
+        self.release()
+
+    def release(self) -> None:
+        """Close the files."""
         self._close_files()
         self._thread.shutdown()
 

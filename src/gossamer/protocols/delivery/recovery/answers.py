@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
+from msgspec import structs
+
 from gossamer.model.values.ids import NodeId, TopicId
 from gossamer.model.values.time import SECOND_US
 from gossamer.protocols.contract.actions import Action, Observe, Send
@@ -18,6 +20,7 @@ from gossamer.protocols.delivery.recovery.errands import Errands
 from gossamer.protocols.delivery.recovery.messages import (
     ANSWER_BYTES_MAX,
     ANSWER_MAX,
+    AgedAnswer,
     Answer,
     Ask,
     AskHistory,
@@ -32,8 +35,6 @@ NEVER_US = 2**62
 ASK_BYTES = 1_024
 # Chosen: frames of one answer. One round trip for each frame would take longer than the history of a busy topic lasts.
 FRAMES_MAX = 8
-# Chosen: a message that has been here for less than this is answered without its age.
-YOUNG_US = SECOND_US
 # Chosen: the bytes of history that one answer to a late subscriber holds; the newest messages are sent.
 PAST_BYTES_MAX = 2**20
 
@@ -128,7 +129,7 @@ class Answers:
             self._answer_later(asker, waiting, out)
 
     def _answer_later(self, sender: NodeId, message: Ask, out: list[Action]) -> None:
-        answer = Answer(message.topic, message.publisher, (), more=True, before=message.before, later=True)
+        answer = AgedAnswer(message.topic, message.publisher, (), more=True, before=message.before, later=True)
         out.append(Send((sender,), answer))
 
     def _answer(
@@ -151,13 +152,14 @@ class Answers:
         floor_age_us = max(now_us - floor_us, 1) if floor else 0
         for number in range(FRAMES_MAX):
             messages = self._frame(sender, [data for _, data in wanted[:ANSWER_MAX]])
-            ages_us = _ages(wanted[: len(messages)], now_us)
+            ages_us = tuple([max(now_us - at_us, 0) for at_us, _ in wanted[: len(messages)]])
             wanted = wanted[len(messages) :]
             # The last frame says whether there is more, so that the neighbour can ask for the rest.
             is_last = not wanted or number == FRAMES_MAX - 1 or not self._may_send_more(sender)
             more = is_last and (bool(wanted) or has_more or (is_looking and not messages))
-            names = (message.topic, message.publisher)
-            answer = Answer(*names, messages, floor, more, floor_age_us, message.before, ages_us)
+            answer = Answer(message.topic, message.publisher, messages, floor, more, floor_age_us, message.before)
+            if self.disk is not None:
+                answer = AgedAnswer(*structs.astuple(answer), ages_us)
             out.append(Send((sender,), answer))
             if is_last:
                 return
@@ -278,12 +280,6 @@ def _reaches(kept: Sequence[Timed], message: Ask, since_us: int) -> bool:
         return False
     at_us, data = kept[0]
     return at_us < since_us or 0 < previous_on(data, message.topic) <= message.after
-
-
-def _ages(rows: Sequence[Timed], now_us: int) -> tuple[int, ...]:
-    """The ages of messages; empty if all of them are young."""
-    ages_us = [max(now_us - at_us, 0) for at_us, _ in rows]
-    return tuple(ages_us) if max(ages_us, default=0) >= YOUNG_US else ()
 
 
 class AnswerCheck:

@@ -7,7 +7,7 @@ process without CPU does not mistake its own delay for its neighbours' silence.
 from gossamer.model.values.ids import NodeId
 from gossamer.protocols.delivery.recovery.asks import Asks
 from gossamer.protocols.delivery.recovery.limits import Gaps
-from gossamer.protocols.delivery.recovery.messages import Answer, RecoveryParameters
+from gossamer.protocols.delivery.recovery.messages import AgedAnswer, Answer, RecoveryParameters
 from gossamer.protocols.delivery.recovery.stream import NOTHING_MORE, STILL_LOOKING, UNANSWERED, Asked, Stream
 
 
@@ -53,8 +53,8 @@ class Evidence:
         asked = stream.asked.get(sender)
         if asked is None:
             return
-        asked.is_promised = answer.later
-        if answer.later:
+        asked.is_promised = isinstance(answer, AgedAnswer) and answer.later
+        if asked.is_promised:
             # It has a queue of requests; its answer must not count as "nothing".
             asked.answer, asked.pause_us = UNANSWERED, self._parameters.ask_again_us
         elif answer.messages:

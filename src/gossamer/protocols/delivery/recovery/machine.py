@@ -48,6 +48,7 @@ from gossamer.protocols.delivery.recovery.catch_ups import CatchUps
 from gossamer.protocols.delivery.recovery.closed_topics import ClosedTopics
 from gossamer.protocols.delivery.recovery.errands import Errands
 from gossamer.protocols.delivery.recovery.messages import (
+    AgedAnswer,
     Answer,
     Ask,
     AskHistory,
@@ -86,7 +87,7 @@ class Recovery:
         "_validation",
     )
 
-    MESSAGES: ClassVar[tuple[type[WireMessage], ...]] = (Ask, Answer, AskHistory, Past)
+    MESSAGES: ClassVar[tuple[type[WireMessage], ...]] = (Ask, Answer, AgedAnswer, AskHistory, Past)
     TIMERS: ClassVar[tuple[type[Timer], ...]] = (GapDue, WelcomeDue, CatchUpDue)
 
     def __init__(
@@ -326,7 +327,8 @@ class Recovery:
             # Another neighbour answered sooner, or this one was never asked.
             return
         before = stream.delivered
-        ages_us = (*message.ages_us, *(0,) * len(message.messages))
+        told_us = message.ages_us if isinstance(message, AgedAnswer) else ()
+        ages_us = (*told_us, *(0,) * len(message.messages))
         for data, age_us in zip(message.messages, ages_us, strict=False):
             if not self._check.accepts(sender, message.topic, data, out, message.publisher):
                 return

@@ -141,8 +141,7 @@ class Answer(WireMessage, frozen=True, array_like=True, gc=False, tag="recovery_
     `floor`: the last message in the range that the sender knows of and does not send, because it is older than requested
     or because the sender no longer has it; `floor_age_us`: its age, or 0 from a node that sends a floor only if it is older
     than requested and no age. `more`: the receiver must ask again for the rest. `before`: that of the request; 0 from a
-    node that does not send it. `ages_us`: the age of each message, empty if all of them arrived here a moment ago.
-    `later`: there are no messages yet, because the sender must read its disk and has no time for it; it must be asked again.
+    node that does not send it.
     """
 
     topic: TopicId
@@ -152,6 +151,14 @@ class Answer(WireMessage, frozen=True, array_like=True, gc=False, tag="recovery_
     more: bool = False
     floor_age_us: int = 0
     before: SequenceNumber = 0
+
+
+class AgedAnswer(Answer, frozen=True, array_like=True, gc=False, tag="recovery_aged_answer"):
+    """The answer of a node with a disk, whose messages may be old; `ages_us`: how old each of them is.
+
+    `later`: there are no messages yet, because the sender must read its disk and has no time for it; it must be asked again.
+    """
+
     ages_us: Annotated[tuple[int, ...], Meta(max_length=ANSWER_MAX)] = ()
     later: bool = False
 

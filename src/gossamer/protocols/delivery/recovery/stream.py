@@ -27,7 +27,7 @@ class Asked:
     # its queue.
     pause_us: int
     answer: int = UNANSWERED
-    # Whether it said that it will answer later (`Answer.later`).
+    # Whether it said that it will answer later (`AgedAnswer`).
     is_promised: bool = False
     # How long this node waited while the neighbour showed that it runs.
     running_us: int = 0

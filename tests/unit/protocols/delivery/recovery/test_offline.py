@@ -9,7 +9,7 @@ from gossamer.protocols.contract.events import Loaded, Publish, Subscribe
 from gossamer.protocols.contract.facts import Lost, NeighbourDown
 from gossamer.protocols.delivery.announcements import Announce, MessageRun
 from gossamer.protocols.delivery.recovery.disk_reads import WAITING_MAX
-from gossamer.protocols.delivery.recovery.messages import ANSWER_MAX, Answer, Ask
+from gossamer.protocols.delivery.recovery.messages import ANSWER_MAX, AgedAnswer, Answer, Ask
 from tests.unit.protocols.delivery.recovery.one_node import (
     ANN,
     BOB,
@@ -36,7 +36,7 @@ def of(kind, actions):
 
 
 def answers(actions):
-    return [action.message for action in of(Send, actions) if type(action.message) is Answer]
+    return [action.message for action in of(Send, actions) if isinstance(action.message, Answer)]
 
 
 def numbers(actions):
@@ -74,7 +74,7 @@ def test_a_fetched_message_is_stored_with_the_age_that_its_holder_told():
     node = Node(resumed(HOUR, (ANN, 5, 0, 0)), stores=True)
     node.get(claim(6))
     node.wait(SECOND)
-    (store,) = of(Store, node.get(Answer(TOPIC, ANN, (data(6, 5),), before=7, ages_us=(60 * SECOND,))))
+    (store,) = of(Store, node.get(AgedAnswer(TOPIC, ANN, (data(6, 5),), before=7, ages_us=(60 * SECOND,))))
     assert store.at_us == node.now_us - 60 * SECOND
 
 
@@ -200,7 +200,7 @@ def test_whatever_neighbours_ask_and_the_disk_answers_state_stays_bounded_and_or
         publisher, sequence, sender = 100 + bits % 8, 1 + (bits >> 8) % 60, 2 + (bits >> 16) % 4
         message = data(sequence, (bits >> 24) % sequence, publisher, payload=bytes((bits >> 32) % 200))
         ask = Ask(TOPIC, publisher, sequence, sequence + (bits >> 40) % 60, (bits >> 48) % 2 * SECOND)
-        answer = Answer(
+        answer = AgedAnswer(
             TOPIC, publisher, (message,), more=bool(bits & 1), later=bool(bits & 2), ages_us=(-5, 10**9)[: bits & 3]
         )
         actions = node.get((message, message, ask, answer, claim(sequence, publisher))[(bits >> 56) % 5], sender)
@@ -328,7 +328,7 @@ def test_a_neighbour_that_promises_to_read_its_disk_is_waited_for_longer_than_on
         for _ in range(18):
             node.wait(500 * MS)
             for sender in (2, 3, 4):
-                node.get(Answer(TOPIC, ANN, (), more=True, before=7, later=later), sender=sender)
+                node.get(AgedAnswer(TOPIC, ANN, (), more=True, before=7, later=later), sender=sender)
         return node.delivered
 
     assert delivered_after_nine_seconds(later=False) == [(ANN, 7)]
@@ -341,7 +341,7 @@ def test_a_neighbour_that_promises_for_ever_delays_the_report_of_a_loss_by_a_min
     for _ in range(130):
         node.wait(500 * MS)
         for sender in (2, 3, 4):
-            node.get(Answer(TOPIC, ANN, (), more=True, before=7, later=True), sender=sender)
+            node.get(AgedAnswer(TOPIC, ANN, (), more=True, before=7, later=True), sender=sender)
     assert node.delivered == [(ANN, 7)]
     assert Lost(TOPIC, ANN, 5, 7) in node.facts
 
