@@ -58,7 +58,7 @@ def with_net(scenario, folder, seed=1, **options):
     gossamer.testing.run(lambda network: scenario(Net(network, folder, **options)), seed=seed)
 
 
-@pytest.mark.parametrize("crashes", [True, False], ids=["crash", "clean stop"])
+@pytest.mark.parametrize("crashes", [True, pytest.param(False, marks=pytest.mark.slow)], ids=["crash", "clean stop"])
 def test_a_node_that_was_away_for_hours_gets_what_it_missed_once_and_in_order(tmp_path, crashes):
     async def scenario(net):
         holder, _ = await net.start("holder")

@@ -2,8 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 
-from msgspec import structs
-
 from gossamer.model.values.ids import NodeId, TopicId
 from gossamer.model.values.time import SECOND_US
 from gossamer.protocols.contract.actions import Action, Observe, Send
@@ -157,9 +155,8 @@ class Answers:
             # The last frame says whether there is more, so that the neighbour can ask for the rest.
             is_last = not wanted or number == FRAMES_MAX - 1 or not self._may_send_more(sender)
             more = is_last and (bool(wanted) or has_more or (is_looking and not messages))
-            answer = Answer(message.topic, message.publisher, messages, floor, more, floor_age_us, message.before)
-            if self.disk is not None:
-                answer = AgedAnswer(*structs.astuple(answer), ages_us)
+            content = (message.topic, message.publisher, messages, floor, more, floor_age_us, message.before)
+            answer = Answer(*content) if self.disk is None else AgedAnswer(*content, ages_us)
             out.append(Send((sender,), answer))
             if is_last:
                 return
