@@ -88,6 +88,7 @@ class HistoryKeeper:
         except InputError:
             raise
         except PermissionError as error:
+            self.release()
             raise InputError(f"cannot open the history in {self._folder}: {words_of(error)}") from None
         except _FAILURES as error:
             self._fail(error)
