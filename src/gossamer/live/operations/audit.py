@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from gossamer.model.values.errors import InputError
 from gossamer.model.values.ids import NodeId
-from gossamer.protocols.contract.actions import Connect, Deliver, Disconnect, Observe, SetTimer, Validate
+from gossamer.protocols.contract.actions import Connect, Deliver, Disconnect, Load, Observe, SetTimer, Store, Validate
 from gossamer.protocols.contract.events import Event, MessageReceived, Started, Subscribe, Unsubscribe
 from gossamer.protocols.contract.facts import NeighbourDown, NeighbourUp
 from gossamer.protocols.contract.invariants import (
@@ -40,7 +40,7 @@ class _Sent(Value, frozen=True, array_like=True, gc=False, tag="send"):
     addresses: tuple[bytes, ...] = ()
 
 
-_Action = _Sent | Connect | Disconnect | SetTimer | Deliver | Validate | Observe
+_Action = _Sent | Connect | Disconnect | SetTimer | Deliver | Validate | Store | Load | Observe
 _actions = msgspec.msgpack.Decoder(tuple[_Action, ...])
 # Records hold facts as plain lists. These are the tags of the two facts that make the overlay.
 _UP, _DOWN = (str(fact.__struct_config__.tag) for fact in (NeighbourUp, NeighbourDown))

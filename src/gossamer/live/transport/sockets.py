@@ -210,6 +210,11 @@ class Sockets:
         """Whether the queue of any link is long."""
         return bool(self._pressure.slow)
 
+    @property
+    def is_paused(self) -> bool:
+        """Whether no link is read because a reader of this node is slow."""
+        return self._pressure.is_paused
+
     def pause_reading(self, reason: str) -> None:
         """Read from no link: a reader of this node is slow."""
         self._pressure.pause(reason)

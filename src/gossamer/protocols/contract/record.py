@@ -16,6 +16,7 @@ from gossamer.model.values.ids import NodeId, TopicId
 from gossamer.protocols.contract.actions import Action
 from gossamer.protocols.contract.events import (
     Event,
+    Loaded,
     MessageReceived,
     PeerDown,
     PeerUp,
@@ -117,6 +118,7 @@ _RawEvent = (
     | PeerDown
     | _Fired
     | Validated
+    | Loaded
     | _Refused
     | Stopping
 )
