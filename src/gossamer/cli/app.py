@@ -30,6 +30,7 @@ from gossamer.cli import (
     study,
     systems,
     theory,
+    torture,
     up,
     workload,
 )
@@ -74,6 +75,7 @@ for _job, _name, _function in (
     (STUDY, "simulate", simulate.simulate),
     (STUDY, "analyse", analyse.analyse),
     (STUDY, "replay", replay.replay),
+    (STUDY, "torture", torture.torture),
     (PLAN, "plan", plan.plan),
     (PLAN, "check", check.check),
     (PLAN, "theory", theory.app),
