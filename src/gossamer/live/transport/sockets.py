@@ -156,7 +156,14 @@ class Sockets:
         if self.eager:
             eager, self.eager = self.eager, []
             for link in eager:
-                link.flush_early()
+                link.flush()
+
+    def gather(self, nodes: Sequence[NodeId]) -> None:
+        """See `interface.Transport`."""
+        for node in nodes:
+            link = self._by_node.get(node)
+            if link is not None:
+                link.gather()
 
     def is_gathering(self, nodes: Sequence[NodeId]) -> bool:
         """See `interface.Transport`."""
@@ -342,7 +349,7 @@ class Sockets:
         for link in list(self._links):
             patience = self.limits.idle_seconds * (1 if link.dialled else STRANGER_PATIENCE)
             # What this node wrote does not count: bytes that are sent into a partition keep a dead connection open.
-            if link.is_up and not self._is_kept(link) and now - link.read_at > patience:
+            if now - link.read_at > patience and link.is_up and not self._is_kept(link):
                 link.close()
 
 
