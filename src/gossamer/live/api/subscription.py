@@ -101,7 +101,7 @@ class Subscription:
         self._is_open = False
         self._resume_reading()
         self._node.close_subscription(self)
-        self._wake()
+        self.wake()
 
     def __aiter__(self) -> Self:
         """Iterate over the messages."""
@@ -157,7 +157,7 @@ class Subscription:
     # Called by the node.
 
     def put(self, actions: Sequence[Deliver]) -> None:
-        """Add messages to the queue."""
+        """Add messages to the queue; `wake` follows."""
         self._queue.extend(actions)
         self._bytes += (
             len(actions[0].payload) if len(actions) == 1 else sum([len(action.payload) for action in actions])
@@ -168,8 +168,12 @@ class Subscription:
             elif not self._is_pausing:
                 self._is_pausing = True
                 self._node.pause_reading(self._key)
-        if self._waiter is not None:
-            self._wake()
+
+    def wake(self) -> None:
+        """Let the reader run if it waits."""
+        waiter, self._waiter = self._waiter, None
+        if waiter is not None:
+            waiter.wake()
 
     def _is_full(self) -> bool:
         # One message is always kept, however large it is.
@@ -205,8 +209,3 @@ class Subscription:
         if self._is_pausing:
             self._is_pausing = False
             self._node.resume_reading(self._key)
-
-    def _wake(self) -> None:
-        waiter, self._waiter = self._waiter, None
-        if waiter is not None:
-            waiter.wake()

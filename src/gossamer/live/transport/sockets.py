@@ -346,11 +346,14 @@ class Sockets:
         # A late tick counts as one in time: a process without CPU has not written to its peers meanwhile.
         self._ran_seconds += self._tick_seconds
         self._pressure.check(self._ran_seconds, self._tick_seconds)
+        driver = self._driver
+        if driver is None:
+            # A reader has stopped the node.
+            return
         self._set_tick(SLOW_TICK_SECONDS if self._pressure.slow else TICK_SECONDS)
-        if self._driver is not None:
-            for node in [node for node in self._kept if node in self._by_node and self._by_node[node].is_paused]:
-                # Reading from this peer is paused; tell the machine not to suspect it.
-                self._driver.peer_up(node)
+        for node in [node for node in self._kept if node in self._by_node and self._by_node[node].is_paused]:
+            # Reading from this peer is paused; tell the machine not to suspect it.
+            driver.peer_up(node)
         self._close_idle(now)
         self.log.report()
 
