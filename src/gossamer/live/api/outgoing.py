@@ -55,6 +55,7 @@ class Outgoing:
                     own = b"\0" + content if self._signs else content
                     at_us = published_us or driver.now_us
                     subscription.put((Deliver(topic.id, own, self._node, sequence, 0, at_us),))
+                    subscription.wake()
         return sequence, tally
 
     def publish_on_each(self, topics: Sequence[LiveTopic], content: bytes, patient: bool) -> tuple[int, Tally]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, Self
 
+from gossamer.live.api.arrival import Arrival
 from gossamer.live.api.messages import (
     CODECS,
     Codec,
@@ -99,7 +100,8 @@ class Subscription:
         self._most, self._bytes_most = queue
         self._bytes = 0
         self._queue: deque[Deliver] = deque()
-        self._waiter: asyncio.Future[None] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._waiter: Arrival | None = None
         self._is_open = False
         self._is_pausing = False
         self._since_yield = 0
@@ -108,6 +110,8 @@ class Subscription:
     async def __aenter__(self) -> Self:
         """Follow the topic from now on."""
         self._node.open_subscription(self)
+        # Kept, because asking for the running loop takes a system call.
+        self._loop = asyncio.get_running_loop()
         self._is_open = True
         return self
 
@@ -122,7 +126,7 @@ class Subscription:
         self._is_open = False
         self._resume_reading()
         self._node.close_subscription(self)
-        self._wake()
+        self.wake()
 
     def __aiter__(self) -> Self:
         """Iterate over the messages."""
@@ -133,10 +137,10 @@ class Subscription:
         queue = self._queue
         while True:
             while not queue:
-                if not self._is_open:
+                if not self._is_open or self._loop is None:
                     raise StopAsyncIteration
                 self._bytes = 0
-                self._waiter = asyncio.get_running_loop().create_future()
+                self._waiter = Arrival(self._loop)
                 await self._waiter
             self._since_yield += 1
             if self._since_yield >= YIELD_EVERY:
@@ -190,17 +194,23 @@ class Subscription:
         return note
 
     def put(self, actions: Sequence[Deliver]) -> None:
-        """Add messages to the queue."""
+        """Add messages to the queue; `wake` follows."""
         self._queue.extend(actions)
-        self._bytes += sum([len(action.payload) for action in actions])
+        self._bytes += (
+            len(actions[0].payload) if len(actions) == 1 else sum([len(action.payload) for action in actions])
+        )
         if self._is_full():
             if self._slow == "drop":
                 self._drop_oldest()
             elif not self._is_pausing:
                 self._is_pausing = True
                 self._node.pause_reading(self._key)
-        if self._waiter is not None:
-            self._wake()
+
+    def wake(self) -> None:
+        """Let the reader run if it waits."""
+        waiter, self._waiter = self._waiter, None
+        if waiter is not None:
+            waiter.wake()
 
     def _is_full(self) -> bool:
         # One message is always kept, however large it is.
@@ -236,8 +246,3 @@ class Subscription:
         if self._is_pausing:
             self._is_pausing = False
             self._node.resume_reading(self._key)
-
-    def _wake(self) -> None:
-        waiter, self._waiter = self._waiter, None
-        if waiter is not None and not waiter.done():
-            waiter.set_result(None)

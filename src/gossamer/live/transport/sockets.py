@@ -31,8 +31,8 @@ from gossamer.protocols.contract.compact import Writer
 # Chosen: the size of one read, which no bound on a peer can shorten. Asyncio alone would allocate 256 KiB for every
 # read, at the price of two page faults for each message when messages are few.
 READ_BYTES = 64 * 1024
-# Chosen: how often idle links, slow peers and the pool are checked.
-TICK_SECONDS = 0.2
+# Chosen: how often links are checked, while any is slow and otherwise. An idle process should wake up seldom.
+SLOW_TICK_SECONDS, TICK_SECONDS = 0.2, 1.0
 # Chosen: a short-lived link that another node opened may stay silent this many times as long as our own.
 STRANGER_PATIENCE = 6
 # The goodbye of a node that leaves the network; any other goodbye ends one link only.
@@ -72,6 +72,7 @@ class Sockets:
         self.eager: list[Link] = []
         self._server: asyncio.Server | None = None
         self._tick: asyncio.TimerHandle | None = None
+        self._tick_seconds = TICK_SECONDS
         # For how long this process ran, as its ticks show it.
         self._ran_seconds = 0.0
         self._by_node: dict[NodeId, Link] = {}
@@ -114,7 +115,7 @@ class Sockets:
         self._driver = driver
         self.receive = driver.receive
         self.flush_driver = driver.flush
-        self._tick = asyncio.get_running_loop().call_later(TICK_SECONDS, self._on_tick)
+        self._set_tick(TICK_SECONDS)
 
     def close(self, driver: LiveDriver) -> None:
         """See `interface.Transport`. Queued frames still leave."""
@@ -156,7 +157,14 @@ class Sockets:
         if self.eager:
             eager, self.eager = self.eager, []
             for link in eager:
-                link.flush_early()
+                link.flush()
+
+    def gather(self, nodes: Sequence[NodeId]) -> None:
+        """See `interface.Transport`."""
+        for node in nodes:
+            link = self._by_node.get(node)
+            if link is not None:
+                link.gather()
 
     def is_gathering(self, nodes: Sequence[NodeId]) -> bool:
         """See `interface.Transport`."""
@@ -277,6 +285,8 @@ class Sockets:
 
     def on_slow(self, link: Link) -> None:
         """The queue of a link has become long."""
+        if self._driver is not None and self._tick_seconds != SLOW_TICK_SECONDS:
+            self._set_tick(SLOW_TICK_SECONDS)
         self._pressure.on_slow(link, self._ran_seconds)
 
     def on_drained(self, link: Link) -> None:
@@ -330,16 +340,25 @@ class Sockets:
         """Whether the machine asked for this link. A second link with the same id is short-lived."""
         return link.node in self._kept and self._by_node.get(link.node) is link
 
+    def _set_tick(self, seconds: float) -> None:
+        if self._tick is not None:
+            self._tick.cancel()
+        self._tick_seconds = seconds
+        self._tick = asyncio.get_running_loop().call_later(seconds, self._on_tick)
+
     def _on_tick(self) -> None:
-        self._tick = asyncio.get_running_loop().call_later(TICK_SECONDS, self._on_tick)
         now = self.environment.monotonic()
         # A late tick counts as one in time: a process without CPU has not written to its peers meanwhile.
-        self._ran_seconds += TICK_SECONDS
-        self._pressure.check(self._ran_seconds, TICK_SECONDS)
-        if self._driver is not None:
-            for node in [node for node in self._kept if node in self._by_node and self._by_node[node].is_paused]:
-                # Reading from this peer is paused; tell the machine not to suspect it.
-                self._driver.peer_up(node)
+        self._ran_seconds += self._tick_seconds
+        self._pressure.check(self._ran_seconds, self._tick_seconds)
+        driver = self._driver
+        if driver is None:
+            # A reader has stopped the node.
+            return
+        self._set_tick(SLOW_TICK_SECONDS if self._pressure.slow else TICK_SECONDS)
+        for node in [node for node in self._kept if node in self._by_node and self._by_node[node].is_paused]:
+            # Reading from this peer is paused; tell the machine not to suspect it.
+            driver.peer_up(node)
         self._close_idle(now)
         self.log.report()
 
@@ -347,7 +366,7 @@ class Sockets:
         for link in list(self._links):
             patience = self.limits.idle_seconds * (1 if link.dialled else STRANGER_PATIENCE)
             # What this node wrote does not count: bytes that are sent into a partition keep a dead connection open.
-            if link.is_up and not self._is_kept(link) and now - link.read_at > patience:
+            if now - link.read_at > patience and link.is_up and not self._is_kept(link):
                 link.close()
 
 
