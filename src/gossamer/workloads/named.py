@@ -25,19 +25,10 @@ from gossamer.model.values.errors import InputError, InputWarning
 from gossamer.model.values.ids import Role
 from gossamer.workloads.formats import JSON_LINES, PARQUET, WHITESPACE, Format, Reading, find_format, split_line
 from gossamer.workloads.heads import UTF8_MARK, read_head
+from gossamer.workloads.words import ROLE_WORDS
 
 # Chosen: as in `gossamer ingest`, a line with a longer name is damaged.
 NAME_BYTES_MAX = 256
-# The words of a role column.
-_ROLES = {
-    **dict.fromkeys(
-        ("1", "follows", "follow", "follower", "subscribes", "subscribe", "subscriber", "sub"), Role.FOLLOWS
-    ),
-    **dict.fromkeys(("consumes", "consumer", "reads", "reader", "read"), Role.FOLLOWS),
-    **dict.fromkeys(("2", "publishes", "publish", "publisher", "pub"), Role.PUBLISHES),
-    **dict.fromkeys(("produces", "producer", "writes", "writer", "write"), Role.PUBLISHES),
-    **dict.fromkeys(("3", "both", "pubsub"), Role.BOTH),
-}
 # One row: its number in the file for messages, and its fields in the order of the columns that are read.
 _Row = tuple[int, Sequence[str]]
 
@@ -50,7 +41,7 @@ def read_workload(path: Path | str) -> Workload:
     """
     path = Path(path)
     table = interests_file(path)
-    if path.is_file() or (table.is_file() and _has_names(table)):
+    if path.is_file() or (table.is_file() and has_names(table)):
         return _read_named(table)
     return read_folder(path)
 
@@ -60,7 +51,8 @@ def interests_file(path: Path) -> Path:
     return path / INTERESTS if path.is_dir() else path
 
 
-def _has_names(table: Path) -> bool:
+def has_names(table: Path) -> bool:
+    """Whether a table of interests has text where other tables have ids."""
     try:
         columns = pq.read_schema(table)
     except (pa.ArrowException, OSError):
@@ -130,6 +122,9 @@ def _read_named(path: Path) -> Workload:
     if not roles:
         raise InputError(f"{path} has no (node, topic) rows")
     _warn(path, nodes.numbers, topics.numbers, repeated)
+    if len(roles) == len(topics.numbers) and len(nodes.numbers) > 1:
+        sentence = f"{path}: no topic has two nodes, so there is nothing to connect; are these the right columns?"
+        warnings.warn(sentence, InputWarning, stacklevel=3)
     return _workload(nodes, topics, roles, zones)
 
 
@@ -218,10 +213,10 @@ def _check_name(path: Path, number: int, what: str, name: str) -> None:
 
 
 def _role(path: Path, number: int, text: str) -> int:
-    role = _ROLES.get(text.lower()) if text else Role.FOLLOWS
+    role = ROLE_WORDS.get(text.lower()) if text else int(Role.FOLLOWS)
     if role is None:
         raise InputError(f"{path}, line {number}: the role must be follows, publishes or both, got {text!r}")
-    return int(role)
+    return role
 
 
 def _warn(path: Path, nodes: Iterable[str], topics: Iterable[str], repeated: int) -> None:

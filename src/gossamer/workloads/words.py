@@ -23,6 +23,15 @@ _WORDS = {
     "memory": "memory ram",
 }
 
+# The values of a column of roles, with the numbers of `model.values.ids.Role`. An empty value is the first.
+ROLE_WORDS = {
+    **dict.fromkeys(("follows", "follow", "follower", "subscribes", "subscribe", "subscriber", "sub", "1"), 1),
+    **dict.fromkeys(("consumes", "consumer", "reads", "reader", "read"), 1),
+    **dict.fromkeys(("publishes", "publish", "publisher", "pub", "2"), 2),
+    **dict.fromkeys(("produces", "producer", "writes", "writer", "write"), 2),
+    **dict.fromkeys(("both", "pubsub", "3"), 3),
+}
+
 
 def plain_word(field: str) -> str:
     """A field of a header in lower case, without signs: userID and user_id are one word."""

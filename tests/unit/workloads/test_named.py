@@ -77,6 +77,11 @@ def test_names_that_differ_only_in_case_stay_apart_with_a_warning(tmp_path):
     assert alike_names(["caf\u00e9", "cafe\u0301", "tea"]) == [["caf\u00e9", "cafe\u0301"]]
 
 
+def test_topics_with_a_single_node_each_are_warned_about(tmp_path):
+    with pytest.warns(InputWarning, match="no topic has two nodes"):
+        read_workload(written(tmp_path, "service,topic\na,x\nb,y\nb,z\n"))
+
+
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [

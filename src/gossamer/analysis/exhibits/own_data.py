@@ -38,6 +38,7 @@ def on_workload(exhibit: Exhibit, workload: Workload, name: str, folder: Path) -
         name=f"{exhibit.name}-on-{name}",
         title=f"{exhibit.title.partition(',')[0]}, on {name}",
         points=lambda quick: _points(exhibit, exhibit.points(quick), workload.interest.node_count, place),
+        left_out="further seeds",
         claims=(),
         remark="",
         package="",

@@ -50,7 +50,7 @@ def addresses_of(nodes: Mapping[str, PlannedNode], hosts: Mapping[str, str], whe
     """HOST:PORT of every node; a host without a port gives its nodes ports from 7400 on, in the order of the plan."""
     missing = [name for name in nodes if name not in hosts]
     if missing:
-        more = f" and {len(missing) - 1:,} more nodes of the plan" if len(missing) > 1 else ""
+        more = f" and {len(missing) - 1:,} more" if len(missing) > 1 else ""
         raise InputError(f"{where} has no host for {missing[0]!r}{more}; every node of the plan needs one")
     unknown = [name for name in hosts if name not in nodes]
     if unknown:
