@@ -14,6 +14,7 @@ from gossamer.model.values.errors import (
     CheckFailed,
     GossamerError,
     InputError,
+    InputWarning,
     MachineMisuse,
     MissingExtra,
     NodeStateError,
@@ -32,13 +33,15 @@ if TYPE_CHECKING:
     from gossamer.live.api.sync import SyncNode
     from gossamer.live.operations.status import NodeStatus
     from gossamer.model.arrays.overlay import Overlay
-    from gossamer.model.tables.workload import Workload, read_workload
+    from gossamer.model.tables.workload import Workload
     from gossamer.model.values.run import Run, WorkloadLaw
     from gossamer.planners.plan import PlannedOverlay, PlanRequest, plan
     from gossamer.protocols.contract.events import Outcome
     from gossamer.simulator.execute import Result, execute
     from gossamer.simulator.measure import measure
+    from gossamer.simulator.what_if import WhatIf, random_losses, what_if
     from gossamer.workloads.make import make_workload
+    from gossamer.workloads.named import read_workload
 
 __version__ = "0.1.0"
 
@@ -64,12 +67,15 @@ _LATER = {
     "Subscription": "gossamer.live.api.subscription",
     "SyncNode": "gossamer.live.api.sync",
     "Workload": "gossamer.model.tables.workload",
+    "WhatIf": "gossamer.simulator.what_if",
     "WorkloadLaw": "gossamer.model.values.run",
     "execute": "gossamer.simulator.execute",
     "make_workload": "gossamer.workloads.make",
     "measure": "gossamer.simulator.measure",
     "plan": "gossamer.planners.plan",
-    "read_workload": "gossamer.model.tables.workload",
+    "random_losses": "gossamer.simulator.what_if",
+    "read_workload": "gossamer.workloads.named",
+    "what_if": "gossamer.simulator.what_if",
 }
 
 __all__ = [
@@ -79,6 +85,7 @@ __all__ = [
     "Gap",
     "GossamerError",
     "InputError",
+    "InputWarning",
     "Limits",
     "MachineMisuse",
     "Message",
@@ -101,6 +108,7 @@ __all__ = [
     "Subscription",
     "SyncNode",
     "TableError",
+    "WhatIf",
     "Workload",
     "WorkloadLaw",
     "__version__",
@@ -108,7 +116,9 @@ __all__ = [
     "make_workload",
     "measure",
     "plan",
+    "random_losses",
     "read_workload",
+    "what_if",
 ]
 
 # The extra that brings each library that a name may need.

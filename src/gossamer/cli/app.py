@@ -6,6 +6,7 @@ Exit codes: 0 success; 1 a difference or a failure; 2 a wrong flag, file or valu
 import errno
 import shlex
 import sys
+import warnings
 from typing import Annotated, Any
 
 import typer
@@ -17,6 +18,7 @@ from gossamer.cli import (
     build,
     check,
     churn,
+    deploy,
     ingest,
     keys,
     messages,
@@ -26,18 +28,20 @@ from gossamer.cli import (
     replay,
     reproduce,
     simulate,
+    snapshot,
     status,
     study,
     systems,
     theory,
     torture,
     up,
+    what_if,
     workload,
 )
 from gossamer.cli.console import print_sentence
 from gossamer.cli.flag_names import flags_of, name_flags
 from gossamer.cli.renamed import replace_old_flags
-from gossamer.model.values.errors import CheckFailed, GossamerError, InputError, MissingExtra
+from gossamer.model.values.errors import CheckFailed, GossamerError, InputError, InputWarning, MissingExtra
 
 STUDY, PLAN, RUN, DATA = "Study", "Plan", "Run", "Data"
 
@@ -78,12 +82,15 @@ for _job, _name, _function in (
     (STUDY, "torture", torture.torture),
     (PLAN, "plan", plan.plan),
     (PLAN, "check", check.check),
+    (PLAN, "what-if", what_if.what_if),
     (PLAN, "theory", theory.app),
     (RUN, "node", node.node),
     (RUN, "pub", messages.pub),
     (RUN, "sub", messages.sub),
     (RUN, "status", status.status),
+    (RUN, "snapshot", snapshot.snapshot),
     (RUN, "up", up.up),
+    (RUN, "deploy", deploy.deploy),
     (RUN, "keys", keys.app),
     (DATA, "workload", workload.app),
     (DATA, "churn", churn.app),
@@ -135,10 +142,25 @@ _PATH_ERRORS = {
 
 def main() -> None:
     """Run a command; every expected error is one sentence on standard error."""
-    arguments, warnings = replace_old_flags(sys.argv[1:])
-    for warning in warnings:
+    arguments, old_flags = replace_old_flags(sys.argv[1:])
+    for warning in old_flags:
         print_sentence(warning)
+    _print_input_warnings()
     sys.exit(_run(arguments))
+
+
+def _print_input_warnings() -> None:
+    """Print what is odd about an input as a sentence, like an error, instead of Python's form with a line of code."""
+    usual = warnings.showwarning
+
+    def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+        if issubclass(category, InputWarning):
+            print_sentence(str(message))
+        else:
+            usual(message, category, *place, **more)
+
+    warnings.simplefilter("always", InputWarning)
+    warnings.showwarning = show
 
 
 def _run(arguments: list[str]) -> Any:

@@ -312,7 +312,7 @@ class Node:
 
     def status(self) -> NodeStatus:
         """Links, topics, coverage, queues and drops at this moment."""
-        return self._require_running().status(self._address, self._join, self._drops)
+        return self._require_running().status(self._address, self._join, self._drops, self._plan)
 
     # Called by subscriptions and publishers.
 
