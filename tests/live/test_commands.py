@@ -141,7 +141,9 @@ def test_commands_use_tls_and_signatures_and_refuse_nodes_without_keys(tmp_path)
         for keys, reason in reasons.items():
             code, out, err = run("pub", "a", "x", *join, *keys, "--timeout", "1")
             assert (code, out) == (1, "")
-            assert "nothing was published, because no node to join accepted a link within 1 s" in err.splitlines()[-1]
+            assert (
+                "the message reached nobody, because no node to join accepted a link within 1 s" in err.splitlines()[-1]
+            )
             assert f"{found['address']}: {reason}" in err.splitlines()[-1]
             with running("sub", "a", *join, *keys) as reader:
                 assert f"warning link to {found['address']} refused: " in reader.stderr.readline()
@@ -201,13 +203,13 @@ def test_a_publisher_without_neighbours_gets_one_sentence_and_exit_code_1():
     code, out, err = run("pub", "t", "x", "--join", "127.0.0.1:1", "--timeout", "0.3")
     assert (code, out) == (1, "")
     assert err == (
-        "gossamer: nothing was published, because no node to join accepted a link within 0.3 s; "
+        "gossamer: the message reached nobody, because no node to join accepted a link within 0.3 s; "
         "127.0.0.1:1: connection refused\n"
     )
     with node() as found:
         code, _, err = run("pub", "t", "x", "--join", found["address"], "--timeout", "0.5", *QUICK)
     assert code == 1
-    assert err == "gossamer: no node with the topic 't' was found within 0.5 s; nothing was published\n"
+    assert err == "gossamer: no node with the topic 't' was found within 0.5 s; the message reached nobody\n"
 
 
 def test_a_node_keeps_trying_to_join_until_the_address_answers():

@@ -7,7 +7,7 @@ import os
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import AsyncExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
@@ -120,7 +120,7 @@ def pub(
 ) -> None:
     """Publish messages on a topic.
 
-    Exit code 1 if no neighbour on the topic was found, or a neighbour could not take a message.
+    Exit code 1 if the first message reached nobody, or a neighbour could not take a message.
 
     Example: gossamer pub prices/eur 1.07 --join 127.0.0.1:7400
     """
@@ -242,31 +242,32 @@ async def _publish(
     """The number of messages that at least one neighbour did not take."""
     refused = 0
     async with settings.node() as node, node.publisher(topic) as publisher:
-        try:
+        with suppress(TimeoutError):
             await node.ready(topic, timeout=timeout)
-        except TimeoutError:
-            raise GossamerError(_no_neighbour(node.status(), topic, settings.join, timeout)) from None
         began = time.monotonic()
         number = 0
         async for content in _lines(payload, count):
             if rate is not None:
                 await asyncio.sleep(max(0.0, began + number / rate - time.monotonic()))
             number += 1
-            receipt = await publisher.publish(content, wait="sent", timeout=timeout)
+            receipt = await publisher.publish(content, wait="sent")
+            if json:
+                typer.echo(msgspec.json.encode(receipt).decode())
+            if receipt.nobody and number == 1:
+                raise GossamerError(_no_neighbour(node.status(), topic, settings.join, timeout))
             if receipt.refused or not receipt.queued:
                 refused += 1
                 reasons = sorted({reason for _, reason in receipt.refused}) or ["no neighbour has the topic"]
                 print_sentence(f"message {number} was not taken by all neighbours: {'; '.join(reasons)}")
-            if json:
-                typer.echo(msgspec.json.encode(receipt).decode())
     return refused
 
 
 def _no_neighbour(status: "NodeStatus", topic: str, addresses: Sequence[str], timeout: float) -> str:
     if status.links:
-        return f"no node with the topic {topic!r} was found within {timeout:g} s; nothing was published"
+        return f"no node with the topic {topic!r} was found within {timeout:g} s; the message reached nobody"
     reasons = [f"{address}: {status.unanswered.get(address, 'no answer')}" for address in addresses]
-    return f"nothing was published, because no node to join accepted a link within {timeout:g} s; {'; '.join(reasons)}"
+    reason = "; ".join(reasons)
+    return f"the message reached nobody, because no node to join accepted a link within {timeout:g} s; {reason}"
 
 
 async def _lines(payload: str | None, count: int | None) -> AsyncIterator[bytes]:

@@ -79,8 +79,10 @@ def up(
 ) -> None:
     """Run a network of node processes and count every delivery.
 
-    Each node follows topics and publishes on them; deliveries are counted by message id at every subscriber. Exit code 1
-    if a topic stayed disconnected, a node died, or a message was missing, duplicated or out of order.
+    Each node follows topics and publishes on them; a topic that only one node follows gets no messages. Deliveries are
+    counted by message id at every subscriber, except messages from and to nodes that --kill ends. Exit code 1 if a topic
+    stayed disconnected, a node died by itself, or a message was missing, duplicated or out of order. Without --out the logs
+    are deleted at the end.
 
     Example: gossamer up --nodes 20 --topics 50 --subscriptions 10 --rate 100 --seconds 30 --seed 1
     """

@@ -13,11 +13,12 @@ from gossamer.live.api.messages import (
     Gap,
     Message,
 )
+from gossamer.model.values.errors import NodeStateError
 from gossamer.model.values.ids import NodeId
 from gossamer.protocols.contract.actions import Deliver
 
 if TYPE_CHECKING:
-    from gossamer.live.api.node import Node
+    from gossamer.live.api.held import HeldTopics
 
 log = logging.getLogger("gossamer.live")
 
@@ -44,7 +45,7 @@ class Subscription:
 
     def __init__(
         self,
-        node: "Node",
+        held: "HeldTopics",
         topic: str,
         codec: Codec,
         unseal: Callable[[Deliver], bytes] | None,
@@ -64,7 +65,7 @@ class Subscription:
         self.own = own
         self.last = last
         self.last_seconds = last_seconds
-        self._node = node
+        self._held = held
         # Content of the codec "bytes" needs no decoding.
         self._decode = None if codec is CODECS["bytes"] else codec.decode
         self._unseal = unseal
@@ -75,15 +76,15 @@ class Subscription:
         self._bytes = 0
         self._queue: deque[Deliver] = deque()
         self._waiter: asyncio.Future[None] | None = None
-        self._is_open = False
+        self._is_open = self._was_entered = False
         self._is_pausing = False
         self._since_yield = 0
         self._key = f"reader {id(self)}"
 
     async def __aenter__(self) -> Self:
         """Follow the topic from now on."""
-        self._node.open_subscription(self)
-        self._is_open = True
+        self._held.open_subscription(self)
+        self._is_open = self._was_entered = True
         return self
 
     async def __aexit__(self, *exception: object) -> None:
@@ -96,8 +97,16 @@ class Subscription:
             return
         self._is_open = False
         self._resume_reading()
-        self._node.close_subscription(self)
+        self._held.close_subscription(self)
         self._wake()
+
+    def require_entered(self) -> None:
+        """Raise a NodeStateError if the subscription was never entered: no message can arrive."""
+        if not self._was_entered:
+            raise NodeStateError(
+                f"the subscription to {self.topic!r} was not entered; "
+                "use `async with node.subscribe(...) as messages` (`with` for a SyncNode)"
+            )
 
     def __aiter__(self) -> Self:
         """Iterate over the messages."""
@@ -109,6 +118,7 @@ class Subscription:
         while True:
             while not queue:
                 if not self._is_open:
+                    self.require_entered()
                     raise StopAsyncIteration
                 self._bytes = 0
                 self._waiter = asyncio.get_running_loop().create_future()
@@ -128,13 +138,16 @@ class Subscription:
                     content = payload if self._unseal is None else self._unseal(action)
                 except ValueError:
                     self.unreadable += 1
-                    self._node.count_drop("payload not encrypted with the topic's secret")
+                    reason = "payload not encrypted with the topic's secret"
+                    self._held.count_drop(reason, f"dropped a message on {self.topic!r}: {reason}")
                     continue
                 try:
                     payload = content if self._decode is None else self._decode(content)
-                except ValueError:
+                except Exception as error:
                     self.unreadable += 1
-                    self._node.count_drop("payload not readable by the codec")
+                    problem = f"{type(error).__name__}: {error}"
+                    sentence = f"dropped a message on {self.topic!r}: the codec cannot decode its payload ({problem})"
+                    self._held.count_drop("payload not readable by the codec", sentence)
                     continue
             publisher, published_at = hex_id(action.publisher), action.published_us / 1e6
             return Message(self.topic, payload, publisher, action.sequence, action.hops, published_at)
@@ -161,7 +174,7 @@ class Subscription:
                 self._drop_oldest()
             elif not self._is_pausing:
                 self._is_pausing = True
-                self._node.pause_reading(self._key)
+                self._held.pause_reading(self._key)
         if self._waiter is not None:
             self._wake()
 
@@ -184,7 +197,7 @@ class Subscription:
             action = self._queue.popleft()
             self._bytes -= len(action.payload)
             self.dropped += 1
-            self._node.count_drop("reader too slow")
+            self._held.count_drop("reader too slow")
             first, _ = self._missed.get(action.publisher, (action.sequence, 0))
             self._missed[action.publisher] = (first, action.sequence)
             if len(self._missed) > GAPS_MAX:
@@ -198,7 +211,7 @@ class Subscription:
     def _resume_reading(self) -> None:
         if self._is_pausing:
             self._is_pausing = False
-            self._node.resume_reading(self._key)
+            self._held.resume_reading(self._key)
 
     def _wake(self) -> None:
         waiter, self._waiter = self._waiter, None
