@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from gossamer.live.operations.status import NodeStatus
     from gossamer.model.arrays.overlay import Overlay
     from gossamer.model.tables.workload import Workload, read_workload
+    from gossamer.model.values.pattern import Pattern
     from gossamer.model.values.run import Run, WorkloadLaw
     from gossamer.planners.plan import PlannedOverlay, PlanRequest, plan
     from gossamer.protocols.contract.events import Outcome
@@ -54,6 +55,7 @@ _LATER = {
     "NodeStatus": "gossamer.live.operations.status",
     "Outcome": "gossamer.protocols.contract.events",
     "Overlay": "gossamer.model.arrays.overlay",
+    "Pattern": "gossamer.model.values.pattern",
     "PlanEntry": "gossamer.live.api.options",
     "PlanRequest": "gossamer.planners.plan",
     "PlannedOverlay": "gossamer.planners.plan",
@@ -92,6 +94,7 @@ __all__ = [
     "NotAllowed",
     "Outcome",
     "Overlay",
+    "Pattern",
     "PeerError",
     "PlanEntry",
     "PlanRequest",

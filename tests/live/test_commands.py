@@ -356,3 +356,41 @@ def test_sighup_makes_a_node_read_its_access_rules_again(tmp_path):
         assert "unknown field `deny`" in line
         process.send_signal(signal.SIGTERM)
         assert process.wait(SECONDS) == 0
+
+
+def test_a_pattern_on_the_command_line_prints_every_topic_that_matches(tmp_path):
+    with node("--publish", "prices/eur", "--pattern", "prices/*") as found:
+        (tmp_path / "peers.txt").write_text(found["address"] + "\n")
+        with running("sub", "--pattern", "prices/**", "--join-file", str(tmp_path / "peers.txt"), *QUICK) as reader:
+            until_now(lambda: holders(found["metrics"]))
+            assert run("pub", "prices/eur", "1.07", "--join", found["address"], *QUICK)[0] == 0
+            assert reader.stdout.readline() == "prices/eur\t1.07\n"
+            reader.send_signal(signal.SIGINT)
+            assert reader.wait(SECONDS) == 0
+        shown = run("status", found["metrics"])[1]
+        assert "prices/*" in shown
+        assert "prices/eur" in shown
+
+
+def test_a_wrong_pattern_and_no_topic_are_one_sentence_and_exit_code_2():
+    join = ("--join", "127.0.0.1:1")
+    for arguments, sentence in {
+        ("sub", *join): "give a TOPIC to follow, or --pattern",
+        ("sub", "--pattern", "a**", *join): "`**` must be a whole level, as in 'orders/**', got 'a**' in 'a**'",
+        (
+            "sub",
+            "--pattern",
+            "a/*",
+            "--system",
+            "stan",
+            *join,
+        ): "patterns need nodes that tell each other names of topics",
+        ("sub", "a", "--join-file", "nowhere.txt"): "cannot read the addresses to join from nowhere.txt",
+    }.items():
+        code, out, err = run(*arguments)
+        assert (code, out) == (2, "")
+        assert err.startswith(f"gossamer: {sentence}")
+        assert err.count("\n") == 1
+    code, _, err = run("sub", "--pattern", "**", *join)
+    assert code == 1
+    assert "matches every topic; only an access rule" in err

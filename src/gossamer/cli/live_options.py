@@ -21,6 +21,12 @@ Join = Annotated[
     list[str] | None,
     typer.Option("--join", metavar="HOST:PORT", help="The address of a node through which to join; repeatable."),
 ]
+JoinFile = Annotated[
+    str | None,
+    typer.Option(
+        "--join-file", metavar="FILE", help="A file with one HOST:PORT in each line; read again when it changes."
+    ),
+]
 Advertise = Annotated[
     str | None,
     typer.Option(metavar="HOST:PORT", help="The address that other nodes connect to, if it differs from --listen."),
@@ -77,6 +83,14 @@ Secrets = Annotated[
     list[str] | None,
     typer.Option(
         "--secret", metavar="TOPIC=FILE", help="With --system stan: the file with a topic's secret; repeatable."
+    ),
+]
+Patterns = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--pattern",
+        metavar="PATTERN",
+        help="Follow all topics that match: * is one level, ** any levels. Quote it. Repeatable.",
     ),
 ]
 Timeout = Annotated[

@@ -20,9 +20,11 @@ from gossamer.cli.live_options import (
     IdentityFile,
     Insecure,
     Join,
+    JoinFile,
     KeysFolder,
     Listen,
     LiveSettings,
+    Patterns,
     RulesFile,
     Secrets,
     Signatures,
@@ -32,6 +34,7 @@ from gossamer.cli.live_options import (
 )
 from gossamer.cli.options import Json
 from gossamer.model.values.errors import GossamerError, InputError
+from gossamer.model.values.pattern import Pattern
 
 if TYPE_CHECKING:
     from gossamer.live.api.messages import Message
@@ -100,6 +103,7 @@ def pub(
         str | None, typer.Argument(metavar="[PAYLOAD]", help="The message; without it, each line of standard input.")
     ] = None,
     join: Join = None,
+    join_file: JoinFile = None,
     rate: Annotated[float | None, typer.Option(metavar="R", help="Publish at most R messages per second.")] = None,
     count: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Publish PAYLOAD N times, or at most N lines.")
@@ -124,7 +128,7 @@ def pub(
 
     Example: gossamer pub prices/eur 1.07 --join 127.0.0.1:7400
     """
-    _check_join(join)
+    _check_join(join, join_file)
     if rate is not None and not 0 < rate <= 1_000_000:
         raise InputError(f"--rate must be above 0 and at most 1,000,000 messages per second, got {rate:g}")
     _check_timeout(timeout)
@@ -134,6 +138,7 @@ def pub(
         secrets,
         listen=listen,
         join=join,
+        join_file=join_file,
         advertise=advertise,
         system=system,
         dissemination=dissemination,
@@ -151,8 +156,12 @@ def pub(
 
 
 def sub(
-    topics: Annotated[list[str], typer.Argument(metavar="TOPIC...", help="The topics to follow.")],
+    topics: Annotated[
+        list[str] | None, typer.Argument(metavar="[TOPIC...]", help="The topics to follow.", show_default=False)
+    ] = None,
     join: Join = None,
+    join_file: JoinFile = None,
+    patterns: Patterns = None,
     last: Annotated[int, typer.Option(min=0, metavar="N", help="Start with the last N messages of each topic.")] = 0,
     last_seconds: Annotated[
         float,
@@ -174,18 +183,19 @@ def sub(
 ) -> None:
     """Subscribe to topics and print their messages.
 
-    Each message is a line with its payload, after the topic and a tab if there are several topics; with --json a line
-    of JSON.
+    Each message is a line with its payload, after the topic and a tab if there are several topics or patterns; with
+    --json a line of JSON.
 
     Example: gossamer sub prices/eur prices/usd --join 127.0.0.1:7400 --json
     """
-    _check_join(join)
+    _check_join(join, join_file)
     found = settings_of(
         None,
         settings,
         secrets,
         listen=listen,
         join=join,
+        join_file=join_file,
         advertise=advertise,
         system=system,
         dissemination=dissemination,
@@ -195,9 +205,12 @@ def sub(
         rules=rules,
         identity_file=identity_file,
     )
-    _check_secrets(found, topics)
+    if not topics and not patterns:
+        raise InputError("give a TOPIC to follow, or --pattern")
+    _check_secrets(found, topics or [])
+    followed: list[str | Pattern] = [*dict.fromkeys(topics or ()), *map(Pattern, dict.fromkeys(patterns or ()))]
     with _warnings():
-        asyncio.run(_follow(found, list(dict.fromkeys(topics)), last, last_seconds, count, json))
+        asyncio.run(_follow(found, followed, last, last_seconds, count, json))
 
 
 @contextmanager
@@ -213,8 +226,8 @@ def _warnings() -> Iterator[None]:
         logger.removeHandler(handler)
 
 
-def _check_join(addresses: Sequence[str] | None) -> None:
-    if not addresses:
+def _check_join(addresses: Sequence[str] | None, file: str | None) -> None:
+    if not addresses and not file:
         raise InputError("give the address of a node through which to join, such as --join 127.0.0.1:7400")
 
 
@@ -254,7 +267,7 @@ async def _publish(
             if json:
                 typer.echo(msgspec.json.encode(receipt).decode())
             if receipt.nobody and number == 1:
-                raise GossamerError(_no_neighbour(node.status(), topic, settings.join, timeout))
+                raise GossamerError(_no_neighbour(node.status(), topic, settings.ways_in, timeout))
             if receipt.refused or not receipt.queued:
                 refused += 1
                 reasons = sorted({reason for _, reason in receipt.refused}) or ["no neighbour has the topic"]
@@ -286,20 +299,29 @@ async def _lines(payload: str | None, count: int | None) -> AsyncIterator[bytes]
 
 
 async def _follow(
-    settings: "NodeSettings", topics: Sequence[str], last: int, last_seconds: float, count: int | None, json: bool
+    settings: "NodeSettings",
+    topics: Sequence[str | Pattern],
+    last: int,
+    last_seconds: float,
+    count: int | None,
+    json: bool,
 ) -> None:
     from gossamer.live.operations.logs import warn_while_alone
     from gossamer.live.operations.signals import asked_to_stop, first_of
 
+    is_one = len(topics) == 1 and isinstance(topics[0], str)
+
     def line(message: "Message") -> bytes:
         payload: bytes = message.payload
-        return payload + b"\n" if len(topics) == 1 else message.topic.encode() + b"\t" + payload + b"\n"
+        return payload + b"\n" if is_one else message.topic.encode() + b"\t" + payload + b"\n"
 
     printer = Printer(as_json if json else line, count)
     with asked_to_stop() as asked:
-        async with settings.node() as node, AsyncExitStack() as open_things:
-            subscriptions = [node.subscribe(topic, last=last, last_seconds=last_seconds) for topic in topics]
+        node = settings.node()
+        # Check topics and patterns before the node listens and joins.
+        subscriptions = [node.subscribe(topic, last=last, last_seconds=last_seconds) for topic in topics]
+        async with node, AsyncExitStack() as open_things:
             for subscription in subscriptions:
                 await open_things.enter_async_context(subscription)
-            works: list[Coroutine[Any, Any, object]] = [asked.wait(), warn_while_alone(node, settings.join)]
+            works: list[Coroutine[Any, Any, object]] = [asked.wait(), warn_while_alone(node, settings.ways_in)]
             await first_of([*works, *map(printer.pass_on, subscriptions)])

@@ -1,7 +1,7 @@
 """The topics that a node holds: how subscriptions and publishers open and close them, and how the machine learns it."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from gossamer.live.api.permissions import refuse
 from gossamer.live.api.plans import PlannedPeers
@@ -24,6 +24,8 @@ class HeldTopics:
         # Set while the node runs.
         self.running: RunningNode | None = None
         self._was_started = False
+        # Called when the node begins to publish on a topic.
+        self.on_publisher: Callable[[LiveTopic], None] = _ignore
         # Messages that readers lost, by reason.
         self.drops: Counter[str] = Counter()
         self._security = security
@@ -76,6 +78,7 @@ class HeldTopics:
         topic.publishers += 1
         if topic.publishers == 1:
             self.update(topic)
+            self.on_publisher(topic)
 
     def close_publisher(self, name: str) -> None:
         """A publisher was left."""
@@ -152,3 +155,7 @@ class HeldTopics:
         own_last = driver.own_last(topic.id)
         known = (*planned, *peers)
         driver.give(Subscribe(topic.id, topic.role, known, True, topic.secret, validates, last, last_us, *own_last))
+
+
+def _ignore(topic: LiveTopic) -> None:
+    """Nobody asked to be told."""

@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal, Self, Unpack
 
+from gossamer.live.api.discovery import Discovery
 from gossamer.live.api.held import HeldTopics
 from gossamer.live.api.limits import Limits
 from gossamer.live.api.messages import Codec, Message, Receipt, find_codec
@@ -24,6 +25,7 @@ from gossamer.live.api.options import (
     check_reachable,
     replace_deprecated,
 )
+from gossamer.live.api.patterns import LivePatterns, PatternSubscription
 from gossamer.live.api.permissions import Permissions
 from gossamer.live.api.plans import PlannedPeers
 from gossamer.live.api.publisher import Publisher
@@ -40,6 +42,8 @@ from gossamer.live.transport.environment import REAL, Environment
 from gossamer.live.transport.sockets import Sockets
 from gossamer.model.values.errors import InputError, NodeStateError
 from gossamer.model.values.ids import NodeId
+from gossamer.model.values.pattern import Pattern
+from gossamer.protocols.contract.events import Contacts
 from gossamer.protocols.contract.messages import Peer
 from gossamer.systems import DEFAULT_SYSTEM
 
@@ -55,7 +59,8 @@ REPLY_SECONDS = 5.0
 class Node:
     """A live node. `async with` starts it and stops it.
 
-    `join` is an address of a node in the network, or several. `settings` are parameters of the system. `advertise` is the address that
+    `join` is an address of a node in the network, or several; a name stands for all its addresses. `join_file` is a file with
+    one address in each line, read again when it changes. `settings` are parameters of the system. `advertise` is the address that
     other nodes use, if it differs from `listen`. `identity_file` keeps the identity over restarts. `record` is a file of all
     events and actions for `gossamer replay`, without payloads and secrets if `record_content` is False. `environment` gives
     sockets, clocks and random bytes; `gossamer.testing` passes its own.
@@ -66,6 +71,7 @@ class Node:
         listen: str = "127.0.0.1:0",
         join: str | Sequence[str] = (),
         *,
+        join_file: FilePath | None = None,
         system: str = DEFAULT_SYSTEM,
         settings: Mapping[str, object] | None = None,
         dissemination: str | None = None,
@@ -83,11 +89,9 @@ class Node:
         join, security, plan = replace_deprecated(join, security, plan, deprecated)
         self._listen = split_address(listen, "`listen`")
         check_reachable(self._listen[0], security)
-        for address in join:
-            split_address(address, "`join`")
         if advertise is not None:
             split_address(advertise, "`advertise`")
-        self._join = tuple(join)
+        self._discovery = Discovery(join, None if join_file is None else Path(join_file), environment)
         self._environment = environment
         self._advertise = advertise
         stack, limits = find_stack(system, settings, dissemination, dissemination_settings), limits or Limits()
@@ -104,8 +108,10 @@ class Node:
         self.id: NodeId = node_security.node
         self._permissions = Permissions(node_security, validation, self.hex_id)
         self._asker = Asker(self, held)
+        self._patterns = LivePatterns(held, node_security, stack.discloses)
+        held.on_publisher = self._patterns.publishes
         self._address = ""
-        self._finding_peers: asyncio.Task[None] | None = None
+        self._tasks: list[asyncio.Task[None]] = []
         self._was_started = False
         self._running: RunningNode | None = None
 
@@ -137,16 +143,18 @@ class Node:
         self._address = await sockets.listen(*self._listen, self._advertise)
         parts.security.attach(sockets)
         try:
-            running = RunningNode(parts, sockets, self._address)
+            running = RunningNode(parts, sockets, self._address, self._patterns.on_message)
         except BaseException:
             sockets.stop_listening()
             raise
         self._running, self._was_started = running, True
         self._held.start(running)
-        contacts = tuple(Peer(0, address.encode()) for address in self._join if address != self._address)
-        running.start(contacts, self._address)
+        running.start(self._contacts(await self._discovery.find()), self._address)
+        self._patterns.start(sockets, self._address)
+        looking = self._discovery.watch(lambda: not any(sockets.links()), self._on_contacts)
+        self._tasks.append(asyncio.create_task(looking))
         if self._plan is not None:
-            self._finding_peers = asyncio.create_task(self._plan.find(sockets, self._held.on_planned_peer))
+            self._tasks.append(asyncio.create_task(self._plan.find(sockets, self._held.on_planned_peer)))
         log.info("listening on %s", self._address, extra={"facts": {"address": self._address, "node": self.hex_id}})
 
     async def stop(self) -> None:
@@ -154,12 +162,21 @@ class Node:
         running = self._running
         if running is None:
             return
+        self._patterns.stop()
         self._held.close_all()
         self._asker.stop()
-        if self._finding_peers is not None:
-            self._finding_peers.cancel()
+        for task in self._tasks:
+            task.cancel()
         self._running = self._held.running = None
         await running.stop()
+
+    def _contacts(self, addresses: Sequence[str]) -> tuple[Peer, ...]:
+        return tuple(Peer(0, address.encode()) for address in addresses if address != self._address)
+
+    def _on_contacts(self, addresses: Sequence[str]) -> None:
+        """The addresses to join through have changed."""
+        if self._running is not None:
+            self._running.driver.give(Contacts(self._contacts(addresses)))
 
     @property
     def address(self) -> str:
@@ -175,7 +192,7 @@ class Node:
 
     def subscribe(
         self,
-        topic: str,
+        topic: str | Pattern,
         *,
         slow: Slow = "drop",
         own: bool = False,
@@ -184,20 +201,26 @@ class Node:
         last: int = 0,
         last_seconds: float = 0.0,
     ) -> Subscription:
-        """Follow a topic: enter the result with `async with`, then iterate over it.
+        """Follow a topic, or all topics that match a `Pattern`: enter the result with `async with`, then iterate over it.
 
         `own` also delivers the messages that this node publishes. `codec` decodes payloads. `slow="drop"` drops the oldest
         messages of a reader that is too slow, and lists them in `gaps`; `slow="block"` stops reading instead, so that nodes
         behind this one wait too. `last` (a number) and `last_seconds` (a period) request earlier messages from neighbours.
         """
-        check_topic(topic)
+        if isinstance(topic, Pattern):
+            self._patterns.check(topic)
+        else:
+            check_topic(topic)
         if slow not in ("block", "drop"):
             raise InputError(f"`slow` must be 'block' or 'drop', got {slow!r}")
         if last < 0 or last_seconds < 0 or (queue is not None and queue < 1):
             raise InputError("`last` and `last_seconds` must not be negative, and `queue` must be at least 1")
         limits, unseal = self._parts.limits, self._parts.security.unseal
         most = (queue or limits.reader_messages, limits.reader_bytes)
-        return Subscription(self._held, topic, find_codec(codec), unseal, most, slow, own, last, last_seconds)
+        options = find_codec(codec), unseal, most, slow, own, last, last_seconds
+        if isinstance(topic, Pattern):
+            return PatternSubscription(self._patterns, topic, *options)
+        return Subscription(self._held, topic, *options)
 
     def publisher(self, topic: str, codec: str | Codec = "bytes") -> Publisher:
         """Publish on a topic without following it: enter the result with `async with`."""
@@ -336,4 +359,5 @@ class Node:
 
     def status(self) -> NodeStatus:
         """Links, topics, coverage, queues and drops at this moment."""
-        return self._held.require_running().status(self._address, self._join, self._held.drops)
+        running = self._held.require_running()
+        return running.status(self._address, self._discovery.contacts, self._held.drops, self._patterns.status())

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Literal
 
+from gossamer.live.api.subscription import Subscription
 from gossamer.live.api.topics import LiveTopic
 from gossamer.live.transport.driver import LiveDriver
 from gossamer.live.transport.publications import Tally
@@ -48,9 +49,12 @@ class Outgoing:
         tally = driver.publish(first.id, content, also, sequence, published_us, patient)
         self.published += 1
         self.since_yield += 1
+        readers: set[Subscription] = set()
         for topic in topics:
             for subscription in topic.subscriptions:
-                if subscription.own:
+                if subscription.own and subscription not in readers:
+                    # A pattern may match several topics of a message, and gets it once.
+                    readers.add(subscription)
                     # A subscription expects an envelope; the signature may not exist yet.
                     own = b"\0" + content if self._signs else content
                     at_us = published_us or driver.now_us

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +15,7 @@ from gossamer.live.api.readiness import Readiness
 from gossamer.live.api.stacks import Stack
 from gossamer.live.api.topics import LiveTopic, LiveTopics
 from gossamer.live.api.validation import Validation
-from gossamer.live.operations.status import NodeStatus, link_status, topic_status
+from gossamer.live.operations.status import NodeStatus, PatternStatus, link_status, topic_status
 from gossamer.live.security.node_security import NodeSecurity
 from gossamer.live.transport.driver import LiveDriver
 from gossamer.live.transport.labels import TopicLabels
@@ -26,7 +26,7 @@ from gossamer.live.transport.sockets import Sockets
 from gossamer.model.values.ids import NodeId, TopicId
 from gossamer.model.values.shown import SECRET_BYTES
 from gossamer.protocols.contract.events import Restarted, Started
-from gossamer.protocols.contract.messages import Peer
+from gossamer.protocols.contract.messages import Peer, WireMessage
 from gossamer.protocols.contract.node import NodeMachine
 from gossamer.systems import make_machine
 
@@ -52,7 +52,13 @@ class NodeParts:
 class RunningNode:
     """The machine of a started node, with its driver, its sockets and its record."""
 
-    def __init__(self, parts: NodeParts, sockets: Sockets, address: str) -> None:
+    def __init__(
+        self,
+        parts: NodeParts,
+        sockets: Sockets,
+        address: str,
+        aside: Callable[[NodeId, str, WireMessage], None],
+    ) -> None:
         environment = sockets.environment
         seed = int.from_bytes(environment.random_bytes(8), "big")
         machine = _make_machine(parts.stack, seed, parts.security.node)
@@ -82,6 +88,7 @@ class RunningNode:
             self._numbers,
             None if parts.security.topics_file is None else LastNumbers(parts.security.topics_file),
             None if parts.stack.discloses else TopicLabels(parts.security.node),
+            aside,
         )
         self.incoming.driver = self.driver
         signs = parts.security.signatures != "off"
@@ -121,7 +128,9 @@ class RunningNode:
                 LONELY_SECONDS,
             )
 
-    def status(self, address: str, join: Sequence[str], drops: Counter[str]) -> NodeStatus:
+    def status(
+        self, address: str, join: Sequence[str], drops: Counter[str], patterns: list[PatternStatus]
+    ) -> NodeStatus:
         """The state of the node at this moment; `drops` are messages that its readers lost, by reason."""
         parts, sockets, neighbours_on = self._parts, self.sockets, self.overlay.neighbours_on
         counts = drops + self.incoming.drops + parts.validation.counts + sockets.counts + self.driver.counts
@@ -135,6 +144,7 @@ class RunningNode:
             delivered=self.incoming.delivered,
             counts=dict(sorted(counts.items())),
             unanswered={each: why for each in join if (why := sockets.problem_of(each)) is not None},
+            patterns=patterns,
         )
 
     async def stop(self) -> None:

@@ -19,6 +19,7 @@ from gossamer.protocols.contract.actions import Deliver
 
 if TYPE_CHECKING:
     from gossamer.live.api.held import HeldTopics
+    from gossamer.live.api.patterns import LivePatterns
 
 log = logging.getLogger("gossamer.live")
 
@@ -45,7 +46,7 @@ class Subscription:
 
     def __init__(
         self,
-        held: "HeldTopics",
+        held: "HeldTopics | LivePatterns",
         topic: str,
         codec: Codec,
         unseal: Callable[[Deliver], bytes] | None,
@@ -80,6 +81,8 @@ class Subscription:
         self._is_pausing = False
         self._since_yield = 0
         self._key = f"reader {id(self)}"
+        # A pattern stands for several topics.
+        self._is_one_topic = type(self) is Subscription
 
     async def __aenter__(self) -> Self:
         """Follow the topic from now on."""
@@ -150,7 +153,8 @@ class Subscription:
                     self._held.count_drop("payload not readable by the codec", sentence)
                     continue
             publisher, published_at = hex_id(action.publisher), action.published_us / 1e6
-            return Message(self.topic, payload, publisher, action.sequence, action.hops, published_at)
+            topic = self.topic if self._is_one_topic else self.name_of(action)
+            return Message(topic, payload, publisher, action.sequence, action.hops, published_at)
 
     @property
     def waiting(self) -> int:
@@ -164,6 +168,10 @@ class Subscription:
         return self._gaps
 
     # Called by the node.
+
+    def name_of(self, action: Deliver) -> str:
+        """The name of the topic that a message is delivered on."""
+        return self.topic
 
     def put(self, actions: Sequence[Deliver]) -> None:
         """Add messages to the queue."""

@@ -17,7 +17,7 @@ from gossamer.model.values.errors import InputError
 from gossamer.systems import DEFAULT_SYSTEM
 
 # The values of these keys are paths; in a file they are relative to the folder of the file.
-_PATHS = ("keys", "identity_file", "rules", "record", "plan")
+_PATHS = ("keys", "identity_file", "rules", "record", "plan", "join_file")
 
 
 class NodeSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -28,6 +28,8 @@ class NodeSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     advertise: str | None = None
     # Addresses of nodes through which this node joins.
     join: tuple[str, ...] = ()
+    # A file with more of them, one in each line; it is read again when it changes.
+    join_file: str | None = None
     system: str = DEFAULT_SYSTEM
     settings: dict[str, Any] = field(default_factory=dict)
     dissemination: str | None = None
@@ -35,6 +37,8 @@ class NodeSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     # Topics to subscribe to, and topics to relay and publish on without subscribing.
     follow: tuple[str, ...] = ()
     publish: tuple[str, ...] = ()
+    # Patterns of topics to subscribe to.
+    patterns: tuple[str, ...] = ()
     keys: str | None = None
     insecure: bool = False
     signatures: str = "off"
@@ -52,11 +56,17 @@ class NodeSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     metrics: str | None = None
     limits: Limits = field(default_factory=Limits)
 
+    @property
+    def ways_in(self) -> tuple[str, ...]:
+        """Through what the node joins, for messages to the user."""
+        return self.join if self.join_file is None else (*self.join, self.join_file)
+
     def node(self) -> Node:
         """A node with these settings; it is not started."""
         return Node(
             self.listen,
             self.join,
+            join_file=self.join_file,
             system=self.system,
             settings=self.settings,
             dissemination=self.dissemination,

@@ -30,7 +30,6 @@ from gossamer.live.transport.recording import RecordWriter
 from gossamer.model.values.errors import MachineMisuse
 from gossamer.model.values.ids import NodeId, TopicId
 from gossamer.protocols.contract.actions import (
-    Action,
     Connect,
     Deliver,
     Disconnect,
@@ -87,16 +86,15 @@ class LiveDriver:
         numbers: SequenceNumbers | None = None,
         last_numbers: LastNumbers | None = None,
         labels: TopicLabels | None = None,
+        aside: Callable[[NodeId, str, Any], None] | None = None,
     ) -> None:
         self.node = node
         self.address = address
         # Frames dropped, by reason.
         self.counts: Counter[str] = Counter()
         self.sent_count = 0
-        self._machine = machine
-        self._transport = transport
-        self._watch = watch
-        self._guard = guard
+        self._machine, self._transport, self._guard = machine, transport, guard
+        self._watch, self._aside = watch, aside or _ignore
         self._record = None if record is None else RecordWriter(*record, node, self.counts)
         self._environment = environment
         self._monotonic_ns = environment.monotonic_ns
@@ -108,8 +106,7 @@ class LiveDriver:
         self.now_us = 0
         self._numbers = numbers or SequenceNumbers()
         # Only a node that keeps its identity keeps these.
-        self._last_numbers = last_numbers
-        self._labels = labels
+        self._last_numbers, self._labels = last_numbers, labels
         self._timers: set[asyncio.TimerHandle] = set()
         self._tally: Tally | None = None
         self._newcomers = Newcomers()
@@ -303,6 +300,8 @@ class LiveDriver:
                     offences += 1
                 elif type(message) is wire.Bye:
                     goodbye = message.reason
+                elif type(message) in wire.ASIDE:
+                    self._aside(sender, link_name, message)
                 elif type(message) is not Join or not self._holds_back(sender, message):
                     events.append(MessageReceived(sender, message))
         self._give_all(events)
@@ -396,5 +395,5 @@ class LiveDriver:
             self._watch(action.fact)
 
 
-def _ignore(action: Action | Sequence[Deliver]) -> None:
-    """Ignore an action: this driver has no callback for it."""
+def _ignore(*what: Any) -> None:
+    """Ignore an action or a message: this driver has no callback for it."""

@@ -21,7 +21,7 @@ def _sets(line):
 
 # What one half needs of the other, and is no business of applications.
 INSIDE = {
-    subscription.Subscription: {"put", "require_entered", "last", "last_seconds"},
+    subscription.Subscription: {"name_of", "put", "require_entered", "last", "last_seconds"},
     requests.Replies: {"publisher", "subscription", "request_of"},
 }
 
