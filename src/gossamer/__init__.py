@@ -14,6 +14,7 @@ from gossamer.model.values.errors import (
     CheckFailed,
     GossamerError,
     InputError,
+    InputWarning,
     MachineMisuse,
     MissingExtra,
     NodeStateError,
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from gossamer.live.api.sync import SyncNode
     from gossamer.live.operations.status import NodeStatus
     from gossamer.model.arrays.overlay import Overlay
-    from gossamer.model.tables.workload import Workload, read_workload
+    from gossamer.model.tables.workload import Workload
     from gossamer.model.values.pattern import Pattern
     from gossamer.model.values.run import Run, WorkloadLaw
     from gossamer.planners.plan import PlannedOverlay, PlanRequest, plan
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from gossamer.simulator.execute import Result, execute
     from gossamer.simulator.measure import measure
     from gossamer.workloads.make import make_workload
+    from gossamer.workloads.named import read_workload
 
 __version__ = "0.1.0"
 
@@ -74,7 +76,7 @@ _LATER = {
     "make_workload": "gossamer.workloads.make",
     "measure": "gossamer.simulator.measure",
     "plan": "gossamer.planners.plan",
-    "read_workload": "gossamer.model.tables.workload",
+    "read_workload": "gossamer.workloads.named",
 }
 
 __all__ = [
@@ -83,6 +85,7 @@ __all__ = [
     "Gap",
     "GossamerError",
     "InputError",
+    "InputWarning",
     "Limits",
     "MachineMisuse",
     "Message",

@@ -6,6 +6,7 @@ Exit codes: 0 success; 1 a difference or a failure; 2 a wrong flag, file or valu
 import errno
 import shlex
 import sys
+import warnings
 from typing import Annotated, Any
 
 import typer
@@ -17,6 +18,7 @@ from gossamer.cli import (
     build,
     check,
     churn,
+    deploy,
     ingest,
     keys,
     messages,
@@ -36,7 +38,7 @@ from gossamer.cli import (
 from gossamer.cli.console import print_sentence
 from gossamer.cli.flag_names import flags_of, name_flags
 from gossamer.cli.renamed import replace_old_flags
-from gossamer.model.values.errors import CheckFailed, GossamerError, InputError, MissingExtra
+from gossamer.model.values.errors import CheckFailed, GossamerError, InputError, InputWarning, MissingExtra
 
 STUDY, PLAN, RUN, DATA = "Study", "Plan", "Run", "Data"
 # The extra that each command needs; empty for commands of the base install.
@@ -85,6 +87,7 @@ for _job, _name, _function, _extra in (
     (RUN, "sub", messages.sub, ""),
     (RUN, "status", status.status, ""),
     (RUN, "up", up.up, "sim"),
+    (RUN, "deploy", deploy.deploy, ""),
     (RUN, "keys", keys.app, ""),
     (DATA, "workload", workload.app, "sim"),
     (DATA, "churn", churn.app, "sim"),
@@ -138,10 +141,25 @@ _PATH_ERRORS = {
 
 def main() -> None:
     """Run a command; every expected error is one sentence on standard error."""
-    arguments, warnings = replace_old_flags(sys.argv[1:])
-    for warning in warnings:
+    arguments, old_flags = replace_old_flags(sys.argv[1:])
+    for warning in old_flags:
         print_sentence(warning)
+    _print_input_warnings()
     sys.exit(_run(arguments))
+
+
+def _print_input_warnings() -> None:
+    """Print what is odd about an input as a sentence, like an error, instead of Python's form with a line of code."""
+    usual = warnings.showwarning
+
+    def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+        if issubclass(category, InputWarning):
+            print_sentence(str(message))
+        else:
+            usual(message, category, *place, **more)
+
+    warnings.simplefilter("always", InputWarning)
+    warnings.showwarning = show
 
 
 def _run(arguments: list[str]) -> Any:

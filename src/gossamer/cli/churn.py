@@ -51,10 +51,11 @@ def make(
     import numpy as np
 
     from gossamer.model.tables.folders import check_output, file_sha256, output_folder, write_manifest
-    from gossamer.model.tables.workload import INTERESTS, read_workload, write_churn
+    from gossamer.model.tables.workload import INTERESTS, write_churn
     from gossamer.workloads.churn import make_churn
     from gossamer.workloads.interests import check_sizes
     from gossamer.workloads.laws import duration_law
+    from gossamer.workloads.named import read_workload
 
     started = time.monotonic()
     check_output(out, force, [] if workload is None else [workload])
@@ -96,9 +97,10 @@ def from_events(
     Example: gossamer churn from-events out/machines out/churn --workload out/w --until 600s --seed 1
     """
     from gossamer.model.tables.folders import check_output, file_sha256, output_folder, write_manifest
-    from gossamer.model.tables.workload import INTERESTS, read_workload, write_churn
+    from gossamer.model.tables.workload import INTERESTS, write_churn
     from gossamer.pipeline.events import churn_from_events
     from gossamer.pipeline.session import spark_session
+    from gossamer.workloads.named import read_workload
 
     started = time.monotonic()
     check_output(out, force, [machines, workload])

@@ -83,9 +83,18 @@ def node(
         ),
     ] = None,
     plan: Annotated[
-        str | None, typer.Option(metavar="FILE", help="With --system planned: the peers.json of `gossamer plan`.")
+        str | None,
+        typer.Option(
+            metavar="PLAN",
+            help="With --system planned: the folder of `gossamer plan`, or its peers.json; needs --name.",
+        ),
     ] = None,
-    name: Annotated[str | None, typer.Option(metavar="NAME", help="This node's name in the plan.")] = None,
+    name: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="This node's name in the plan; it follows its topics there, unless --follow is given."
+        ),
+    ] = None,
     metrics: Annotated[
         str | None, typer.Option(metavar="HOST:PORT", help="Serve /metrics, /status and /healthz at this address.")
     ] = None,
@@ -147,8 +156,9 @@ async def _run(settings: "NodeSettings", prints: bool) -> None:
     with asked_to_stop() as asked:
         node = settings.node()
         # Check topic names and addresses before the node listens and joins.
-        publishers = [node.publisher(topic) for topic in settings.publish]
-        followed: list[str | Pattern] = [*settings.follow, *map(Pattern, settings.patterns)]
+        follow, publish = settings.topics()
+        publishers = [node.publisher(topic) for topic in publish]
+        followed: list[str | Pattern] = [*follow, *map(Pattern, settings.patterns)]
         subscriptions = [node.subscribe(topic) for topic in followed]
         if settings.metrics is not None:
             split_address(settings.metrics)

@@ -102,12 +102,12 @@ def _show(found: "list[NodeStatus]") -> None:
             node.published,
             node.delivered,
         ]
-        rows.append([node.node, node.address, *(f"{number:,}" for number in numbers)])
+        rows.append([node.name or node.node, node.address, *(f"{number:,}" for number in numbers)])
     print_table("Nodes (a topic is covered if at least one neighbour has it)", columns, rows)
-    counts = [[node.node, reason, f"{count:,}"] for node in found for reason, count in node.counts.items()]
+    counts = [[node.name or node.node, reason, f"{count:,}"] for node in found for reason, count in node.counts.items()]
     if counts:
         print_table("Drops, refusals and errors", ["node", "reason", "times"], counts)
-    unanswered = [[node.node, address, why] for node in found for address, why in node.unanswered.items()]
+    unanswered = [[node.name or node.node, address, why] for node in found for address, why in node.unanswered.items()]
     if unanswered:
         print_table("Nodes to join that did not answer", ["node", "address", "reason"], unanswered)
     if len(found) == 1:

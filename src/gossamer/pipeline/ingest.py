@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from gossamer.model.tables.schemas import check_table_types
 from gossamer.model.values.errors import CheckFailed, InputError
-from gossamer.pipeline.formats import Format, Reading
-from gossamer.pipeline.heads import damaged
 from gossamer.pipeline.ids import NameIds, comes_after, is_number, write_ids
 from gossamer.pipeline.inputs import file_labels
 from gossamer.pipeline.lines import (
@@ -28,6 +26,8 @@ from gossamer.pipeline.lines import (
     marked_lines,
 )
 from gossamer.pipeline.storage import Place, discard, key_of, read_parquet, same_place, write_parquet
+from gossamer.workloads.formats import Format, Reading
+from gossamer.workloads.heads import damaged
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession

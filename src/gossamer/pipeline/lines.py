@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from gossamer.pipeline.formats import (
+from gossamer.pipeline.inputs import head_of
+from gossamer.pipeline.storage import Place, pattern_path
+from gossamer.workloads.formats import (
     JSON_LINES,
     PARQUET,
     WHITESPACE,
@@ -21,9 +23,7 @@ from gossamer.pipeline.formats import (
     open_quote_pattern,
     quoted_pattern,
 )
-from gossamer.pipeline.heads import UTF8_MARK
-from gossamer.pipeline.inputs import head_of
-from gossamer.pipeline.storage import Place, pattern_path
+from gossamer.workloads.heads import UTF8_MARK
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession

@@ -8,15 +8,15 @@ import msgspec
 
 from gossamer.model.tables.schemas import check_table_columns
 from gossamer.model.values.errors import InputError
-from gossamer.pipeline.formats import NUMBER, QUOTE, Reading, find_delimiter, split_line
-from gossamer.pipeline.heads import data_lines, read_head
 from gossamer.pipeline.inputs import local_files
 from gossamer.pipeline.lines import EDGES as EDGE_LINES
 from gossamer.pipeline.lines import MACHINE_EVENTS, group_files
 from gossamer.pipeline.lines import MEMBERSHIPS as MEMBERSHIP_LINES
 from gossamer.pipeline.storage import is_remote
 from gossamer.pipeline.study_settings import EDGES, MEMBERSHIPS, WORKLOAD, Study
-from gossamer.pipeline.words import plain_word, words_of
+from gossamer.workloads.formats import NUMBER, QUOTE, Reading, find_delimiter, split_line
+from gossamer.workloads.heads import data_lines, read_head
+from gossamer.workloads.words import plain_word, words_of
 
 # The columns of each kind, and words in comments or file names that tell the kind.
 _COLUMNS = {EDGES: EDGE_LINES.columns, MEMBERSHIPS: MEMBERSHIP_LINES.columns}

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay
-from gossamer.model.tables.workload import Workload, read_workload
+from gossamer.model.tables.workload import Workload
 from gossamer.model.values.errors import InputError
 from gossamer.model.values.progress import Progress, silent
 from gossamer.model.values.run import FRIENDS, GridLaw, Run
@@ -31,6 +31,7 @@ from gossamer.simulator.measure import (
 from gossamer.simulator.simulate import Simulation
 from gossamer.systems import check_dissemination, check_recovery, find_dissemination, find_system
 from gossamer.workloads.interests import make_grid_interests, make_interests
+from gossamer.workloads.named import read_workload
 from gossamer.workloads.social import read_friends
 
 

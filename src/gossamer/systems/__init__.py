@@ -45,6 +45,7 @@ from gossamer.protocols.dissemination import DISSEMINATIONS as BUILDING_BLOCKS
 
 # Everything that other rooms need to know about systems; they import it from here.
 __all__ = [
+    "DEFAULT_PLANNED",
     "DEFAULT_SYSTEM",
     "NOTHING_ASSUMED",
     "RECOVERY",
@@ -74,6 +75,8 @@ __all__ = [
 GROUP = "gossamer.systems"
 # The system that a live node, a fleet or a benchmark runs by default.
 DEFAULT_SYSTEM = "spidercast"
+# The live name that nodes of a plan run by default.
+DEFAULT_PLANNED = "planned"
 
 
 @dataclass(frozen=True)

@@ -359,5 +359,5 @@ class Node:
 
     def status(self) -> NodeStatus:
         """Links, topics, coverage, queues and drops at this moment."""
-        running = self._held.require_running()
-        return running.status(self._address, self._discovery.contacts, self._held.drops, self._patterns.status())
+        running, drops = self._held.require_running(), self._held.drops
+        return running.status(self._address, self._discovery.contacts, drops, self._patterns.status(), self._plan)

@@ -11,6 +11,7 @@ from pathlib import Path
 from gossamer.live.api.incoming import Incoming
 from gossamer.live.api.limits import Limits
 from gossamer.live.api.outgoing import Outgoing
+from gossamer.live.api.plans import PlannedPeers
 from gossamer.live.api.readiness import Readiness
 from gossamer.live.api.stacks import Stack
 from gossamer.live.api.topics import LiveTopic, LiveTopics
@@ -129,16 +130,23 @@ class RunningNode:
             )
 
     def status(
-        self, address: str, join: Sequence[str], drops: Counter[str], patterns: list[PatternStatus]
+        self,
+        address: str,
+        join: Sequence[str],
+        drops: Counter[str],
+        patterns: list[PatternStatus],
+        plan: PlannedPeers | None = None,
     ) -> NodeStatus:
         """The state of the node at this moment; `drops` are messages that its readers lost, by reason."""
+        names = {} if plan is None else plan.names()
         parts, sockets, neighbours_on = self._parts, self.sockets, self.overlay.neighbours_on
         counts = drops + self.incoming.drops + parts.validation.counts + sockets.counts + self.driver.counts
         return NodeStatus(
             node=f"{parts.security.node:016x}",
+            name=parts.security.name if plan is None else plan.name,
             address=address,
             stack=list(parts.stack.names),
-            links=[link_status(link, kept) for link, kept in sockets.links()],
+            links=[link_status(link, kept, names.get(link.node, link.name)) for link, kept in sockets.links()],
             topics=[topic_status(topic, len(neighbours_on(topic.id))) for topic in parts.topics.by_id.values()],
             published=self.outgoing.published,
             delivered=self.incoming.delivered,

@@ -31,13 +31,14 @@ _Reply = TypeVar("_Reply")
 
 
 class MemberEntry(Struct, frozen=True):
-    """One member in `members.json`."""
+    """One member in `members.json`. A node of `gossamer deploy` has neither a process nor an id yet."""
 
     index: int
     pid: int
     node: str
     address: str
     metrics: str
+    name: str = ""
 
 
 class MemberProcess:
@@ -160,10 +161,7 @@ class Fleet:
             for member in self.members
             if member.hello is not None
         ]
-        # Renamed when complete: `gossamer status --dir` may read it at any time.
-        making = self.folder / f".{MEMBERS}"
-        making.write_bytes(msgspec.json.encode(entries))
-        making.replace(self.folder / MEMBERS)
+        write_members(self.folder, entries)
 
     async def tell(self, command: str) -> None:
         """Send all members a command that has no answer: "publish" or "quiet"."""
@@ -228,6 +226,13 @@ def is_connected(peers: Mapping[str, set[str]]) -> bool:
                 found.add(other)
                 left.append(other)
     return len(found) == len(peers)
+
+
+def write_members(folder: Path, entries: Sequence[MemberEntry]) -> None:
+    """Write members.json; it is renamed when complete, because `gossamer status --dir` may read it at any time."""
+    making = folder / f".{MEMBERS}"
+    making.write_bytes(msgspec.json.encode(entries))
+    making.replace(folder / MEMBERS)
 
 
 def read_members(folder: Path) -> list[MemberEntry]:

@@ -12,6 +12,7 @@ from msgspec import Struct, field
 from gossamer.live.api.limits import Limits
 from gossamer.live.api.node import Node
 from gossamer.live.api.options import PlanEntry, Security
+from gossamer.live.api.plans import node_of_plan
 from gossamer.live.transport.addresses import words_of
 from gossamer.model.values.errors import InputError
 from gossamer.systems import DEFAULT_SYSTEM
@@ -34,7 +35,8 @@ class NodeSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     settings: dict[str, Any] = field(default_factory=dict)
     dissemination: str | None = None
     dissemination_settings: dict[str, Any] = field(default_factory=dict)
-    # Topics to subscribe to, and topics to relay and publish on without subscribing.
+    # Topics to subscribe to, and topics to relay and publish on without subscribing. If neither is given, those of the
+    # plan.
     follow: tuple[str, ...] = ()
     publish: tuple[str, ...] = ()
     # Patterns of topics to subscribe to.
@@ -60,6 +62,13 @@ class NodeSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     def ways_in(self) -> tuple[str, ...]:
         """Through what the node joins, for messages to the user."""
         return self.join if self.join_file is None else (*self.join, self.join_file)
+
+    def topics(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The topics that the node follows, and those that it only publishes on: given, or those of its plan."""
+        if self.plan is None or self.follow or self.publish:
+            return self.follow, self.publish
+        mine, _ = node_of_plan(self.plan, self.name)
+        return tuple(mine.follows), tuple(mine.publishes)
 
     def node(self) -> Node:
         """A node with these settings; it is not started."""

@@ -83,6 +83,8 @@ SCHEMAS = {
         # `event` is 0 (added), 1 (removed) or 2 (updated).
         _schema("machine_events", {"at_us": _TIME, "node": _ID, "event": pa.int64()}, ("at_us", "node", "event")),
         _schema("names", {"id": _ID, "name": _TEXT}, ("id",)),
+        # The zone of every node, such as its rack or region.
+        _schema("zones", {"node": _ID, "zone": _TEXT}, ("node",)),
         _schema("churn", {"at_us": _TIME, "node": _ID, "event": _TEXT}, ("at_us", "node")),
         _schema("overlay", {"u": _ID, "v": _ID}, ("u", "v")),
         # The nodes of the workload that are not in the overlay beside it, because they had left or crashed.

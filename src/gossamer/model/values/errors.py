@@ -11,6 +11,8 @@ GossamerError
 |-- CheckFailed         a checker saw a simulation break an invariant: a bug in a protocol
 `-- PeerError           a peer misbehaved: never raised past `live`
 
+InputWarning (a UserWarning) says what is odd about an input that is read all the same.
+
 A message says what was expected, what was given and what to do. It names fields and arguments of the library (`loss`,
 engine='event'), never command-line flags: the command line turns them into its own flags before it prints the message.
 """
@@ -26,6 +28,10 @@ class InputError(GossamerError, ValueError):
 
 class TableError(InputError):
     """A table does not match its schema."""
+
+
+class InputWarning(UserWarning):
+    """Something is odd about an input that is read all the same."""
 
 
 class NodeStateError(GossamerError, RuntimeError):
