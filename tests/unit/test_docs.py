@@ -9,8 +9,12 @@ from pathlib import Path
 
 import pytest
 
+import gossamer
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/**/*.md"))]
+# The blocks of a walk run one after another in one folder (`test_tutorials.py`).
+WALKS = sorted(path for path in ROOT.glob("docs/tutorial/*.md") if path.name != "README.md")
 # In front of a block that runs until Ctrl-C, beside the block after it.
 BESIDE = "<!-- runs beside the next block -->\n"
 SECONDS = 120
@@ -23,7 +27,7 @@ def python_blocks(page):
         yield text.count("\n", 0, match.start()) + 2, match.group(1), text[: match.start()].endswith(BESIDE)
 
 
-BLOCKS = [(page, *block) for page in PAGES for block in python_blocks(page)]
+BLOCKS = [(page, *block) for page in PAGES if page not in WALKS for block in python_blocks(page)]
 ALONE = [block for place, block in enumerate(BLOCKS) if not block[3] and not (place and BLOCKS[place - 1][3])]
 PAIRS = [(block[2], after[2]) for block, after in pairwise(BLOCKS) if block[3]]
 
@@ -57,6 +61,20 @@ def test_two_blocks_run_beside_each_other_as_they_stand(pair, tmp_path):
             assert first.stdout.readline().startswith("prices/eur 1.07 from ")
         finally:
             first.send_signal(signal.SIGINT)
+
+
+def test_the_reference_has_every_public_name():
+    text = (ROOT / "docs" / "reference.md").read_text()
+    listed = re.findall(r"auto(?:class|function|exception):: gossamer\.(\w+)$", text, re.MULTILINE)
+    assert sorted(listed) == sorted(set(gossamer.__all__) - {"__version__"})
+
+
+def test_the_site_lists_every_page():
+    text = (ROOT / "docs" / "site" / "index.md").read_text()
+    listed = {line for line in text.splitlines() if line and (ROOT / f"{line}.md").exists()}
+    decisions = {"docs/decisions/" + path.stem for path in ROOT.glob("docs/decisions/[0-9]*.md")}
+    pages = {str(page.relative_to(ROOT).with_suffix("")) for page in PAGES} - {"docs/site/index"}
+    assert pages - decisions == listed
 
 
 def anchors(page):

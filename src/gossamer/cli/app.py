@@ -87,7 +87,7 @@ for _job, _name, _function, _extra in (
     (RUN, "sub", messages.sub, ""),
     (RUN, "status", status.status, ""),
     (RUN, "up", up.up, "sim"),
-    (RUN, "deploy", deploy.deploy, ""),
+    (RUN, "deploy", deploy.deploy, "sim"),
     (RUN, "keys", keys.app, ""),
     (DATA, "workload", workload.app, "sim"),
     (DATA, "churn", churn.app, "sim"),
