@@ -9,7 +9,7 @@ import gossamer.testing
 from gossamer import InputError, Node, NotAllowed, Pattern, Security
 from gossamer.live.api import patterns as live_patterns
 from gossamer.live.security.authority import issue, make_authority
-from gossamer.protocols.patterns import TopicNames
+from gossamer.protocols.patterns import PatternDigest, TopicNames
 from tests.live.conftest import QUICK, take
 
 
@@ -184,6 +184,24 @@ def test_a_name_that_no_topic_can_have_is_counted_and_harms_nothing(monkeypatch)
             return counts["topic names refused: no topic can have them"], other.status().patterns[0].topics
 
     assert run(2, scenario) == (1, ["t/1", "t/2"])
+
+
+def test_a_peer_that_sends_digests_without_end_gets_a_bounded_number_of_answers():
+    async def scenario(network, nodes):
+        one, other = nodes
+        async with other.subscribe(Pattern("t/*")) as messages:
+            await one.publish("t/1", b"x")
+            await anext(messages)
+            # After its own turn, so that all digests fall into one second.
+            await asyncio.sleep(1 - network.now_seconds % 1)
+            before = next(link.bytes_in for link in one.status().links)
+            for _ in range(1_000):
+                one._patterns._send(other.id, PatternDigest(b"x" * 8))
+            await asyncio.sleep(0.5)
+            return next(link.bytes_in for link in one.status().links) - before
+
+    # An answer has some 25 bytes here.
+    assert run(2, scenario) < 4_000
 
 
 def test_patterns_are_refused_where_nodes_do_not_disclose_topics():

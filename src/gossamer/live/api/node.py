@@ -299,8 +299,9 @@ class Node:
                 self._permissions.check_publisher(each.name)
             if each.validator is not None:
                 await self._permissions.ask_validator(each, content, running.driver.clock_us())
-        # The node may have been stopped while this call waited for a neighbour or for a validator.
-        self._held.require_running()
+        if self._running is not running:
+            # It was stopped while this call waited for a neighbour or for a validator.
+            self._held.require_running()
         patient, outgoing = slow == "block", running.outgoing
         if len(topics) == 1 or self._parts.stack.discloses:
             sequence, tally = outgoing.publish(topics, content, patient)

@@ -49,12 +49,10 @@ class Outgoing:
         tally = driver.publish(first.id, content, also, sequence, published_us, patient)
         self.published += 1
         self.since_yield += 1
-        readers: set[Subscription] = set()
         for topic in topics:
             for subscription in topic.subscriptions:
-                if subscription.own and subscription not in readers:
-                    # A pattern may match several topics of a message, and gets it once.
-                    readers.add(subscription)
+                # A pattern may match several topics of a message, and gets it once.
+                if subscription.own and (topic is first or _first_of(topics, subscription) is topic):
                     # A subscription expects an envelope; the signature may not exist yet.
                     own = b"\0" + content if self._signs else content
                     at_us = published_us or driver.now_us
@@ -78,3 +76,8 @@ class Outgoing:
             if link is not None and wait == "sent":
                 sent += await link.emptied()
         return sent
+
+
+def _first_of(topics: Sequence[LiveTopic], subscription: Subscription) -> LiveTopic:
+    """The first of these topics that the subscription follows."""
+    return next(topic for topic in topics if subscription in topic.subscriptions)

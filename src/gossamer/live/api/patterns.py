@@ -5,6 +5,7 @@
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -39,6 +40,8 @@ MATCHED_MAX = 10_000
 GATHER_SECONDS = 0.01
 # Chosen: how often tables are compared with one other node.
 COMPARE_SECONDS = 1.0
+# Chosen: answers to one node in that time, more than a whole table takes. A digest is short and its answer may be long.
+ANSWERS_A_SECOND = 40
 # Chosen: a node that has no neighbour on a topic this long after it was named asks one of the nodes that name it or were told
 # it for a link, then others of them, a CONNECT's time-out apart.
 LONELY_SECONDS = 0.05
@@ -88,6 +91,8 @@ class LivePatterns:
         # Names to tell, by node, and how often that was tried; topics that may lack a neighbour, and peers to ask for a link.
         self._to_tell: dict[NodeId, dict[str, int]] = {}
         self._lonely: dict[str, list[Peer]] = {}
+        # Answers to each node in this second.
+        self._answered: Counter[NodeId] = Counter()
         self._timers: dict[Callable[[], None], asyncio.TimerHandle] = {}
         self._renew_us = 0
 
@@ -262,8 +267,10 @@ class LivePatterns:
                     self.count_drop("topic names refused: no topic can have them", f"a peer named a topic: {error}")
             return
         answers, changed = self._table.take(message, self._now_us())
-        for answer in answers:
-            self._send(sender, answer)
+        self._answered[sender] += len(answers)
+        if self._answered[sender] <= ANSWERS_A_SECOND:
+            for answer in answers:
+                self._send(sender, answer)
         for entry in changed:
             for topic in self._held.topics.by_id.values():
                 if topic.publishers and self._table.is_wanted(entry, topic.name):
@@ -275,6 +282,7 @@ class LivePatterns:
     def _on_compare(self) -> None:
         """Once a second: renew, forget and compare."""
         now_us = self._now_us()
+        self._answered.clear()
         self._table.expire(now_us)
         if self._subscriptions and now_us >= self._renew_us:
             self._announce()
