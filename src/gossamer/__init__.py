@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from gossamer.protocols.contract.events import Outcome
     from gossamer.simulator.execute import Result, execute
     from gossamer.simulator.measure import measure
+    from gossamer.simulator.what_if import WhatIf, random_losses, what_if
     from gossamer.workloads.make import make_workload
     from gossamer.workloads.named import read_workload
 
@@ -71,12 +72,15 @@ _LATER = {
     "Subscription": "gossamer.live.api.subscription",
     "SyncNode": "gossamer.live.api.sync",
     "Workload": "gossamer.model.tables.workload",
+    "WhatIf": "gossamer.simulator.what_if",
     "WorkloadLaw": "gossamer.model.values.run",
     "execute": "gossamer.simulator.execute",
     "make_workload": "gossamer.workloads.make",
     "measure": "gossamer.simulator.measure",
     "plan": "gossamer.planners.plan",
+    "random_losses": "gossamer.simulator.what_if",
     "read_workload": "gossamer.workloads.named",
+    "what_if": "gossamer.simulator.what_if",
 }
 
 __all__ = [
@@ -112,6 +116,7 @@ __all__ = [
     "Subscription",
     "SyncNode",
     "TableError",
+    "WhatIf",
     "Workload",
     "WorkloadLaw",
     "__version__",
@@ -119,7 +124,9 @@ __all__ = [
     "make_workload",
     "measure",
     "plan",
+    "random_losses",
     "read_workload",
+    "what_if",
 ]
 
 # Public modules, which `import gossamer` does not load.

@@ -107,6 +107,8 @@ def plan(
 
     Example: gossamer plan out/w out/plan --spark
     """
+    import numpy as np
+
     from gossamer.model.tables.folders import check_output, file_sha256, output_folder, write_json, write_manifest
     from gossamer.model.tables.peers import write_peers
     from gossamer.model.tables.schemas import write_table
@@ -142,7 +144,7 @@ def plan(
     check_output(out, force, inputs)
     found = read_workload(workload)
     found = with_zones(found, zones) if zones else found
-    found = found if nodes is None else found.first_nodes(nodes)
+    found = found if nodes is None else found.of_nodes(np.arange(min(nodes, found.interest.node_count)))
     existing = read_overlay(keep, found) if keep else None
     with progress_bar() as progress:
         planned = make_plan(found, wanted, existing, progress)
@@ -191,9 +193,8 @@ def plan(
 
 def _names(workload: "Workload", topics: list[int]) -> list[str]:
     """The names of these topic ids."""
-    import numpy as np
-
-    return workload.names_of_topics(np.searchsorted(workload.topic_ids, topics))
+    places = {number: place for place, number in enumerate(workload.topic_ids.tolist())}
+    return workload.names_of_topics([places[topic] for topic in topics])
 
 
 def _ending(metrics: dict[str, Any]) -> str:

@@ -14,7 +14,7 @@ from gossamer.model.values.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gossamer.analysis.exhibits.harness import JudgedExhibit, Point
+    from gossamer.analysis.exhibits.harness import Exhibit, JudgedExhibit, Point
 
 
 def reproduce(
@@ -28,6 +28,13 @@ def reproduce(
     data: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Real data sets, for the exhibits that need them.")
     ] = None,
+    on: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="WORKLOAD",
+            help="Draw the figure for this workload instead: a file with columns such as service,topic, or a folder.",
+        ),
+    ] = None,
     jobs: Annotated[int | None, typer.Option(min=1, help="Parallel processes; by default one per core.")] = None,
     json: Json = False,
 ) -> None:
@@ -36,7 +43,12 @@ def reproduce(
     Writes a table (Parquet, CSV), a picture (SVG, PNG) and a verdict for each exhibit: met, missed or not compared. Values to
     which an experiment was fitted, and rival readings of the paper, are counted apart from predictions.
 
+    With --on, the runs of a figure over nodes or over a parameter are carried out on a workload of yours, without published
+    values: over nodes, on a quarter to all of its nodes.
+
     Example: gossamer reproduce spidercast/fig12 --quick
+
+    Example: gossamer reproduce spidercast/fig12 --on subs.csv --quick
     """
     from gossamer.analysis.exhibits.catalogue import all_exhibits, find_exhibits
 
@@ -52,6 +64,8 @@ def reproduce(
     from gossamer.simulator.pool import execute_all, run_key
 
     exhibits = find_exhibits(name)
+    if on is not None:
+        exhibits = _on_workload(exhibits, on, out)
     started = time.monotonic()
     points = {exhibit.name: [_located(point, data) for point in exhibit.points(quick)] for exhibit in exhibits}
     missing = {name: files for name, group in points.items() if (files := _missing(group))}
@@ -78,6 +92,17 @@ def reproduce(
     for outcome in outcomes:
         _show(outcome, out)
     typer.echo(summary(outcomes))
+
+
+def _on_workload(exhibits: "Sequence[Exhibit]", workload: Path, out: Path) -> "list[Exhibit]":
+    """The exhibits with their runs on the user's workload, whose samples are kept in a folder named by its content."""
+    from gossamer.analysis.exhibits.own_data import on_workload
+    from gossamer.model.tables.folders import file_sha256
+    from gossamer.workloads.named import interests_file, read_workload
+
+    found = read_workload(workload)
+    folder = out / "workloads" / f"{workload.stem}-{file_sha256(interests_file(workload))[:12]}"
+    return [on_workload(exhibit, found, workload.stem, folder) for exhibit in exhibits]
 
 
 def _located(point: "Point", data: Path | None) -> "Point":
@@ -107,7 +132,7 @@ def _missing(points: "Sequence[Point]") -> set[str]:
     for run in (point.run for point in points):
         if not isinstance(run, Run):
             names.update(run.data.values())
-        elif isinstance(run.workload, str):
+        elif isinstance(run.workload, str) and run.workload.startswith(FRIENDS):
             names.add(run.workload.removeprefix(FRIENDS))
     return {name for name in names if not Path(name).is_file()}
 

@@ -35,13 +35,15 @@ def write_result(folder: Path, result: "Result", run: "Run", command: str, start
 def run_inputs(run: "Run") -> dict[str, dict[str, Any]]:
     """The hash of every file that a run reads."""
     from gossamer.model.tables.folders import file_sha256
-    from gossamer.model.tables.workload import CHURN
+    from gossamer.model.tables.workload import CHURN, OVERLAY
     from gossamer.workloads.named import interests_file
 
     files = {"interests": interests_file(Path(str(run.workload)))}
     if run.churn is not None:
         churn = Path(run.churn)
         files["churn"] = churn / CHURN if (churn / CHURN).exists() else churn
+    if run.links is not None:
+        files["links"] = Path(run.links) / OVERLAY if Path(run.links).is_dir() else Path(run.links)
     if run.latency.startswith("matrix:"):
         files["latency"] = Path(run.latency.partition(":")[2])
     return {name: {"sha256": file_sha256(path)} for name, path in files.items()}

@@ -37,20 +37,7 @@ def status(
 
     Example: gossamer status 127.0.0.1:9400
     """
-    from gossamer.live.transport.addresses import split_address
-
-    asked = list(addresses or [])
-    if folder is not None:
-        from gossamer.live.fleet.network import read_members
-
-        asked += [member.metrics for member in read_members(folder)]
-    if not asked:
-        raise InputError(
-            "give the --metrics address (HOST:PORT) of each node, or --dir with the folder of `gossamer up`"
-        )
-    for address in asked:
-        split_address(address)
-    answers = asyncio.run(_ask(asked, timeout))
+    answers = asyncio.run(ask(addresses_of(addresses or [], folder), timeout))
     found = [answer for answer in answers if not isinstance(answer, PeerError)]
     silent = [str(answer) for answer in answers if isinstance(answer, PeerError)]
     if json:
@@ -62,19 +49,38 @@ def status(
         raise GossamerError("; ".join(silent[:NAMED]) + others)
 
 
-async def _ask(addresses: list[str], timeout: float) -> "list[NodeStatus | PeerError]":
+def addresses_of(addresses: list[str], folder: Path | None) -> list[str]:
+    """The addresses that were given, and those of the members in the folder of a network."""
+    from gossamer.live.transport.addresses import split_address
+
+    asked = list(addresses)
+    if folder is not None:
+        from gossamer.live.fleet.network import read_members
+
+        asked += [member.metrics for member in read_members(folder)]
+    if not asked:
+        raise InputError(
+            "give the --metrics address (HOST:PORT) of each node, or --dir with the folder of `gossamer up`"
+        )
+    for address in asked:
+        split_address(address)
+    return asked
+
+
+async def ask(addresses: list[str], timeout: float) -> "list[NodeStatus | PeerError]":
+    """The status of each node, or why it did not answer."""
     from gossamer.live.operations.http import fetch_status
 
     turns = asyncio.Semaphore(AT_ONCE)
 
-    async def ask(address: str) -> "NodeStatus | PeerError":
+    async def fetch(address: str) -> "NodeStatus | PeerError":
         async with turns:
             try:
                 return await fetch_status(address, timeout)
             except PeerError as error:
                 return error
 
-    return await asyncio.gather(*map(ask, addresses))
+    return await asyncio.gather(*map(fetch, addresses))
 
 
 def _show(found: "list[NodeStatus]") -> None:

@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 
 from gossamer.model.arrays.interest import Interest
+from gossamer.model.arrays.overlay import Overlay
 from gossamer.protocols.contract.events import Subscribe
 from gossamer.protocols.contract.facts import Heard
 from gossamer.protocols.contract.messages import Digest, Peer
@@ -16,7 +17,15 @@ from gossamer.protocols.contract.record import Answer, packed_topics
 from gossamer.protocols.contract.system import System
 from gossamer.simulator.engine import EventEngine, Watcher
 from gossamer.simulator.network import Network
-from gossamer.simulator.population import first_peers, newcomer, planned_start, together_among, with_links
+from gossamer.simulator.population import (
+    FirstPeers,
+    GivenLinks,
+    first_peers,
+    newcomer,
+    planned_start,
+    together_among,
+    with_links,
+)
 from gossamer.simulator.views import InterestOracle
 from gossamer.systems import make_machine
 
@@ -36,7 +45,9 @@ class EventPopulation:
         dissemination: str | None = None,
         settings: Mapping[str, object] | None = None,
         recovery: Mapping[str, object] | None = None,
+        links: Overlay | None = None,
     ) -> None:
+        """`links` are an overlay that the nodes start with; the system must be one that takes a plan."""
         self._system = system
         self._parameters = parameters
         self._seed = seed
@@ -47,7 +58,9 @@ class EventPopulation:
         self._settings = settings
         self._recovery = recovery
         self._oracle = InterestOracle(interest.node_count)
-        self._first_peers = first_peers(system, parameters, seed, self._oracle)
+        self._first_peers: FirstPeers | None = (
+            first_peers(system, parameters, seed, self._oracle) if links is None else GivenLinks(links, interest)
+        )
         self.engine = EventEngine(self._machine, network, seed, watchers)
 
     def start_together(self, nodes: Sequence[int]) -> None:

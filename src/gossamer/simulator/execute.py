@@ -115,6 +115,8 @@ def _check(run: Run) -> _Settings:
             "churn, loss, partitions, dissemination and recovery need an end: set `until_us`; "
             "a run without it is a build"
         )
+    if run.links is not None and (run.until_us is None or run.engine != "event"):
+        raise InputError("`links` are given to the nodes of a simulation: set `until_us`, and engine='event'")
     system = find_system(run.system, run.module)
     parameters = read_parameters(system, run.parameters)
     carried = recovery = None

@@ -10,7 +10,7 @@ import numpy as np
 
 from gossamer.model.arrays.churn import CRASH, JOIN, LEAVE, Churn
 from gossamer.model.arrays.overlay import Overlay
-from gossamer.model.tables.workload import Workload, read_churn
+from gossamer.model.tables.workload import Workload, read_churn, read_overlay
 from gossamer.model.values.draw import Purpose, draw, unit
 from gossamer.model.values.errors import InputError
 from gossamer.model.values.progress import Progress
@@ -50,7 +50,7 @@ class Simulation:
             )
         self._run, self._system, self._workload = run, system, workload
         self._node_count = workload.interest.node_count
-        self._churn = read_churn(Path(run.churn), workload.node_ids) if run.churn else Churn.none()
+        self._churn = read_churn(Path(run.churn), workload) if run.churn else Churn.none()
         self._links, self._views = LinkBook(keep_history=True), ViewBook()
         self._control, self._deliveries = ControlCounter(SECOND_US), DeliveryLog()
         checkers = all_checkers(run.dissemination, system.discloses, run.recovery is not None)
@@ -73,6 +73,7 @@ class Simulation:
             run.dissemination,
             run.dissemination_parameters,
             run.recovery,
+            read_overlay(Path(run.links), workload) if run.links else None,
         )
         self._publications = Publications(self._population, workload.interest, run.seed)
 

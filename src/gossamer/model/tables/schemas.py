@@ -160,6 +160,19 @@ SCHEMAS = {
             {"data": _TEXT, "spread": _TEXT, "value": _COUNT, "count": _COUNT, "share": pa.float64()},
             ("value", "count"),
         ),
+        # What each loss of nodes does to an overlay, and the nodes without which a topic falls apart.
+        _schema(
+            "cases",
+            {
+                "case": _TEXT,
+                "nodes": _COUNT,
+                "topics": _COUNT,
+                "topics_disconnected": _COUNT,
+                "subscriptions_cut_off": _COUNT,
+                "nodes_cut_off": _COUNT,
+            },
+        ),
+        _schema("single_points", {"node": _ID, "topic": _ID, "cut_off": _COUNT}, ("node", "topic")),
         _schema("failures", {"system": _TEXT, "seed": pa.uint64(), "run": _TEXT, "reason": _TEXT}),
         _schema("quarantine", {"source": _TEXT, "line": _COUNT, "text": _TEXT, "reason": _TEXT}),
         _RESULTS,

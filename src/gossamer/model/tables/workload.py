@@ -72,20 +72,18 @@ class Workload:
                 raise InputError(f"{where} names {name!r}, which is not in the workload{hint}")
         return np.array([places[name] for name in names], np.int64)
 
-    def first_nodes(self, count: int) -> "Workload":
-        """The workload of the first nodes only, with the topics that they hold."""
-        if count >= self.interest.node_count:
-            return self
-        end = int(self.interest.node_starts[count])
-        held, dense = np.unique(self.interest.node_topics[:end], return_inverse=True)
-        owners, roles = self.interest.owners[:end], self.interest.roles[:end]
+    def of_nodes(self, places: NDArray[np.int64]) -> "Workload":
+        """The workload of some nodes only, given by ascending places, with the topics that they hold."""
+        kept = np.isin(self.interest.owners, places)
+        held, topics = np.unique(self.interest.node_topics[kept], return_inverse=True)
+        owners = np.searchsorted(places, self.interest.owners[kept])
         return Workload(
-            Interest.from_pairs(owners, dense, count, len(held), roles),
-            self.node_ids[:count],
+            Interest.from_pairs(owners, topics, len(places), len(held), self.interest.roles[kept]),
+            self.node_ids[places],
             self.topic_ids[held],
-            None if self.node_names is None else self.node_names[:count],
+            None if self.node_names is None else self.node_names[places],
             None if self.topic_names is None else self.topic_names[held],
-            None if self.zones is None else self.zones[:count],
+            None if self.zones is None else self.zones[places],
         )
 
 

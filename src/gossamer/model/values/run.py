@@ -64,6 +64,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     # The path of a churn table. In the cycle engine a law such as `exp:300s/exp:75s`; each join then has a new
     # interest.
     churn: str | None = None
+    # The path of an overlay whose links the nodes start with, for simulations of a plan in the event engine.
+    links: str | None = None
     dissemination: str | None = None
     dissemination_parameters: dict[str, Any] = {}
     # Parameters of recovery above the dissemination; None: no recovery.
