@@ -172,6 +172,32 @@ def test_topics_beyond_the_bound_are_counted_and_left_out(monkeypatch):
     assert run(2, scenario) == (5, True)
 
 
+def test_names_that_are_lost_with_a_link_are_told_again(monkeypatch):
+    sent, send = [], live_patterns.LivePatterns._send
+
+    def send_lossy(patterns, node, message, address=b""):
+        if isinstance(message, TopicNames):
+            sent.append(message.number)
+            if len(sent) <= 2:
+                return None
+        return send(patterns, node, message, address)
+
+    monkeypatch.setattr(live_patterns.LivePatterns, "_send", send_lossy)
+
+    async def scenario(network, nodes):
+        one, other = nodes
+        async with other.subscribe(Pattern("t/*")) as messages:
+            await asyncio.sleep(3)
+            began = network.now_seconds
+            await one.publish("t/1", b"x")
+            return (await anext(messages)).payload, network.now_seconds - began
+
+    payload, seconds = run(2, scenario)
+    assert payload == b"x"
+    assert seconds < 1
+    assert sent == [1, 2, 3]
+
+
 def test_a_name_that_no_topic_can_have_is_counted_and_harms_nothing(monkeypatch):
     async def scenario(network, nodes):
         one, other = nodes

@@ -73,9 +73,17 @@ class TopicNames(WireMessage, frozen=True, array_like=True, gc=False, tag="topic
 
     names: Annotated[tuple[_Text, ...], Meta(max_length=NAMES_MAX)]
     address: Address
+    # The number of this message at its sender.
+    number: Number = 0
 
 
-MESSAGES = (PatternEntries, PatternDigest, PatternVersions, TopicNames)
+class NamesTaken(WireMessage, frozen=True, array_like=True, gc=False, tag="names_taken"):
+    """The answer to `TopicNames`: names that are not answered are sent again, because a link may end with them."""
+
+    number: Number
+
+
+MESSAGES = (PatternEntries, PatternDigest, PatternVersions, TopicNames, NamesTaken)
 
 
 class PatternTable:

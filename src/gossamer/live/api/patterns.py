@@ -27,6 +27,7 @@ from gossamer.protocols.patterns import (
     NODE_PATTERNS_MAX,
     PUSHES,
     RENEW_US,
+    NamesTaken,
     PatternEntry,
     PatternTable,
     TopicNames,
@@ -47,9 +48,10 @@ ANSWERS_A_SECOND = 40
 LONELY_SECONDS = 0.05
 LONELY_AGAIN_SECONDS = 0.5
 LONELY_TRIES = 8
-# Chosen: how often names are sent again to a node that could not be dialled at once.
-TELL_TRIES = 20
+# Chosen: how often names are sent again, to a node that could not be dialled at once and to one that did not answer in time.
+TELL_TRIES = 10
 TELL_AGAIN_SECONDS = 0.1
+TAKEN_SECONDS = 0.2
 # Chosen: messages of so many seconds before a topic's name arrived are fetched, but none from before the subscription.
 CATCH_UP_US = 10_000_000
 
@@ -91,6 +93,9 @@ class LivePatterns:
         # Names to tell, by node, and how often that was tried; topics that may lack a neighbour, and peers to ask for a link.
         self._to_tell: dict[NodeId, dict[str, int]] = {}
         self._lonely: dict[str, list[Peer]] = {}
+        # Names that were sent and not answered, by the number of their message: to whom, which, and until when to wait.
+        self._untaken: dict[int, tuple[NodeId, dict[str, int], int]] = {}
+        self._told = 0
         # Answers to each node in this second.
         self._answered: Counter[NodeId] = Counter()
         self._timers: dict[Callable[[], None], asyncio.TimerHandle] = {}
@@ -233,9 +238,15 @@ class LivePatterns:
                     continue
                 allowed = [name for name in names if self._security.may_be_told(link.name, name)]
             for start in range(0, len(allowed), NAMES_MAX):
-                told = TopicNames(tuple(allowed[start : start + NAMES_MAX]), self._address)
+                self._told += 1
+                told = TopicNames(tuple(allowed[start : start + NAMES_MAX]), self._address, self._told)
+                sent = {name: names[name] for name in told.names}
                 if self._send(node, told, entry.address) is not None:
-                    self._tell_again(node, {name: names[name] for name in told.names})
+                    self._tell_again(node, sent)
+                else:
+                    until_us = self._now_us() + int(TAKEN_SECONDS * 1e6)
+                    self._untaken[self._told] = (node, sent, until_us)
+                    self._later(self._on_untaken, TAKEN_SECONDS)
         if sockets is not None:
             sockets.end_event()
 
@@ -244,6 +255,16 @@ class LivePatterns:
         if again:
             self._to_tell.setdefault(node, {}).update(again)
             self._later(self._send_names, TELL_AGAIN_SECONDS)
+
+    def _on_untaken(self) -> None:
+        """Send the names again that were not answered in time."""
+        now_us = self._now_us()
+        for number, (node, names, until_us) in list(self._untaken.items()):
+            if until_us <= now_us:
+                del self._untaken[number]
+                self._tell_again(node, names)
+        if self._untaken:
+            self._later(self._on_untaken, TAKEN_SECONDS / 2)
 
     # Links and messages.
 
@@ -256,7 +277,12 @@ class LivePatterns:
         """Take a message of another node's table, or names of topics."""
         if self._sockets is None or not self._discloses:
             return
+        if isinstance(message, NamesTaken):
+            if self._untaken.get(message.number, (None,))[0] == sender:
+                del self._untaken[message.number]
+            return
         if isinstance(message, TopicNames):
+            self._send(sender, NamesTaken(message.number))
             for name in message.names:
                 try:
                     check_topic(name)
