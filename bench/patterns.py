@@ -47,7 +47,7 @@ class Load:
     nodes: int = 50
     topics: int = 1_000
     patterns: int = 40
-    topics_per_second: float = 10.0
+    topics_per_second: float = 50.0
 
     @property
     def families(self) -> int:

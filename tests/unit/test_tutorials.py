@@ -14,7 +14,8 @@ SECONDS = 240
 # The command of this environment, for blocks that call `gossamer`.
 GOSSAMER = f"""#!{sys.executable}
 from gossamer.cli.app import main
-main()
+if __name__ == "__main__":
+    main()
 """
 
 
@@ -40,6 +41,7 @@ def command(language, code):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("page", WALKS, ids=lambda page: page.stem)
 def test_a_walk_runs_from_its_first_block_to_its_last(page, tmp_path, environment):
     folder = tmp_path / "here"
