@@ -31,6 +31,7 @@ BENCHMARKS = {
     "links": ("links", "run"),
     "secured": ("secured", "run"),
     "sizes": ("sizes", "run"),
+    "patterns": ("patterns", "run"),
 }
 
 

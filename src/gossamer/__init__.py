@@ -18,6 +18,7 @@ from gossamer.model.values.errors import (
     MachineMisuse,
     MissingExtra,
     NodeStateError,
+    NoReply,
     NotAllowed,
     PeerError,
     TableError,
@@ -29,11 +30,13 @@ if TYPE_CHECKING:
     from gossamer.live.api.node import Node
     from gossamer.live.api.options import PlanEntry, Security
     from gossamer.live.api.publisher import Publisher
+    from gossamer.live.api.requests import Replies, Request
     from gossamer.live.api.subscription import Subscription
     from gossamer.live.api.sync import SyncNode
     from gossamer.live.operations.status import NodeStatus
     from gossamer.model.arrays.overlay import Overlay
     from gossamer.model.tables.workload import Workload
+    from gossamer.model.values.pattern import Pattern
     from gossamer.model.values.run import Run, WorkloadLaw
     from gossamer.planners.plan import PlannedOverlay, PlanRequest, plan
     from gossamer.protocols.contract.events import Outcome
@@ -56,11 +59,14 @@ _LATER = {
     "NodeStatus": "gossamer.live.operations.status",
     "Outcome": "gossamer.protocols.contract.events",
     "Overlay": "gossamer.model.arrays.overlay",
+    "Pattern": "gossamer.model.values.pattern",
     "PlanEntry": "gossamer.live.api.options",
     "PlanRequest": "gossamer.planners.plan",
     "PlannedOverlay": "gossamer.planners.plan",
     "Publisher": "gossamer.live.api.publisher",
     "Receipt": "gossamer.live.api.messages",
+    "Replies": "gossamer.live.api.requests",
+    "Request": "gossamer.live.api.requests",
     "Result": "gossamer.simulator.execute",
     "Run": "gossamer.model.values.run",
     "Security": "gossamer.live.api.options",
@@ -90,18 +96,22 @@ __all__ = [
     "MachineMisuse",
     "Message",
     "MissingExtra",
+    "NoReply",
     "Node",
     "NodeStateError",
     "NodeStatus",
     "NotAllowed",
     "Outcome",
     "Overlay",
+    "Pattern",
     "PeerError",
     "PlanEntry",
     "PlanRequest",
     "PlannedOverlay",
     "Publisher",
     "Receipt",
+    "Replies",
+    "Request",
     "Result",
     "Run",
     "Security",
@@ -121,15 +131,20 @@ __all__ = [
     "what_if",
 ]
 
+# Public modules, which `import gossamer` does not load.
+_MODULES = ("plugin", "testing")
+
 # The extra that brings each library that a name may need.
 _EXTRAS = {"numpy": "sim", "numba": "sim", "pyarrow": "sim", "scipy": "sim"}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _LATER:
-        raise AttributeError(f"module 'gossamer' has no attribute {name!r}")
     from importlib import import_module
 
+    if name in _MODULES:
+        return import_module(f"gossamer.{name}")
+    if name not in _LATER:
+        raise AttributeError(f"module 'gossamer' has no attribute {name!r}")
     try:
         return getattr(import_module(_LATER[name]), name)
     except ModuleNotFoundError as error:
@@ -140,4 +155,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATER})
+    return sorted({*__all__, *_MODULES, "__doc__", "__file__", "__name__", "__path__"})

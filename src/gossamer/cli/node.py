@@ -22,9 +22,11 @@ from gossamer.cli.live_options import (
     IdentityFile,
     Insecure,
     Join,
+    JoinFile,
     KeysFolder,
     Listen,
     LiveSettings,
+    Patterns,
     RulesFile,
     Secrets,
     Signatures,
@@ -32,6 +34,7 @@ from gossamer.cli.live_options import (
     settings_of,
 )
 from gossamer.model.values.errors import InputError
+from gossamer.model.values.pattern import Pattern
 
 if TYPE_CHECKING:
     from gossamer.live.api.node import Node
@@ -54,12 +57,14 @@ def node(
     ] = None,
     listen: Listen = None,
     join: Join = None,
+    join_file: JoinFile = None,
     advertise: Advertise = None,
     follow: Annotated[list[str] | None, typer.Option(metavar="TOPIC", help="Follow a topic; repeatable.")] = None,
     publish: Annotated[
         list[str] | None,
         typer.Option(metavar="TOPIC", help="Publish on a topic and relay it without following it; repeatable."),
     ] = None,
+    patterns: Patterns = None,
     system: SystemName = None,
     settings: LiveSettings = None,
     dissemination: DisseminationName = None,
@@ -123,9 +128,11 @@ def node(
         secrets,
         listen=listen,
         join=join,
+        join_file=join_file,
         advertise=advertise,
         follow=follow,
         publish=publish,
+        patterns=patterns,
         system=system,
         dissemination=dissemination,
         keys=keys,
@@ -162,7 +169,8 @@ async def _run(settings: "NodeSettings", prints: bool) -> None:
         # Check topic names and addresses before the node listens and joins.
         follow, publish = settings.topics()
         publishers = [node.publisher(topic) for topic in publish]
-        subscriptions = [node.subscribe(topic) for topic in follow]
+        followed: list[str | Pattern] = [*follow, *map(Pattern, settings.patterns)]
+        subscriptions = [node.subscribe(topic) for topic in followed]
         if settings.metrics is not None:
             split_address(settings.metrics)
         async with AsyncExitStack() as open_things:
@@ -178,7 +186,7 @@ async def _run(settings: "NodeSettings", prints: bool) -> None:
             for subscription in subscriptions:
                 await open_things.enter_async_context(subscription)
             read = Printer(as_json).pass_on if prints else _discard
-            works: list[Coroutine[Any, Any, object]] = [asked.wait(), warn_while_alone(node, settings.join)]
+            works: list[Coroutine[Any, Any, object]] = [asked.wait(), warn_while_alone(node, settings.ways_in)]
             await first_of([*works, *map(read, subscriptions)])
             log.info("leaving", extra={"facts": {"node": node.hex_id}})
         log.info("left", extra={"facts": {"node": node.hex_id}})

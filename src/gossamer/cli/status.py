@@ -133,4 +133,12 @@ def _show_one(node: "NodeStatus") -> None:
         + [f"{number:,}" for number in (topic.peers, topic.waiting, topic.dropped)]
         for topic in node.topics
     ]
+    patterns = [[each.pattern, f"{len(each.topics):,}", _first_names(each.topics)] for each in node.patterns]
+    if patterns:
+        print_table("Patterns", ["pattern", "topics that match", "names"], patterns)
     print_table("Topics", ["topic", "follows", "publishes", "neighbours", "waiting", "dropped"], topics)
+
+
+def _first_names(names: list[str]) -> str:
+    more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
+    return ", ".join(names[:NAMED]) + more

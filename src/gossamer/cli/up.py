@@ -89,8 +89,10 @@ def up(
 ) -> None:
     """Run a network of node processes and count every delivery.
 
-    Each node follows topics and publishes on them; deliveries are counted by message id at every subscriber. Exit code 1
-    if a topic stayed disconnected, a node died, or a message was missing, duplicated or out of order.
+    Each node follows topics and publishes on them; a topic that only one node follows gets no messages. Deliveries are
+    counted by message id at every subscriber, except messages from and to nodes that --kill ends. Exit code 1 if a topic
+    stayed disconnected, a node died by itself, or a message was missing, duplicated or out of order. Without --out the logs
+    are deleted at the end.
 
     With --plan the nodes are those of the plan: they keep its links, follow its topics, and have its names in every
     output. If some nodes of a topic only publish on it, they alone publish.

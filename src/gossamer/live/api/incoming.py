@@ -51,10 +51,16 @@ class Incoming:
             first = topics.get(topic)
             if first is not None and first.latencies is not None:
                 first.latencies.add(several, now_us)
-            for each in (first, *map(topics.get, also)):
-                for subscription in () if each is None else each.subscriptions:
+            if not also:
+                for subscription in () if first is None else first.subscriptions:
                     subscription.put(several)
                     filled.append(subscription)
+                continue
+            # A pattern may match several topics of a message, and gets it once.
+            held = [each for each in (first, *map(topics.get, also)) if each is not None]
+            for subscription in dict.fromkeys(reader for each in held for reader in each.subscriptions):
+                subscription.put(several)
+                filled.append(subscription)
         # Readers run within this call. They may subscribe, unsubscribe and stop the node, so all messages are queued before.
         for subscription in filled:
             subscription.wake()

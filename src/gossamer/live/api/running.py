@@ -21,7 +21,7 @@ from gossamer.live.api.subscription import NOTHING_OLDER, Subscription, Wanted
 from gossamer.live.api.topics import LiveTopic, LiveTopics
 from gossamer.live.api.validation import Validation
 from gossamer.live.history.keeper import HistoryKeeper
-from gossamer.live.operations.status import NodeStatus, link_status, topic_status
+from gossamer.live.operations.status import NodeStatus, PatternStatus, link_status, topic_status
 from gossamer.live.security.node_security import NodeSecurity
 from gossamer.live.transport.driver import LiveDriver
 from gossamer.live.transport.labels import TopicLabels
@@ -33,7 +33,7 @@ from gossamer.model.values.ids import NodeId, TopicId
 from gossamer.model.values.shown import SECRET_BYTES
 from gossamer.protocols.contract.actions import Deliver, Load, Store, Validate
 from gossamer.protocols.contract.events import Restarted, Started, Subscribe, Unsubscribe
-from gossamer.protocols.contract.messages import Peer
+from gossamer.protocols.contract.messages import Peer, WireMessage
 from gossamer.protocols.contract.node import NodeMachine
 from gossamer.systems import make_machine
 
@@ -60,7 +60,13 @@ class NodeParts:
 class RunningNode:
     """The machine of a started node, with its driver, its sockets and its record."""
 
-    def __init__(self, parts: NodeParts, sockets: Sockets, address: str) -> None:
+    def __init__(
+        self,
+        parts: NodeParts,
+        sockets: Sockets,
+        address: str,
+        aside: Callable[[NodeId, str, WireMessage], None],
+    ) -> None:
         environment = sockets.environment
         seed = int.from_bytes(environment.random_bytes(8), "big")
         machine = _make_machine(parts.stack, seed, parts.security.node)
@@ -99,6 +105,7 @@ class RunningNode:
             self._numbers,
             None if parts.security.topics_file is None else LastNumbers(parts.security.topics_file),
             None if parts.stack.discloses else TopicLabels(parts.security.node),
+            aside,
         )
         self.incoming.driver = self.driver
         if self._history is not None:
@@ -168,7 +175,12 @@ class RunningNode:
             )
 
     def status(
-        self, address: str, join: Sequence[str], drops: Counter[str], plan: PlannedPeers | None = None
+        self,
+        address: str,
+        join: Sequence[str],
+        drops: Counter[str],
+        patterns: list[PatternStatus],
+        plan: PlannedPeers | None = None,
     ) -> NodeStatus:
         """The state of the node at this moment; `drops` are messages that its readers lost, by reason."""
         names = {} if plan is None else plan.names()
@@ -185,6 +197,7 @@ class RunningNode:
             delivered=self.incoming.delivered,
             counts=dict(sorted(counts.items())),
             unanswered={each: why for each in join if (why := sockets.problem_of(each)) is not None},
+            patterns=patterns,
         )
 
     async def stop(self) -> None:

@@ -20,7 +20,7 @@ from gossamer.model.values.time import SECOND_US, duration_us
 from gossamer.systems import DEFAULT_SYSTEM
 
 # The values of these keys are paths; in a file they are relative to the folder of the file.
-_PATHS = ("keys", "identity_file", "rules", "record", "plan", "history")
+_PATHS = ("keys", "identity_file", "rules", "record", "plan", "history", "join_file")
 
 
 class NodeSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -31,6 +31,8 @@ class NodeSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     advertise: str | None = None
     # Addresses of nodes through which this node joins.
     join: tuple[str, ...] = ()
+    # A file with more of them, one in each line; it is read again when it changes.
+    join_file: str | None = None
     system: str = DEFAULT_SYSTEM
     settings: dict[str, Any] = field(default_factory=dict)
     dissemination: str | None = None
@@ -39,6 +41,8 @@ class NodeSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     # plan.
     follow: tuple[str, ...] = ()
     publish: tuple[str, ...] = ()
+    # Patterns of topics to subscribe to.
+    patterns: tuple[str, ...] = ()
     keys: str | None = None
     insecure: bool = False
     signatures: str = "off"
@@ -60,6 +64,11 @@ class NodeSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     metrics: str | None = None
     limits: Limits = field(default_factory=Limits)
 
+    @property
+    def ways_in(self) -> tuple[str, ...]:
+        """Through what the node joins, for messages to the user."""
+        return self.join if self.join_file is None else (*self.join, self.join_file)
+
     def topics(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The topics that the node follows, and those that it only publishes on: given, or those of its plan."""
         if self.plan is None or self.follow or self.publish:
@@ -72,6 +81,7 @@ class NodeSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         return Node(
             self.listen,
             self.join,
+            join_file=self.join_file,
             system=self.system,
             settings=self.settings,
             dissemination=self.dissemination,

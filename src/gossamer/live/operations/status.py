@@ -64,6 +64,13 @@ class TopicStatus(Struct, frozen=True):
     latencies: Histogram | None
 
 
+class PatternStatus(Struct, frozen=True):
+    """One pattern that the node follows, and the names of the topics that it matches."""
+
+    pattern: str
+    topics: list[str]
+
+
 class NodeStatus(Struct, frozen=True):
     """The state of a node at one moment."""
 
@@ -80,6 +87,7 @@ class NodeStatus(Struct, frozen=True):
     name: str = ""
     # The addresses of `join` whose last dial failed, each with the reason.
     unanswered: dict[str, str] = field(default_factory=dict)
+    patterns: list[PatternStatus] = field(default_factory=list)
 
     @property
     def covered(self) -> int:

@@ -156,7 +156,25 @@ class NodeSecurity:
             return f"the access rules do not allow {self.name} to subscribe to {topic_name!r}"
         return None
 
+    @property
+    def may_follow_all(self) -> bool:
+        """Whether a rule allows this node to subscribe to every topic; without rules nothing does."""
+        return self._allowed is not None and bool(self._allowed.may_follow_all(self.name))
+
     # What other nodes may do.
+
+    @property
+    def has_rules(self) -> bool:
+        """Whether there are access rules."""
+        return self._allowed is not None
+
+    def may_be_told(self, link_name: str, topic_name: str) -> bool:
+        """Whether the node at the other end of a link may learn that a topic exists: it may subscribe to it."""
+        return self._allowed is None or bool(self._allowed.may_subscribe(link_name, topic_name))
+
+    def may_tell(self, link_name: str, topic_name: str) -> bool:
+        """Whether the node at the other end of a link may name a topic on which it publishes."""
+        return self._allowed is None or bool(self._allowed.may_publish(link_name, topic_name))
 
     def attach(self, sockets: Sockets) -> None:
         """Use the names of these links in access rules for outgoing messages."""

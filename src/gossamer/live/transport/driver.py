@@ -85,16 +85,15 @@ class LiveDriver:
         numbers: SequenceNumbers | None = None,
         last_numbers: LastNumbers | None = None,
         labels: TopicLabels | None = None,
+        aside: Callable[[NodeId, str, Any], None] | None = None,
     ) -> None:
         self.node = node
         self.address = address
         # Frames dropped, by reason.
         self.counts: Counter[str] = Counter()
         self.sent_count = 0
-        self._machine = machine
-        self._transport = transport
-        self._watch = watch
-        self._guard = guard
+        self._machine, self._transport, self._guard = machine, transport, guard
+        self._watch, self._aside = watch, aside or _ignore
         self._record = None if record is None else RecordWriter(*record, node, self.counts)
         self._environment = environment
         self._monotonic_ns = environment.monotonic_ns
@@ -106,8 +105,7 @@ class LiveDriver:
         self.now_us = 0
         self._numbers = numbers or SequenceNumbers()
         # Only a node that keeps its identity keeps these.
-        self._last_numbers = last_numbers
-        self._labels = labels
+        self._last_numbers, self._labels = last_numbers, labels
         self._timers: dict[int, asyncio.TimerHandle] = {}
         self._timer_count = 0
         self._tally: Tally | None = None
@@ -303,6 +301,8 @@ class LiveDriver:
                     offences += 1
                 elif type(message) is wire.Bye:
                     goodbye = message.reason
+                elif type(message) in wire.ASIDE:
+                    self._aside(sender, link_name, message)
                 elif type(message) is not Join or not self._holds_back(sender, message):
                     events.append(MessageReceived(sender, message))
         self._give_all(events)
@@ -394,5 +394,5 @@ class LiveDriver:
             self._watch(action.fact)
 
 
-def _ignore(actions: Sequence[Deliver]) -> None:
-    """Ignore deliveries: this driver has no callback for them."""
+def _ignore(*what: Any) -> None:
+    """Ignore an action or a message: this driver has no callback for it."""

@@ -53,6 +53,7 @@ class Link(asyncio.BufferedProtocol):
         "dialled",
         "expected",
         "fault",
+        "features",
         "flush_is_due",
         "frames_in",
         "greeted",
@@ -76,12 +77,11 @@ class Link(asyncio.BufferedProtocol):
         # The node that the dialling end wants to reach; 0: any.
         self.expected = expected
         # The name in the other end's certificate; empty without TLS.
-        self.name = ""
-        self.address = b""
+        self.name, self.address = "", b""
+        self.features: tuple[str, ...] = ()
         self.is_up = False
         # Slow: the queue is long enough that publishers wait. Stuck: it stayed long, and publishers stopped waiting.
-        self.is_slow = False
-        self.is_stuck = False
+        self.is_slow = self.is_stuck = False
         self.used_at = 0.0
         # When bytes last arrived, and when the frame began of which only a part has arrived.
         self.read_at = self.unfinished_since = 0.0
@@ -364,7 +364,7 @@ class Link(asyncio.BufferedProtocol):
             self.close(str(error))
             return
         self._cancel_timeout()
-        self.node, self.name, self.address = node, name, greeting.address
+        self.node, self.name, self.address, self.features = node, name, greeting.address, greeting.features
         version = self.queue.version = wire.common_version(greeting, self._sockets.hello)
         self._read = self._sockets.make_reader(version)
         self._frame_bytes = self._sockets.limits.frame_bytes

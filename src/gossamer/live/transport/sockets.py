@@ -56,7 +56,9 @@ class Sockets:
         self.environment = environment
         # What went wrong, by reason: shown by status and metrics.
         self.counts: Counter[str] = Counter()
-        self.hello = wire.hello(node, b"", stack)
+        # A node that does not disclose its topics takes no part in telling patterns and names.
+        self._features = wire.FEATURES if numbered else ()
+        self.hello = wire.hello(node, b"", stack, self._features)
         # Encodes what this node sends on all its links. Where topics have labels, no number stands for them.
         self.writer = Writer(numbered)
         self._stack = stack
@@ -68,6 +70,8 @@ class Sockets:
         self.receive: Callable[[NodeId, Sequence[bytes], wire.Reader, str], Receipt] = _drop_frames
         # Links call this function before they flush: see `LiveDriver.flush`.
         self.flush_driver: Callable[[], None] = _flush_nothing
+        # Called for every link that is up.
+        self.on_greeted: Callable[[Link], None] = _ignore_link
         # Links that sent nothing for a while: what is queued now leaves when the driver has carried out the event.
         self.eager: list[Link] = []
         self._server: asyncio.Server | None = None
@@ -102,7 +106,7 @@ class Sockets:
             raise InputError(f"cannot listen on {join_address(host, port)}: {words_of(error)}") from None
         bound = self._server.sockets[0].getsockname()[1]
         address = advertised or join_address(host, bound)
-        self.hello = wire.hello(self.node, address.encode(), self._stack)
+        self.hello = wire.hello(self.node, address.encode(), self._stack, self._features)
         return address
 
     def stop_listening(self) -> None:
@@ -272,6 +276,7 @@ class Sockets:
             self._driver.peer_up(link.node)
         if link.dialled:
             self._strangers.bound_links(dialled=True)
+        self.on_greeted(link)
 
     def make_reader(self, version: int) -> wire.Reader:
         """What reads the frames of a new link."""
@@ -373,6 +378,10 @@ class Sockets:
 def _drop_frames(node: NodeId, bodies: Sequence[bytes], read: wire.Reader, name: str) -> Receipt:
     """Takes the frames that come before a node has started and after it has stopped."""
     return len(bodies), 0, None
+
+
+def _ignore_link(link: Link) -> None:
+    """Nobody asked to be told of links."""
 
 
 def _read_nothing(body: bytes) -> Sequence[object]:

@@ -5,6 +5,7 @@ GossamerError
 |   `-- TableError      a table does not match its schema: lists missing and present columns
 |-- NodeStateError      a live node was used before it was started, after it was stopped, or was started twice
 |-- NotAllowed          the rules, the certificate or a validator of a live node forbid a publication or a subscription
+|-- NoReply             (also a TimeoutError) no node replied to a request in time
 |-- MissingExtra        the command needs an extra that is not installed: says which
 |-- MachineMisuse       a driver broke the machine contract: a bug in Gossamer
 |-- CheckFailed         a checker saw a simulation break an invariant: a bug in a protocol
@@ -39,6 +40,10 @@ class NodeStateError(GossamerError, RuntimeError):
 
 class NotAllowed(GossamerError):
     """This node's own access rules, certificate or validators forbid a publication or a subscription."""
+
+
+class NoReply(GossamerError, TimeoutError):
+    """No node replied to a request in time; the message says whether the request was sent."""
 
 
 class MissingExtra(GossamerError):

@@ -15,6 +15,7 @@ from gossamer.model.values.errors import InputError
 from gossamer.model.values.ids import NodeId, TopicId
 from gossamer.protocols.contract.actions import Action
 from gossamer.protocols.contract.events import (
+    Contacts,
     Event,
     Loaded,
     MessageReceived,
@@ -109,6 +110,7 @@ class _Refused(Value, frozen=True, array_like=True, gc=False, tag="refused"):
 _RawEvent = (
     Started
     | Restarted
+    | Contacts
     | Subscribe
     | Unsubscribe
     | Publish
