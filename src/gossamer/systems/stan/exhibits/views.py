@@ -108,6 +108,22 @@ def _share_falls_with_topics(values: Sequence[SeriesValue]) -> bool | None:
     )
 
 
+def _topics_count_more(values: Sequence[SeriesValue], quantities: Sequence[str]) -> bool | None:
+    """Whether three times the topics add more peers than three times the nodes; None without 300 topics."""
+    at = _at(values)
+    if (LAST, 300, 1000.0) not in at:
+        return None
+    return all(at[what, 300, 1000.0] > at[what, 100, 3000.0] for what in quantities)
+
+
+def _is_linear_in_topics(values: Sequence[SeriesValue]) -> bool | None:
+    """Whether three times the topics give three times the peers, within a tenth, for each number of nodes."""
+    at = _at(values)
+    if (TOTAL, 300, 1000.0) not in at:
+        return None
+    return all(abs(at[TOTAL, 300, float(nodes)] / at[TOTAL, 100, float(nodes)] / 3 - 1) <= 0.1 for nodes in NODES)
+
+
 def _converges(values: Sequence[SeriesValue]) -> bool:
     """Whether nine tenths of the decrease happen by cycle 10."""
     for name in {value.series for value in values if value.series.startswith("Unique")}:
@@ -136,6 +152,16 @@ EXHIBITS = (
         claims=(
             Claim("distinct peers fall to between 0.30 and 0.55 of their first number in every cell", _halves),
             Claim("this share falls with the number of topics", _share_falls_with_topics),
+            Claim(
+                "Unique Final grows more with three times the topics than with three times the nodes",
+                lambda values: _topics_count_more(values, (LAST,)),
+            ),
+            Claim(
+                "so do Total and Unique Initial",
+                lambda values: _topics_count_more(values, (TOTAL, FIRST)),
+                is_fitted=True,
+            ),
+            Claim("Total is proportional to the number of topics (within 10%)", _is_linear_in_topics, is_fitted=True),
         ),
         remark=(
             "The 18 fitted values are met within 5.1%; Final was not fitted. Eight of nine cells fall to between 0.32 "
