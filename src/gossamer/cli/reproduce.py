@@ -189,8 +189,6 @@ def _show(outcome: "JudgedExhibit", out: Path) -> None:
     from gossamer.analysis.exhibits.harness import MISSED, PREDICTION, chosen_settings, show_deviation
 
     exhibit = outcome.exhibit
-    # A histogram has hundreds of rows, which the files show.
-    shown = () if exhibit.is_histogram else outcome.values
     theory = any(value.expected is not None for value in outcome.values)
     rows = [
         [
@@ -202,17 +200,20 @@ def _show(outcome: "JudgedExhibit", out: Path) -> None:
             show_deviation(value.deviation),
             f"{value.verdict or ''}{'' if value.ground in (None, PREDICTION) else f' ({value.ground})'}",
         ]
-        for value in shown
+        for value in outcome.values
     ]
-    print_table(
-        f"{exhibit.name}: {exhibit.title}",
-        [
-            *("series", exhibit.x_label, f"measured {exhibit.y_label}, 95%"),
-            *(["theory"] if theory else []),
-            *("published", "deviation", "verdict"),
-        ],
-        rows,
-    )
+    if exhibit.is_histogram:
+        typer.echo(f"{exhibit.name}: {exhibit.title} ({len(rows)} rows in values.csv)")
+    else:
+        print_table(
+            f"{exhibit.name}: {exhibit.title}",
+            [
+                *("series", exhibit.x_label, f"measured {exhibit.y_label}, 95%"),
+                *(["theory"] if theory else []),
+                *("published", "deviation", "verdict"),
+            ],
+            rows,
+        )
     for text, verdict in outcome.claims:
         typer.echo(f"  claim: {text}: {verdict}")
     for text, verdict in outcome.rival_claims:

@@ -111,6 +111,8 @@ class Exhibit:
     from_zero: bool = False
     # The x is a value, the y the share of nodes that have it.
     is_histogram: bool = False
+    # The x is the number of a setting: no line joins the points.
+    is_categorical: bool = False
     # Half of the 95% interval over the nodes of a run. Where the paper's error bars are over nodes, so are ours; otherwise
     # they are over seeds.
     spread: Callable[[Metrics], float] | None = None

@@ -214,19 +214,20 @@ def _draw_series(
                 axes.plot(*zip(*side, strict=True), color=colour, linewidth=1.3, alpha=0.6)
     if limit is not None and values:
         axes.axvline(limit, color=colour, linewidth=1, linestyle=":")
+    over_nodes = exhibit.spread is not None and bool(values) and values[0].quantity is None
     axes.errorbar(
         [value.x + apart for value in values],
         [value.measured for value in values],
         yerr=[
-            [value.measured - _interval(value, bool(exhibit.spread))[0] for value in values],
-            [_interval(value, bool(exhibit.spread))[1] - value.measured for value in values],
+            [value.measured - _interval(value, over_nodes)[0] for value in values],
+            [_interval(value, over_nodes)[1] - value.measured for value in values],
         ],
         color=colour,
         marker=MARKERS[number % len(MARKERS)],
         markersize=5,
         markerfacecolor="none" if number % 2 else colour,
-        # Where the prediction is a line, measured values are points without a line.
-        linestyle="none" if theory else DASHES[number % len(DASHES)],
+        # Where the prediction is a line, measured values are points without a line. Between settings there is nothing.
+        linestyle="none" if theory or exhibit.is_categorical else DASHES[number % len(DASHES)],
         linewidth=1.3,
         elinewidth=0.9,
         capsize=2,

@@ -144,17 +144,30 @@ def _degree_points(quick: bool) -> list[Point]:
     return found
 
 
-def _is_linear(values: Sequence[SeriesValue]) -> bool:
-    """Whether the least-squares slope of each curve, on logarithmic axes, is -b within a tenth."""
+# Chosen: the least r squared of a curve that is "almost linear"; and the degree up to which its slope is compared.
+LINE_FIT, SLOPE_UP_TO = 0.95, 20
+
+
+def _line(values: Sequence[SeriesValue], b: str, up_to: float) -> tuple[float, float]:
+    """(slope, r squared) of the least-squares line of a curve on logarithmic axes, up to a degree."""
+    points = [(log(at.x), log(at.measured)) for at in curve(values, f"a 6, b {b}") if at.measured > 0 and at.x <= up_to]
+    mean_x, mean_y = (sum(column) / len(points) for column in zip(*points, strict=True))
+    both = sum((x - mean_x) * (y - mean_y) for x, y in points)
+    squares = sum((x - mean_x) ** 2 for x, _ in points)
+    return both / squares, both**2 / (squares * sum((y - mean_y) ** 2 for _, y in points))
+
+
+def _is_almost_linear(values: Sequence[SeriesValue]) -> bool:
+    """Whether every degree of the curves occurs, and a line explains nearly all of their variance."""
     if any(value.measured <= 0 for value in values):
         return False
-    for b in SHOWN_B:
-        points = [(log(value.x), log(value.measured)) for value in curve(values, f"a 6, b {b}")]
-        mean_x, mean_y = (sum(column) / len(points) for column in zip(*points, strict=True))
-        slope = sum((x - mean_x) * (y - mean_y) for x, y in points) / sum((x - mean_x) ** 2 for x, _ in points)
-        if abs(slope / -float(b) - 1) > 0.1:
-            return False
-    return True
+    return all(_line(values, b, max(BINS))[1] >= LINE_FIT for b in SHOWN_B)
+
+
+def _has_slope(values: Sequence[SeriesValue]) -> bool:
+    if any(value.measured <= 0 for value in values if value.x <= SLOPE_UP_TO):
+        return False
+    return all(abs(_line(values, b, SLOPE_UP_TO)[0] / -float(b) - 1) <= 0.1 for b in SHOWN_B)
 
 
 _FIG6 = Exhibit(
@@ -164,7 +177,18 @@ _FIG6 = Exhibit(
     y_label="nodes of one degree (mean over a bin)",
     points=_degree_points,
     left_out="16 of 20 networks",
-    claims=(Claim("on logarithmic axes the curves are lines of slope -b (within 10%)", _is_linear),),
+    claims=(
+        Claim(
+            "on logarithmic axes the curves are almost lines, to the last degree (r squared at least 0.95)",
+            _is_almost_linear,
+        ),
+        Claim("up to degree 20 their slope is -b (within 10%)", _has_slope),
+    ),
+    remark=(
+        "We drop self-loops and links that are drawn twice, so that hubs lose links: with b = 1 hardly any node keeps more than "
+        "320 of up to 403. The paper draws links until nodes reach their degrees, and does not say what becomes of double links "
+        "(studies/gossip.py keeps them)."
+    ),
     log_x=True,
     log_y=True,
 )

@@ -203,6 +203,7 @@ SEC33 = Exhibit(
     left_out="4,000 nodes (1,000 instead), Uniform and NYSE, seed 3",
     claims=(Claim("(3,0) connects all topics, and no setting with fewer links does", _lowest_that_connects),),
     from_zero=True,
+    is_categorical=True,
 )
 
 ADAPTIVE = ", adaptive"
