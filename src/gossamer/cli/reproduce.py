@@ -85,7 +85,7 @@ def reproduce(
         entries.append(Entry(outcome, picture, _command(exhibit.name, quick, data), seconds))
     if html is not None:
         reasons = dict.fromkeys(missing, "it needs real data, --data FOLDER")
-        write_overview(html, entries, reasons)
+        write_overview(html, entries, reasons, sum(float(each["cpu_seconds"]) for each in metrics.values()))
     if json:
         print_json([_describe(entry.outcome, entry.cpu_seconds) for entry in entries])
         return
@@ -222,6 +222,8 @@ def _show(outcome: "JudgedExhibit", out: Path) -> None:
         typer.echo(f"  chosen, not published: {chosen}")
     if outcome.verdict == MISSED and exhibit.remark:
         typer.echo(f"  {exhibit.remark}")
+    if exhibit.studies:
+        typer.echo(f"  experiments: {', '.join(f'studies/tables/{name}.md' for name in exhibit.studies)}")
     if outcome.quick:
         typer.echo(f"  quick: left out {exhibit.left_out}")
     typer.echo(f"  {outcome.line()}")

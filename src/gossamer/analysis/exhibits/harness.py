@@ -105,6 +105,8 @@ class Exhibit:
     claims: tuple[Claim, ...] = ()
     # Results of experiments with this exhibit, mainly why published values are missed.
     remark: str = ""
+    # Studies (studies/NAME.py of the repository) with experiments on why values are missed.
+    studies: tuple[str, ...] = ()
     log_x: bool = False
     log_y: bool = False
     # The y axis begins at zero, because ratios are read from it.

@@ -30,20 +30,22 @@ class Entry:
     cpu_seconds: float
 
 
-def write_overview(path: Path, entries: Sequence[Entry], skipped: Mapping[str, str]) -> None:
-    """Write the page; `skipped` has the exhibits that were not run, each with the reason."""
-    body = [_head(entries, skipped), *(_section(entry) for entry in entries)]
+def write_overview(path: Path, entries: Sequence[Entry], skipped: Mapping[str, str], cpu_seconds: float) -> None:
+    """Write the page; `skipped` has the exhibits that were not run, each with the reason.
+
+    `cpu_seconds` is the time of all runs; exhibits share some of them.
+    """
+    body = [_head(entries, skipped, cpu_seconds), *(_section(entry) for entry in entries)]
     making = path.with_name(f".{path.name}.making")
     making.write_text(page(body, "Gossamer: the papers' exhibits"), encoding="utf-8")
     making.replace(path)
 
 
-def _head(entries: Sequence[Entry], skipped: Mapping[str, str]) -> str:
+def _head(entries: Sequence[Entry], skipped: Mapping[str, str], cpu_seconds: float) -> str:
     outcomes = [entry.outcome for entry in entries]
-    total = sum(entry.cpu_seconds for entry in entries)
     sentences = [
         html.escape(summary(outcomes)),
-        f"The runs took {_time(total)} of CPU time. Runs that several exhibits share count for each of them.",
+        f"All runs took {_time(cpu_seconds)} of CPU time. Below, a run that several exhibits share counts for each of them.",
         "A value is compared with the published one as a prediction, or as fitted, or as a rival reading of the paper. Only "
         "predictions and claims make an exhibit met.",
     ]
@@ -97,6 +99,8 @@ def _sentences(entry: Entry) -> list[str]:
     found = [f"{exhibit.title}. {published_source(exhibit)}."]
     if chosen := chosen_settings(exhibit):
         found.append(f"Chosen, not published: {chosen}.")
+    if exhibit.studies:
+        found.append("Experiments: " + ", ".join(f"studies/tables/{name}.md" for name in exhibit.studies) + ".")
     if entry.outcome.quick:
         found.append(f"Quick: left out {exhibit.left_out}.")
     return found

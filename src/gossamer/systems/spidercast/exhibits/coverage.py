@@ -92,20 +92,14 @@ FIG6A = Exhibit(
         ),
     ),
     remark=(
-        "A biased tie rule (scan by id, flip a coin at each tie) causes the disconnected topics; without bias they "
-        "almost disappear. The published row is compared with our rule, without bias; the biased rule is a rival reading, "
-        "found by search. The cause is islands, mostly of 4 to 9 nodes with similar interests. "
-        "One island can disconnect ten topics, so runs vary widely, and a mean of five runs meets a published 0 only "
-        "if all five are 0. Of 20 seeds, 19, 17 and 5 have no disconnected topic at 1,000, 2,000 and 4,000 nodes (at "
-        "most 11), and 5, 18 and 16 are within 25% of the published value at 6,000 (1 to 14), 8,000 (10 to 17) and "
-        "10,000 nodes (4 to 18). The published row could be a single run; by these shares its probability is about one "
-        "in 28. No rule that we tried gives none at 4,000 and about 15 at 6,000 nodes (six seeds, in a separate "
-        "simulation of the same cycle). Line 9 of Figure 3 as printed, all nodes acting at once, turns by id, Margin 0 "
-        "to 10, quarantines of 1 and 20 cycles, and no redirects disconnect a topic at 4,000 nodes in four to six "
-        "runs. A coin of one in four with line 9 as printed does so in no run, but then only two runs of six have more "
-        "than two disconnected topics at 6,000 nodes. Nodes that join in hundreds give at most 5 at 6,000 nodes, and "
-        "Java's generator seeded once with the node's number gives none."
+        "The paper says that ties are broken randomly. A biased rule (scan by id, a coin at each tie) disconnects "
+        "topics, because four or more nodes with equal interests cover each other and stop; without bias there is "
+        "hardly a disconnected topic. The biased rule is a rival reading, found by search. One island can disconnect "
+        "ten topics, so that runs vary widely. It also gives the published maximum degree "
+        "(studies/tables/spidercast.md), but 11.2 links in Figure 12 at 1,000 nodes (published 10.81), unless the "
+        "coin is one in four and Margin 2; then only 2 topics are disconnected at 6,000 nodes (seed 1; published 15)."
     ),
+    studies=("spidercast",),
 )
 
 
@@ -153,13 +147,14 @@ FIG6B = Exhibit(
         Claim("with (3,0) many nodes (at least a tenth) have three links", _many_have_three),
     ),
     remark=(
-        "Our implementation needs fewer links at every size: 6.9 to 6.0 with (3,0), and 10.4 to 9.8 with (3,1). Figure "
-        "3, line 9, as printed (a node disconnects neighbours above their target, but not those at their target) "
-        "hardly ever disconnects and gives 7.8 to 6.6 and 13.2 to 12.5 (three seeds), the published numbers. But it "
-        "misses Figure 12 (11.4 at 1,000 nodes, published 10.81), which our rule meets; no single rule that we tried "
-        "meets both. Other variants, with one seed: biased ties give 7.6 to 6.5 and 11.0 to 10.4, and no heartbeats at "
-        "all give 7.4 to 6.3 and 12.1 to 11.6. The engine, Margin, drop_when_stuck, a shorter quarantine and "
-        "heartbeats every fifth cycle change less than 0.2. Counting a link of both tasks twice adds at most 0.4."
+        "(3,1) has 10 links at 4,000 nodes. Figure 3's line 9 as printed gives 12.8, but 11.4 in Figure 12 at 1,000 "
+        "nodes (published 10.81); a random task that disconnects only above L_max gives 12.1 and leaves Figure 12 as "
+        "it is, without support in the text; ties by scan give 10.8 (studies/tables/spidercast.md, seed 1). No "
+        "reading that we tried has nodes with three links (studies/tables/shapes.md)."
+    ),
+    studies=(
+        "spidercast",
+        "shapes",
     ),
 )
 
