@@ -105,11 +105,15 @@ def experiment_metrics(experiment: Experiment) -> dict[str, Any]:
     return metrics
 
 
+# The size of a workload that is read from a file is not known in advance; it may be the largest.
+_UNKNOWN = 10**9
+
+
 def _size(run: Run | Experiment) -> int:
     if isinstance(run, Experiment):
-        return int(run.arguments.get("nodes", 0))
+        return int(run.arguments.get("nodes", _UNKNOWN if run.data else 0))
     law = run.workload
-    return 0 if isinstance(law, str) else law.nodes * (20 if run.engine == "event" else 1)
+    return _UNKNOWN if isinstance(law, str) else law.nodes * (20 if run.engine == "event" else 1)
 
 
 @cache
