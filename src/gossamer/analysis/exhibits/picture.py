@@ -86,7 +86,9 @@ def _one_quantity(outcome: JudgedExhibit, curves: Curves) -> tuple[Figure, list[
         for number, (name, values) in enumerate(curves.items()):
             # A curve of the other panel is only named in the legend.
             _draw_series(axes, exhibit, values if values in part else [], outcome, number, name)
-        _set_y(axes, [value for values in part for value in values], logarithmic, exhibit.from_zero)
+        _set_y(
+            axes, [value for values in part for value in values], logarithmic, exhibit.from_zero or exhibit.is_histogram
+        )
         axes.grid(alpha=0.25)
     if len(parts) > 1:
         _show_break(panels[0], panels[-1])

@@ -150,8 +150,8 @@ EXHIBITS = (
         remark=(
             "The clustering before is met for links and the clustering after is met along views, so that the paper "
             "may have measured the directed graph after. A diameter is the distance of one pair out of a million "
-            "pairs of nodes, and depends on the chosen workload: 4 before and after with the best fit. Workloads that "
-            "are fitted to the clustering before as well have a lower clustering after "
+            "pairs of nodes, and depends on the chosen workload: 4 before and after with the best fit. A workload "
+            "that is fitted to the clustering before as well has the same clustering after "
             "(studies/tables/stan_joint.md)."
         ),
         studies=("stan_joint",),
