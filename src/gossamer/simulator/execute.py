@@ -163,13 +163,13 @@ def _measured(run: Run, settings: _Settings, outcome: _Outcome, exact: bool, pro
     """Measure the overlay among the nodes that are present."""
     overlay, present = outcome.overlay, outcome.present
     interest = outcome.workload.interest.among(present)
-    topics = measure_topics(overlay, interest, exact, progress)
+    topics = measure_topics(overlay, interest, exact, progress, run.lengths)
     metrics = {
         "system": run.system,
         **settings.described(),
         "engine": run.engine,
         "seed": run.seed,
-        **summarise(overlay, interest, topics, present),
+        **summarise(overlay, interest, topics, present, run.lengths),
         **outcome.facts,
         **_further_metrics(run, overlay, interest),
     }

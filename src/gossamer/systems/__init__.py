@@ -152,10 +152,10 @@ class _Registry:
                 if start.name in self.live:
                     raise InputError(f"its live name {start.name} is taken; choose another")
             for parameter in describe_parameters(each.parameters):
-                if not parameter["origin"].startswith(("Paper:", "Chosen:")):
+                if not parameter["origin"].startswith(("Paper:", "Chosen:", "Differs:")):
                     raise InputError(
                         f"parameter {parameter['name']} of {each.name} does not say where its default comes from; "
-                        "describe it with a sentence that begins with Paper: or Chosen:"
+                        "describe it with a sentence that begins with Paper:, Chosen: or Differs:"
                     )
 
 

@@ -71,9 +71,9 @@ _VALUES = Schema(
             "expected": _NUMBER,
         }
     ),
-    _fields({"ground": _TEXT}),
+    _fields({"ground": _TEXT, "quantity": _TEXT}),
     ("seeds",),
-    nullable=("published", "deviation", "verdict", "expected", "ground"),
+    nullable=("published", "deviation", "verdict", "expected", "ground", "quantity"),
 )
 
 SCHEMAS = {

@@ -87,6 +87,9 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     interest_shape: bool = False
     # Also measure topic views after every cycle of a build, if the system has any.
     view_history: bool = False
+    # Measure diameters and clustering of topics, and the clustering of the overlay. They take most of the time of a large
+    # run, and many exhibits do not need them.
+    lengths: bool = True
     # Also measure the exact diameter of the whole overlay; the cost grows with the square of the number of nodes.
     overlay_diameter: bool = False
 
