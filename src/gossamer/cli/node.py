@@ -132,9 +132,9 @@ def node(
 
 async def _run(settings: "NodeSettings", prints: bool) -> None:
     from gossamer.cli.messages import Printer, as_json
-    from gossamer.live.operations.http import serve_status
     from gossamer.live.operations.logs import warn_while_alone
     from gossamer.live.operations.signals import asked_to_stop, first_of, on_hangup
+    from gossamer.live.operations.status_server import serve_status
     from gossamer.live.transport.addresses import split_address
 
     with asked_to_stop() as asked:

@@ -63,7 +63,7 @@ def status(
 
 
 async def _ask(addresses: list[str], timeout: float) -> "list[NodeStatus | PeerError]":
-    from gossamer.live.operations.http import fetch_status
+    from gossamer.live.operations.status_server import fetch_status
 
     turns = asyncio.Semaphore(AT_ONCE)
 

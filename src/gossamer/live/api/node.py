@@ -32,6 +32,7 @@ from gossamer.live.api.subscription import Slow, Subscription
 from gossamer.live.api.topics import LiveTopic, LiveTopics, Validator, check_topic
 from gossamer.live.api.validation import Validation
 from gossamer.live.operations.status import NodeStatus
+from gossamer.live.operations.trace import NodeWatch
 from gossamer.live.security.node_security import NodeSecurity
 from gossamer.live.transport.addresses import split_address
 from gossamer.live.transport.environment import REAL, Environment
@@ -102,8 +103,6 @@ class Node:
         self._was_started = False
         self._running: RunningNode | None = None
 
-    # Life.
-
     @property
     def is_running(self) -> bool:
         """Whether the node was started and not stopped since."""
@@ -163,8 +162,6 @@ class Node:
     def hex_id(self) -> str:
         """This node's id, as messages show it."""
         return f"{self.id:016x}"
-
-    # Topics.
 
     def subscribe(
         self,
@@ -234,8 +231,6 @@ class Node:
         """Read the file of access rules again. If it cannot be read (InputError), the rules stay as they are."""
         self._parts.security.reload_rules()
 
-    # Publishing.
-
     async def publish(
         self,
         topic: str | Sequence[str],
@@ -302,11 +297,17 @@ class Node:
             topics.append(found)
         return topics
 
-    # Status.
-
     def status(self) -> NodeStatus:
         """Links, topics, coverage, queues and drops at this moment."""
         return self._require_running().status(self._address, self._join, self._drops)
+
+    def watch(self, after: int = 0, every: int = 1) -> NodeWatch:
+        """The status, and the telemetry records behind number `after`; every `every`-th message is traced from now on."""
+        return self._require_running().watch(self.status(), after, every)
+
+    def refuse(self, nodes: Sequence[str]) -> None:
+        """Cut off these nodes, named by their ids: close links to them and accept none, until the next call."""
+        self._require_running().refuse(nodes)
 
     # Called by subscriptions and publishers.
 
@@ -357,8 +358,6 @@ class Node:
         """Read again, unless there is another reason to pause."""
         if self._running is not None:
             self._running.sockets.resume_reading(reason)
-
-    # Within.
 
     def _require_running(self) -> RunningNode:
         if self._running is None:

@@ -16,13 +16,15 @@ from gossamer.live.api.stacks import Stack
 from gossamer.live.api.topics import LiveTopic, LiveTopics
 from gossamer.live.api.validation import Validation
 from gossamer.live.operations.status import NodeStatus, link_status, topic_status
+from gossamer.live.operations.trace import NodeTrace, NodeWatch
 from gossamer.live.security.node_security import NodeSecurity
 from gossamer.live.transport.driver import LiveDriver
 from gossamer.live.transport.labels import TopicLabels
 from gossamer.live.transport.last_numbers import LastNumbers
 from gossamer.live.transport.numbers import SequenceNumbers
-from gossamer.live.transport.recording import open_record
+from gossamer.live.transport.recording import RecordWriter, open_record
 from gossamer.live.transport.sockets import Sockets
+from gossamer.model.values.errors import InputError
 from gossamer.model.values.ids import NodeId, TopicId
 from gossamer.model.values.shown import SECRET_BYTES
 from gossamer.protocols.contract.events import Restarted, Started
@@ -73,7 +75,7 @@ class RunningNode:
             address.encode(),
             sockets,
             self.incoming.on_fact,
-            None if self._record is None else (self._record, parts.stack.header(seed, parts.record_content)),
+            None,
             self.incoming.deliver,
             parts.validation.request,
             parts.security.guard,
@@ -84,6 +86,12 @@ class RunningNode:
             None if parts.stack.discloses else TopicLabels(parts.security.node),
         )
         self.incoming.driver = self.driver
+        self._writer: RecordWriter | None = None
+        if self._record is not None:
+            header = parts.stack.header(seed, parts.record_content)
+            self._writer = RecordWriter(self._record, header, parts.security.node, self.driver.counts)
+        self.driver.watcher = self._writer
+        self._trace: NodeTrace | None = None
         signs = parts.security.signatures != "off"
         self.outgoing = Outgoing(parts.security.node, self.driver, sockets, signs, parts.security.cipher)
 
@@ -136,6 +144,24 @@ class RunningNode:
             counts=dict(sorted(counts.items())),
             unanswered={each: why for each in join if (why := sockets.problem_of(each)) is not None},
         )
+
+    def watch(self, status: NodeStatus, after: int, every: int) -> NodeWatch:
+        """See `Node.watch`. Tracing begins with the first call, and ends when nobody has called for a while."""
+        driver, topics = self.driver, self._parts.topics.by_id
+        if self._trace is None or self._trace.is_over:
+            roles = {topic.id: topic.role for topic in topics.values() if topic.is_held}
+            driver.watcher = self._trace = NodeTrace(driver.node, roles, self._writer)
+        neighbours_on = self.overlay.neighbours_on
+        neighbours = {each.name: [f"{node:016x}" for node in neighbours_on(each.id)] for each in topics.values()}
+        names = {each.name: each.id for each in topics.values()}
+        return self._trace.since(after, every, driver.clock_us(), status, neighbours, names)
+
+    def refuse(self, nodes: Sequence[str]) -> None:
+        """See `Node.refuse`."""
+        try:
+            self.sockets.refuse([int(node, 16) for node in nodes])
+        except ValueError:
+            raise InputError(f"nodes to refuse are named by hexadecimal ids, got {', '.join(nodes)}") from None
 
     async def stop(self) -> None:
         """Leave the network: notify neighbours, close links, close the record."""
