@@ -27,7 +27,7 @@ MAY_IMPORT = {
     "live": {"model.values", "protocols", REGISTRY},
     "pipeline": {"model", "kernels", "planners", "theory", "workloads", "simulator", REGISTRY},
     "analysis": {"model", "theory", REGISTRY},
-    "web": {"model", "analysis", "live", REGISTRY},
+    "web": {"model", "protocols", "analysis", "live", REGISTRY},
     "cli": set(ROOMS) - {"systems"} | {"model.values", REGISTRY},
     # The public modules beside `gossamer` itself.
     "testing": {"model.values", "simulator", "live"},
