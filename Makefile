@@ -8,7 +8,7 @@ RUN ?= out/study
 LOCK := uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes \
 	--no-header --no-annotate --no-emit-index-url --no-emit-find-links --quiet
 
-.PHONY: run test test-slow bench bench-live bench-fleet setup check lock clean
+.PHONY: run test test-slow bench bench-live bench-fleet setup check lock browser dashboard-libraries clean
 
 run: setup
 	@$(BIN)/gossamer study --out $(RUN)
@@ -70,5 +70,13 @@ lock:
 	grep '==' requirements.lock | grep -v '^protobuf==' | tr -d '\\' \
 		| $(BIN)/$(LOCK) --extra rivals -c /dev/stdin -o requirements-rivals.lock
 
+# The browser of tests/browser. Without it these tests are skipped, with a message.
+browser:
+	apt-get install -y --no-install-recommends chromium
+
+# Only after a change of dashboard/package.json: the bundles are in the repository, and running the dashboard needs no Node.js.
+dashboard-libraries:
+	cd dashboard && npm ci --silent && npm run build --silent
+
 clean:
-	rm -rf .venv $(RIVALS) out
+	rm -rf .venv $(RIVALS) out dashboard/node_modules
