@@ -30,6 +30,8 @@ BENCHMARKS = {
     "links": ("links", "run"),
     "secured": ("secured", "run"),
     "sizes": ("sizes", "run"),
+    "dashboard": ("dashboard", "run"),
+    "telemetry": ("telemetry", "run"),
 }
 
 

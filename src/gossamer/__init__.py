@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from gossamer.live.api.limits import Limits
     from gossamer.live.api.messages import Codec, Gap, Message, Receipt
     from gossamer.live.api.node import Node
-    from gossamer.live.api.options import PlanEntry, Security
+    from gossamer.live.api.options import PlanEntry, Security, Telemetry
     from gossamer.live.api.publisher import Publisher
     from gossamer.live.api.subscription import Subscription
     from gossamer.live.api.sync import SyncNode
@@ -62,6 +62,7 @@ _LATER = {
     "Security": "gossamer.live.api.options",
     "Subscription": "gossamer.live.api.subscription",
     "SyncNode": "gossamer.live.api.sync",
+    "Telemetry": "gossamer.live.api.options",
     "Workload": "gossamer.model.tables.workload",
     "WorkloadLaw": "gossamer.model.values.run",
     "execute": "gossamer.simulator.execute",
@@ -98,6 +99,7 @@ __all__ = [
     "Security",
     "Subscription",
     "SyncNode",
+    "Telemetry",
     "TableError",
     "Workload",
     "WorkloadLaw",

@@ -2,13 +2,24 @@
 
 import asyncio
 
+import msgspec
 import pytest
 
 import gossamer.testing
-from gossamer import InputError, Node
+from gossamer import InputError, Node, Telemetry
 from gossamer.live.operations import trace
 from gossamer.live.operations.status_server import fetch_watch, serve_status
-from gossamer.protocols.telemetry import CopyReceived, MessageDelivered, MessagePublished
+from gossamer.model.spool.files import SpoolFindings, read_spool
+from gossamer.protocols.telemetry import (
+    AnyRecord,
+    CopyReceived,
+    LinkChanged,
+    MessageDelivered,
+    MessagePublished,
+    NodeLeft,
+    NodeStarted,
+    TopicNamed,
+)
 from tests.live.conftest import QUICK
 from tests.live.test_http import get
 from tests.waiting import until
@@ -136,3 +147,44 @@ def test_a_wrong_id_cannot_be_refused():
             one.refuse(["nobody"])
 
     watched(scenario)
+
+
+def test_a_node_with_telemetry_writes_its_records_with_the_names_of_topics(tmp_path):
+    async def run():
+        async with Node(settings=QUICK, telemetry=Telemetry(tmp_path / "spool", trace=1)) as one:
+            async with Node(join=[one.address], settings=QUICK) as other, one.subscribe("prices") as messages:
+                await other.publish("prices", b"1")
+                await anext(messages)
+                # Somebody watches at the same time.
+                assert one.watch().records == []
+                await other.publish("prices", b"2")
+                await anext(messages)
+        return one, other
+
+    one, other = asyncio.run(run())
+    findings = SpoolFindings()
+    records = list(read_spool(tmp_path / "spool", AnyRecord, findings))
+    delivered = [record for record in records if isinstance(record, MessageDelivered)]
+    assert [record.publisher for record in delivered] == [other.id, other.id]
+    assert TopicNamed(0, 0, delivered[0].topic, "prices") in [
+        msgspec.structs.replace(record, at_us=0, node=0) for record in records if isinstance(record, TopicNamed)
+    ]
+    assert (type(records[0]), type(records[-1])) == (NodeStarted, NodeLeft)
+    assert any(isinstance(record, LinkChanged) and record.peer == other.id for record in records)
+    assert {record.node for record in records} == {one.id}
+
+
+@pytest.mark.parametrize("wrong", [0, -2, 3, 100])
+def test_a_trace_that_is_no_power_of_two_is_refused(wrong):
+    with pytest.raises(InputError, match="power of two"):
+        Telemetry("spool", trace=wrong)
+
+
+def test_a_folder_that_cannot_be_written_is_refused_in_one_sentence(tmp_path):
+    (tmp_path / "file").write_text("")
+
+    async def run():
+        with pytest.raises(InputError, match="cannot write telemetry to"):
+            await Node(telemetry=tmp_path / "file").start()
+
+    asyncio.run(run())

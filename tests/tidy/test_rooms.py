@@ -24,7 +24,7 @@ MAY_IMPORT = {
     "theory": {"model", "kernels"},
     "workloads": {"model", "kernels"},
     "simulator": {"model", "protocols", "kernels", "planners", "workloads", REGISTRY},
-    "live": {"model.values", "protocols", REGISTRY},
+    "live": {"model.values", "model.spool", "protocols", REGISTRY},
     "pipeline": {"model", "kernels", "planners", "theory", "workloads", "simulator", REGISTRY},
     "analysis": {"model", "theory", REGISTRY},
     "web": {"model", "protocols", "analysis", "live", REGISTRY},

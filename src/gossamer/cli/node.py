@@ -26,6 +26,7 @@ from gossamer.cli.live_options import (
     Secrets,
     Signatures,
     SystemName,
+    Trace,
     settings_of,
 )
 from gossamer.model.values.errors import InputError
@@ -77,6 +78,11 @@ def node(
             show_default=False,
         ),
     ] = None,
+    telemetry: Annotated[
+        str | None,
+        typer.Option(metavar="FOLDER", help="Write telemetry records to files in this folder, at most 256 MiB."),
+    ] = None,
+    trace: Trace = None,
     plan: Annotated[
         str | None, typer.Option(metavar="FILE", help="With --system planned: the peers.json of `gossamer plan`.")
     ] = None,
@@ -117,6 +123,8 @@ def node(
         rules=rules,
         identity_file=identity_file,
         record=record,
+        telemetry=telemetry,
+        trace=trace,
         plan=plan,
         name=name,
         metrics=metrics,

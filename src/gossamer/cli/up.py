@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gossamer.cli.console import PLAIN_SECONDS, print_facts, print_json
-from gossamer.cli.live_options import DisseminationName, LiveSettings, SystemName, live_parameters
+from gossamer.cli.live_options import DisseminationName, LiveSettings, SystemName, Trace, live_parameters
 from gossamer.cli.options import SEED_MAX, Json
 from gossamer.model.values.draw import Purpose, draw
 from gossamer.model.values.errors import InputError
@@ -73,6 +73,10 @@ def up(
     record: Annotated[
         bool, typer.Option("--record", help="Record every node for `gossamer replay`; needs --out.")
     ] = False,
+    telemetry: Annotated[
+        bool, typer.Option("--telemetry", help="Write telemetry records to OUT/telemetry; needs --out.")
+    ] = False,
+    trace: Trace = None,
     dashboard: Annotated[
         bool, typer.Option("--dashboard", help="Print the address of a dashboard that shows and controls the network.")
     ] = False,
@@ -91,10 +95,13 @@ def up(
     """
     if record and out is None:
         raise InputError("--record needs --out, the folder for the records")
+    if telemetry and out is None:
+        raise InputError("--telemetry needs --out, the folder for the records")
     if kill and seconds / 2 <= settle:
         raise InputError(f"--kill happens half-way; give --seconds above {2 * settle:g}, or a shorter --settle")
     if out is not None and out.exists():
         raise InputError(f"{out} exists; give another folder")
+    from gossamer.live.api.options import Telemetry
     from gossamer.live.api.stacks import find_stack
     from gossamer.live.operations.settings import NodeSettings
 
@@ -116,6 +123,7 @@ def up(
             dissemination=dissemination,
             dissemination_settings=dissemination_settings,
             record=record,
+            trace=(Telemetry(out, trace or Telemetry.trace).trace) if telemetry else 0,
         )
         out.mkdir(parents=True, exist_ok=True)
         found = asyncio.run(_run(out, tasks, seconds, kill, settle, seed, dashboard))

@@ -3,24 +3,26 @@
 `StepTelemetry` reads every event of one node and the machine's answer to it, and changes nothing. Simulated, recorded and
 live nodes use it alike, so that their records mean the same. Times are those of the node's own clock.
 
-Messages are traced by their number: with `every=N`, those whose sequence number is divisible by N. All nodes choose the
-same messages, so that a traced message has the records of every node that it reached.
+Messages are traced by their number: with `every=N`, a power of two, those whose sequence number is divisible by N. All nodes
+choose the same messages, so that a traced message has the records of every node that it reached.
 """
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from gossamer.model.values.ids import NodeId, Role, TopicId
-from gossamer.protocols.contract.actions import Action, Deliver, Observe, Send
+from gossamer.protocols.contract.actions import Action, Deliver, Observe, Send, Validate
 from gossamer.protocols.contract.events import (
     Event,
     MessageReceived,
+    Outcome,
     Publish,
     PublishBurst,
     Started,
     Stopping,
     Subscribe,
     Unsubscribe,
+    Validated,
 )
 from gossamer.protocols.contract.facts import (
     BufferFull,
@@ -62,6 +64,13 @@ class InterestChanged(TelemetryRecord, frozen=True, array_like=True, gc=False, t
 
     topic: TopicId
     role: int
+
+
+class TopicNamed(TelemetryRecord, frozen=True, array_like=True, gc=False, tag="topic_named"):
+    """The name of a topic that a live node holds."""
+
+    topic: TopicId
+    name: str
 
 
 class LinkChanged(TelemetryRecord, frozen=True, array_like=True, gc=False, tag="link_changed"):
@@ -130,10 +139,24 @@ class ControlSent(TelemetryRecord, frozen=True, array_like=True, gc=False, tag="
     messages: int
 
 
+class ReasonCounted(TelemetryRecord, frozen=True, array_like=True, gc=False, tag="reason_counted"):
+    """A live node dropped or refused something, or something failed, so many times more for this reason."""
+
+    reason: str
+    times: int
+
+
+class QueueMeasured(TelemetryRecord, frozen=True, array_like=True, gc=False, tag="queue_measured"):
+    """So many bytes wait for the peers of a live node."""
+
+    queued_bytes: int
+
+
 AnyRecord = (
     NodeStarted
     | NodeLeft
     | InterestChanged
+    | TopicNamed
     | LinkChanged
     | TopicLinksChanged
     | MessagePublished
@@ -142,7 +165,14 @@ AnyRecord = (
     | MessagesLost
     | MessageDropped
     | ControlSent
+    | ReasonCounted
+    | QueueMeasured
 )
+
+
+def power_of_two(every: int) -> int:
+    """The largest power of two that is not above a number, and at least 1."""
+    return 1 << max(every.bit_length() - 1, 0)
 
 
 class StepTelemetry:
@@ -156,6 +186,8 @@ class StepTelemetry:
         self._counted_us = 0
         self._roles: dict[TopicId, int] = dict(roles or {})
         self._sequence = 0
+        # The topics of messages that wait for the validator, by ticket.
+        self._judged: dict[int, TopicId] = {}
         # (publisher, sequence) of traced messages that came here, oldest first.
         self._came: dict[tuple[NodeId, int], None] = {}
 
@@ -172,16 +204,24 @@ class StepTelemetry:
             found.append(NodeStarted(now_us, self._node))
         elif type(event) is Subscribe or type(event) is Unsubscribe:
             self._change_interest(now_us, event, found)
+        elif type(event) is Validated:
+            topic = self._judged.pop(event.ticket, None)
+            if topic is not None and event.outcome == Outcome.REJECT:
+                found.append(MessageDropped(now_us, self._node, topic, "rejected by the validator"))
+        # Deliveries come first: there are many of them in one answer. A mask is faster than a division.
+        mask = self.every - 1
         for action in actions:
-            if type(action) is Send:
-                if not isinstance(action.message, Data | Burst):
-                    self._control[type(action.message).__name__] += len(action.to)
-            elif type(action) is Deliver:
-                if action.sequence % self.every == 0:
+            if type(action) is Deliver:
+                if not action.sequence & mask:
                     name = action.topic, action.publisher, action.sequence
                     found.append(MessageDelivered(now_us, self._node, *name, action.hops, action.published_us))
+            elif type(action) is Send:
+                if not isinstance(action.message, Data | Burst):
+                    self._control[type(action.message).__name__] += len(action.to)
             elif type(action) is Observe:
                 self._observe(now_us, action.fact, found)
+            elif type(action) is Validate:
+                self._judged[action.ticket] = action.topic
         if now_us - self._counted_us >= COUNT_US:
             found += [ControlSent(now_us, self._node, kind, count) for kind, count in self._control.items()]
             self._control.clear()

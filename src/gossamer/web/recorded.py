@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from gossamer.model.spool.files import ENDING, SpoolFindings, read_spool
 from gossamer.model.values.errors import InputError
 from gossamer.model.values.ids import NodeId, Role, TopicId
 from gossamer.protocols.contract.record import WholeSteps, read_record
@@ -25,6 +26,7 @@ from gossamer.protocols.telemetry import (
     NodeLeft,
     NodeStarted,
     StepTelemetry,
+    TopicNamed,
 )
 from gossamer.systems import decoder_of
 from gossamer.web.frames import SPEED_US, FrameMaker
@@ -42,6 +44,7 @@ class RecordedRun:
     def __init__(self, title: str, records: Iterable[AnyRecord], is_live: bool) -> None:
         self.title = title
         self._records = sorted(records, key=attrgetter("at_us"))
+        self._topics = {each.topic: each.name for each in self._records if isinstance(each, TopicNamed)}
         if not self._records:
             raise InputError(f"{title} has nothing to show")
         self.from_us, self.until_us = self._records[0].at_us, self._records[-1].at_us
@@ -75,7 +78,10 @@ class RecordedRun:
     def _restart(self) -> None:
         # The ids of simulated nodes and topics are small numbers, those of live ones are hashes.
         hexadecimal: Callable[[int], str] = "{:016x}".format
-        self._scene = Scene(hexadecimal, hexadecimal) if self._is_live else Scene(str, "topic {}".format)
+        if self._is_live:
+            self._scene = Scene(hexadecimal, lambda topic: self._topics.get(topic) or hexadecimal(topic))
+        else:
+            self._scene = Scene(str, "topic {}".format)
         self._frames = FrameMaker(self._scene)
         self._place = 0
 
@@ -84,6 +90,9 @@ def read_run(folder: Path, progress: Progress) -> RecordedRun:
     """The run in a folder of `simulate`, `build` or `up --record`."""
     if not folder.is_dir():
         raise InputError(f"{folder} is no folder; give the output of simulate, build or up --record")
+    spool = folder / "telemetry" if (folder / "telemetry").is_dir() else folder
+    if next(spool.glob(f"*{ENDING}"), None) is not None:
+        return _spooled(spool)
     live = sorted(folder.glob("*.record"))
     if live:
         return RecordedRun(str(folder), _live_records(live, progress), is_live=True)
@@ -105,17 +114,34 @@ def _manifest(folder: Path) -> dict[str, Any]:
     return manifest
 
 
+def _spooled(spool: Path) -> RecordedRun:
+    """The run in a spool folder. What cannot be read is said in the title."""
+    findings = SpoolFindings()
+    records = list(read_spool(spool, AnyRecord, findings))
+    unread = {
+        "of another format": findings.other_files,
+        "cut off": findings.cut_files,
+        "deleted before they were read": findings.deleted_files,
+    }
+    notes = "".join(f"; {count} files {what}" for what, count in unread.items() if count)
+    is_live = not findings.simulated
+    return RecordedRun(f"{spool}{notes}", records + _killed(records) if is_live else records, is_live)
+
+
 def _live_records(paths: list[Path], progress: Progress) -> list[AnyRecord]:
     records: list[AnyRecord] = []
-    ends: dict[NodeId, int] = {}
     for done, path in enumerate(paths):
         progress("records", done, len(paths))
-        mine = list(_records_of(path, progress))
-        records += mine
-        if mine and not isinstance(mine[-1], NodeLeft):
-            ends[mine[-1].node] = mine[-1].at_us
-    last = max((record.at_us for record in records), default=0)
-    return records + [NodeLeft(at_us, node) for node, at_us in ends.items() if at_us < last - KILLED_US]
+        records += _records_of(path, progress)
+    return records + _killed(records)
+
+
+def _killed(records: Iterable[AnyRecord]) -> list[AnyRecord]:
+    """A live node that was killed has no record of it: its records end before those of others."""
+    last = {record.node: record for record in records}
+    end = max((record.at_us for record in last.values()), default=0)
+    found = [record for record in last.values() if not isinstance(record, NodeLeft)]
+    return [NodeLeft(record.at_us, record.node) for record in found if record.at_us < end - KILLED_US]
 
 
 def _records_of(path: Path, progress: Progress) -> Iterator[AnyRecord]:

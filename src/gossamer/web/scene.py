@@ -18,7 +18,10 @@ from gossamer.protocols.telemetry import (
     MessagesLost,
     NodeLeft,
     NodeStarted,
+    QueueMeasured,
+    ReasonCounted,
     TopicLinksChanged,
+    TopicNamed,
 )
 
 # Chosen: what the page shows and a little more.
@@ -93,6 +96,10 @@ class Scene:
             MessagesLost: self._lose,
             MessageDropped: self._drop,
             ControlSent: self._count_control,
+            ReasonCounted: self._count_reason,
+            # The page shows no queues, and those who make a scene know the names of topics before.
+            QueueMeasured: lambda record: None,
+            TopicNamed: lambda record: None,
         }
 
     def apply(self, record: AnyRecord, noticed_us: int) -> None:
@@ -214,6 +221,10 @@ class Scene:
         self.say(
             f"node {self.name_node(record.node)} dropped a message on {self.name_topic(record.topic)}: {record.reason}"
         )
+
+    def _count_reason(self, record: ReasonCounted) -> None:
+        times = f" ({record.times} times)" if record.times > 1 else ""
+        self.say(f"node {self.name_node(record.node)}: {record.reason}{times}")
 
     def _count_control(self, record: ControlSent) -> None:
         self.control[record.kind] += record.messages

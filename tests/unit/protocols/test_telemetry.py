@@ -1,8 +1,9 @@
 """Telemetry records: what one event of a node says."""
 
-from gossamer.protocols.contract.actions import Deliver, Observe, Send
+from gossamer.protocols.contract.actions import Deliver, Observe, Send, Validate
 from gossamer.protocols.contract.events import (
     MessageReceived,
+    Outcome,
     Publish,
     PublishBurst,
     Restarted,
@@ -11,6 +12,7 @@ from gossamer.protocols.contract.events import (
     Subscribe,
     TimerFired,
     Unsubscribe,
+    Validated,
 )
 from gossamer.protocols.contract.facts import BufferFull, Lost, NeighbourDown, NeighbourUp, TopicViewChanged
 from gossamer.protocols.contract.messages import Data
@@ -100,6 +102,15 @@ def test_links_views_gaps_and_full_buffers_have_records():
         MessagesLost(100, ME, TOPIC, FAR, 3, 7),
         MessageDropped(100, ME, TOPIC, "buffer full"),
     ]
+
+
+def test_a_message_that_the_validator_rejects_has_a_record():
+    telemetry = follower()
+    asked = [Validate(1, TOPIC, b"x"), Validate(2, TOPIC, b"y"), Validate(3, TOPIC, b"z")]
+    assert telemetry.records(100, TimerFired(None), asked) == []
+    answers = [Validated(1, Outcome.ACCEPT), Validated(2, Outcome.REJECT), Validated(3, Outcome.IGNORE)]
+    found = [record for event in answers for record in telemetry.records(101, event, ())]
+    assert found == [MessageDropped(101, ME, TOPIC, "rejected by the validator")]
 
 
 def test_control_messages_are_counted_by_kind_and_reported_once_a_second():

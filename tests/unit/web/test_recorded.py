@@ -17,8 +17,10 @@ def ignore(*progress):
 @pytest.fixture
 def runs(gossamer, workload):
     """The same run twice: with a record of every event, and with tables only."""
-    for name, flags in (("recorded", ("--record",)), ("tables", ())):
+    for name, flags in (("recorded", ("--record", "--telemetry")), ("tables", ())):
         assert gossamer(*SIMULATE[:3], name, *SIMULATE[3:], *TRAFFIC, *flags)[0] == 0
+    # The telemetry of the first is another way to the same run.
+    (workload.parent / "recorded" / "telemetry").rename(workload.parent / "spooled")
     return [read_run(workload.parent / name, ignore) for name in ("recorded", "tables")]
 
 
@@ -54,17 +56,24 @@ def test_going_back_and_forth_shows_the_same_as_going_straight_there(runs, workl
     assert run.frame(run.until_us)["at_us"] == run.until_us
 
 
+def test_telemetry_of_a_simulation_equals_that_of_its_record(runs, workload):
+    spooled = read_run(workload.parent / "spooled", ignore)
+    assert spooled._records == runs[0]._records
+    assert spooled.frame(spooled.until_us, topic="topic 1") == runs[0].frame(runs[0].until_us, topic="topic 1")
+
+
 def test_a_node_that_crashed_is_gone_from_then_on(gossamer, workload):
     law = ("--on", "exp:6s", "--off", "exp:3s", "--crashes", "1")
     churn = ("churn", "make", "c", "--workload", "w", *law, "--seed", 1)
     assert gossamer(*churn, "--until", "12s")[0] == 0
-    for name, flags in (("recorded", ("--record",)), ("tables", ())):
+    for name, flags in (("recorded", ("--record", "--telemetry")), ("tables", ())):
         assert gossamer(*SIMULATE[:3], name, *SIMULATE[3:], "--churn", "c", *flags)[0] == 0
-    runs = [read_run(workload.parent / name, ignore) for name in ("recorded", "tables")]
+    (workload.parent / "recorded" / "telemetry").rename(workload.parent / "spooled")
+    runs = [read_run(workload.parent / name, ignore) for name in ("recorded", "tables", "spooled")]
     seen = set()
     for at_us in range(0, 12_000_000, 1_500_000):
-        recorded, tables = ({node[0] for node in run.frame(at_us)["nodes"]} for run in runs)
-        assert recorded == tables
+        recorded, tables, spooled = ({node[0] for node in run.frame(at_us)["nodes"]} for run in runs)
+        assert recorded == tables == spooled
         seen.add(len(recorded))
     assert len(seen) > 3
     absent = {str(row["node"]) for row in pq.read_table(workload.parent / "tables" / "absent.parquet").to_pylist()}

@@ -10,7 +10,6 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, Literal, Self, Unpack
 
 from gossamer.live.api.limits import Limits
@@ -20,6 +19,7 @@ from gossamer.live.api.options import (
     FilePath,
     PlanEntry,
     Security,
+    Telemetry,
     check_reachable,
     replace_deprecated,
 )
@@ -51,8 +51,8 @@ class Node:
 
     `join` are addresses of nodes in the network. `settings` are parameters of the system. `advertise` is the address that
     other nodes use, if it differs from `listen`. `identity_file` keeps the identity over restarts. `record` is a file of all
-    events and actions for `gossamer replay`, without payloads and secrets if `record_content` is False. `environment` gives
-    sockets, clocks and random bytes; `gossamer.testing` passes its own.
+    events and actions for `gossamer replay`, without payloads and secrets if `record_content` is False. `telemetry` is a folder
+    for files of telemetry records. `environment` gives sockets, clocks and random bytes; `gossamer.testing` passes its own.
     """
 
     def __init__(
@@ -71,6 +71,7 @@ class Node:
         limits: Limits | None = None,
         record: FilePath | None = None,
         record_content: bool = True,
+        telemetry: Telemetry | FilePath | None = None,
         environment: Environment = REAL,
         **deprecated: Unpack[DeprecatedOptions],
     ) -> None:
@@ -92,8 +93,8 @@ class Node:
         node_security = NodeSecurity(security, identity_file, self._topics, environment.random_bytes)
         reading = self.pause_reading, self.resume_reading
         validation = Validation(self._topics, self._on_validated, *reading, node_security.unseal, environment.monotonic)
-        record_path = None if record is None else Path(record)
-        self._parts = NodeParts(stack, limits, node_security, self._topics, validation, record_path, record_content)
+        files = record, record_content, telemetry
+        self._parts = NodeParts(stack, limits, node_security, self._topics, validation, *files)
         self.id: NodeId = node_security.node
         self._permissions = Permissions(node_security, validation, self.hex_id)
         self._address = ""

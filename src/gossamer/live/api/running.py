@@ -10,15 +10,18 @@ from pathlib import Path
 
 from gossamer.live.api.incoming import Incoming
 from gossamer.live.api.limits import Limits
+from gossamer.live.api.options import FilePath, Telemetry
 from gossamer.live.api.outgoing import Outgoing
 from gossamer.live.api.readiness import Readiness
 from gossamer.live.api.stacks import Stack
 from gossamer.live.api.topics import LiveTopic, LiveTopics
 from gossamer.live.api.validation import Validation
+from gossamer.live.operations.spooling import NodeSpool
 from gossamer.live.operations.status import NodeStatus, link_status, topic_status
 from gossamer.live.operations.trace import NodeTrace, NodeWatch
 from gossamer.live.security.node_security import NodeSecurity
 from gossamer.live.transport.driver import LiveDriver
+from gossamer.live.transport.interface import StepWatcher
 from gossamer.live.transport.labels import TopicLabels
 from gossamer.live.transport.last_numbers import LastNumbers
 from gossamer.live.transport.numbers import SequenceNumbers
@@ -30,6 +33,7 @@ from gossamer.model.values.shown import SECRET_BYTES
 from gossamer.protocols.contract.events import Restarted, Started
 from gossamer.protocols.contract.messages import Peer
 from gossamer.protocols.contract.node import NodeMachine
+from gossamer.protocols.telemetry import StepTelemetry
 from gossamer.systems import make_machine
 
 log = logging.getLogger("gossamer.live")
@@ -47,8 +51,9 @@ class NodeParts:
     security: NodeSecurity
     topics: LiveTopics
     validation: Validation
-    record: Path | None
+    record: FilePath | None
     record_content: bool = True
+    telemetry: Telemetry | FilePath | None = None
 
 
 class RunningNode:
@@ -68,7 +73,7 @@ class RunningNode:
         base = None if parts.stack.discloses else parts.security.number_base
         self._numbers = SequenceNumbers(parts.security.sequence_file, base)
         # Opened last: if another part cannot be made, no file stays open.
-        self._record = None if parts.record is None else open_record(parts.record)
+        self._record = None if parts.record is None else open_record(Path(parts.record))
         self.driver = LiveDriver(
             machine,
             parts.security.node,
@@ -86,11 +91,17 @@ class RunningNode:
             None if parts.stack.discloses else TopicLabels(parts.security.node),
         )
         self.incoming.driver = self.driver
-        self._writer: RecordWriter | None = None
+        self._watcher: StepWatcher | None = None
         if self._record is not None:
             header = parts.stack.header(seed, parts.record_content)
-            self._writer = RecordWriter(self._record, header, parts.security.node, self.driver.counts)
-        self.driver.watcher = self._writer
+            self._watcher = RecordWriter(self._record, header, parts.security.node, self.driver.counts)
+        if parts.telemetry is not None:
+            given = parts.telemetry if isinstance(parts.telemetry, Telemetry) else Telemetry(parts.telemetry)
+            telemetry = StepTelemetry(parts.security.node, given.trace)
+            spool = NodeSpool(Path(given.folder), parts.security.node, telemetry, parts.topics.name_of, self._watcher)
+            spool.counts = self._counts
+            self._watcher = spool
+        self.driver.watcher = self._watcher
         self._trace: NodeTrace | None = None
         signs = parts.security.signatures != "off"
         self.outgoing = Outgoing(parts.security.node, self.driver, sockets, signs, parts.security.cipher)
@@ -132,7 +143,7 @@ class RunningNode:
     def status(self, address: str, join: Sequence[str], drops: Counter[str]) -> NodeStatus:
         """The state of the node at this moment; `drops` are messages that its readers lost, by reason."""
         parts, sockets, neighbours_on = self._parts, self.sockets, self.overlay.neighbours_on
-        counts = drops + self.incoming.drops + parts.validation.counts + sockets.counts + self.driver.counts
+        counts = drops + self._counts()[1]
         return NodeStatus(
             node=f"{parts.security.node:016x}",
             address=address,
@@ -145,12 +156,17 @@ class RunningNode:
             unanswered={each: why for each in join if (why := sockets.problem_of(each)) is not None},
         )
 
+    def _counts(self) -> tuple[int, Counter[str]]:
+        """The bytes that wait for peers, and what was dropped, refused or failed, by reason."""
+        counts = self.incoming.drops + self._parts.validation.counts + self.sockets.counts + self.driver.counts
+        return sum(link.queued_bytes for link, _ in self.sockets.links()), counts
+
     def watch(self, status: NodeStatus, after: int, every: int) -> NodeWatch:
         """See `Node.watch`. Tracing begins with the first call, and ends when nobody has called for a while."""
         driver, topics = self.driver, self._parts.topics.by_id
         if self._trace is None or self._trace.is_over:
             roles = {topic.id: topic.role for topic in topics.values() if topic.is_held}
-            driver.watcher = self._trace = NodeTrace(driver.node, roles, self._writer)
+            driver.watcher = self._trace = NodeTrace(driver.node, roles, self._watcher)
         neighbours_on = self.overlay.neighbours_on
         neighbours = {each.name: [f"{node:016x}" for node in neighbours_on(each.id)] for each in topics.values()}
         names = {each.name: each.id for each in topics.values()}

@@ -25,6 +25,7 @@ import msgspec
 from msgspec import Struct
 
 from gossamer.live.api.node import Node
+from gossamer.live.api.options import Telemetry
 from gossamer.live.api.subscription import Subscription
 from gossamer.live.operations.logs import log_to
 from gossamer.live.operations.status_server import serve_status
@@ -44,6 +45,8 @@ LINE_BYTES_MAX = 16 * 1024 * 1024
 ENTRY = struct.Struct("<BIQQQ")
 PUBLISHED, DELIVERED = 1, 2
 NUMBER_BYTES = 8
+# The spool folder of a fleet, below its folder.
+TELEMETRY = "telemetry"
 
 
 class MemberSettings(Struct, frozen=True, kw_only=True):
@@ -65,6 +68,8 @@ class MemberSettings(Struct, frozen=True, kw_only=True):
     record: bool
     # Whether the member logs every message, for `count`.
     logs: bool = True
+    # One message in so many is traced in the member's telemetry; 0: it writes none.
+    trace: int = 0
 
 
 class MemberHello(Struct, frozen=True):
@@ -137,6 +142,7 @@ class Member:
             dissemination=settings.dissemination,
             dissemination_settings=settings.dissemination_settings,
             record=record,
+            telemetry=Telemetry(Path(settings.folder) / TELEMETRY, settings.trace) if settings.trace else None,
         )
         self._traffic: asyncio.Task[None] | None = None
         # The topics that the member follows now, by name, and the tasks that read them.

@@ -11,13 +11,13 @@ from msgspec import Struct, field
 
 from gossamer.live.api.limits import Limits
 from gossamer.live.api.node import Node
-from gossamer.live.api.options import PlanEntry, Security
+from gossamer.live.api.options import PlanEntry, Security, Telemetry
 from gossamer.live.transport.addresses import words_of
 from gossamer.model.values.errors import InputError
 from gossamer.systems import DEFAULT_SYSTEM
 
 # The values of these keys are paths; in a file they are relative to the folder of the file.
-_PATHS = ("keys", "identity_file", "rules", "record", "plan")
+_PATHS = ("keys", "identity_file", "rules", "record", "telemetry", "plan")
 
 
 class NodeSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -44,6 +44,9 @@ class NodeSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     identity_file: str | None = None
     record: str | None = None
     record_content: bool = True
+    # The folder for files of telemetry records, and one in how many messages is traced.
+    telemetry: str | None = None
+    trace: int = Telemetry.trace
     # For system="planned": the peers.json of `gossamer plan`, this node's name in it, and the addresses of the named nodes.
     plan: str | None = None
     name: str = ""
@@ -74,6 +77,7 @@ class NodeSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             limits=self.limits,
             record=self.record,
             record_content=self.record_content,
+            telemetry=None if self.telemetry is None else Telemetry(self.telemetry, self.trace),
         )
 
 

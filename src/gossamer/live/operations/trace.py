@@ -11,7 +11,7 @@ from gossamer.live.transport.interface import StepWatcher
 from gossamer.model.values.ids import NodeId, TopicId
 from gossamer.protocols.contract.actions import Action
 from gossamer.protocols.contract.events import Event
-from gossamer.protocols.telemetry import AnyRecord, StepTelemetry
+from gossamer.protocols.telemetry import AnyRecord, StepTelemetry, power_of_two
 
 # Chosen: several seconds of a busy node. Records that nobody asked for in time are forgotten, and counted.
 RECORDS_MAX = 10_000
@@ -74,9 +74,9 @@ class NodeTrace:
         neighbours: dict[str, list[str]],
         topics: dict[str, int],
     ) -> NodeWatch:
-        """The records behind number `after`; every `every`-th message is traced from now on."""
+        """The records behind number `after`; every `every`-th message, a power of two, is traced from now on."""
         self._asked_us = clock_us
-        self._telemetry.every = max(every, 1)
+        self._telemetry.every = power_of_two(every)
         oldest = self._count - len(self._records)
         # A number above the count is of an earlier trace, whose records are gone.
         first = oldest if after > self._count else max(after, oldest)

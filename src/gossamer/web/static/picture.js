@@ -5,6 +5,8 @@ import { EdgeLineProgram, Graph, NodeCircleProgram, NodePointProgram, Sigma } fr
 // Chosen: while the picture moves, at most so many links are drawn, fewer on slow machines; all are drawn when it rests.
 const MOVING_LINKS = { most: 20000, first: 6000, least: 500 };
 const FRAME_MS = 33;
+// Chosen: the picture rests when the camera did not move for so long.
+const CAMERA_MS = 200;
 const LABELS_MAX = 60;
 const FLIGHT_MS = 350;
 const FLIGHTS_MAX = 300;
@@ -16,7 +18,10 @@ export class Picture {
     this.graph = new Graph();
     this.isMoving = false;
     this.movingLinks = MOVING_LINKS.first;
+    // How long frames take, as a share of the time that they may take.
+    this.slowness = 0.8;
     this.frames = 0;
+    this.cameraUntil = 0;
     this.box = box;
     this.lit = null;
     this.way = null;
@@ -48,7 +53,10 @@ export class Picture {
       edgeReducer: (edge, data) => this.linkLook(edge, data),
     });
     this.sigma.on("clickNode", ({ node }) => onChoose(node));
-    this.sigma.getCamera().on("updated", () => this.move());
+    this.sigma.getCamera().on("updated", () => {
+      this.cameraUntil = performance.now() + CAMERA_MS;
+      this.move();
+    });
     this.worker = new Worker("layout.js", { type: "module" });
     this.worker.onmessage = ({ data }) => {
       if (data.version !== this.version) return;
@@ -156,12 +164,17 @@ export class Picture {
     if (this.frame) return;
     this.frame = requestAnimationFrame((now) => {
       this.frame = 0;
-      const isMoving = this.stepNodes();
+      const haveNodesMoved = this.stepNodes();
+      const isMoving = haveNodesMoved || now < this.cameraUntil;
       const wasMoving = this.isMoving;
-      this.isMoving = isMoving;
-      if (isMoving || wasMoving) this.sigma.refresh({ skipIndexation: true });
-      this.frames += 1;
+      const drawn = this.movingLinks;
       if (isMoving && wasMoving) this.adapt(now - this.lastFrame);
+      this.isMoving = isMoving;
+      // Sigma draws the movements of the camera by itself, with the links that were drawn before.
+      if (haveNodesMoved || isMoving !== wasMoving || drawn !== this.movingLinks) {
+        this.sigma.refresh({ skipIndexation: true });
+      }
+      this.frames += 1;
       this.lastFrame = now;
       const isFlying = this.drawDots(now);
       if (isMoving || wasMoving || isFlying) this.move();
@@ -170,8 +183,14 @@ export class Picture {
 
   // Draw fewer links while the picture moves if frames take too long, more if there is time.
   adapt(took) {
-    if (took > 1.2 * FRAME_MS) this.movingLinks = Math.max(MOVING_LINKS.least, Math.floor(this.movingLinks * 0.9));
-    else if (took < 0.8 * FRAME_MS) this.movingLinks = Math.min(MOVING_LINKS.most, Math.ceil(this.movingLinks * 1.05));
+    this.slowness = 0.8 * this.slowness + 0.2 * (took / FRAME_MS);
+    if (this.slowness > 1) this.setMovingLinks(this.movingLinks * 0.8);
+    else if (this.slowness < 0.6) this.setMovingLinks(this.movingLinks * 1.1);
+  }
+
+  setMovingLinks(count) {
+    this.movingLinks = Math.round(Math.min(Math.max(count, MOVING_LINKS.least), MOVING_LINKS.most));
+    this.slowness = 0.8;
   }
 
   stepNodes() {
