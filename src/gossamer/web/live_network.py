@@ -106,6 +106,7 @@ class LiveNetwork:
             if isinstance(answer, NodeWatch):
                 self._take_records(answer)
         self._show_strangers(answers)
+        self._frames.note_totals()
         self._choose_trace(self.scene.published - published)
 
     def _take_status(self, watched: WatchedNode, answer: NodeWatch) -> None:
