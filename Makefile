@@ -14,7 +14,7 @@ run: setup
 	@$(BIN)/gossamer study --out $(RUN)
 
 test: setup check
-	$(BIN)/python -m pytest -n 2 -m "not slow"
+	$(BIN)/python -m pytest -n 2 -m "not slow" -rs  # says which tests were skipped, and why
 
 test-slow: setup
 	$(BIN)/python -m pytest -n 2 -m slow --ignore=tests/live

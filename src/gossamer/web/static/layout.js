@@ -2,8 +2,8 @@
 
 import { forceLink, forceManyBody, forceSimulation, forceX, forceY } from "./vendor-force.js";
 
-// Chosen: with more links, one turn takes longer than a frame; the layout then moves in fewer, larger steps.
-const PAUSE_MS = 15;
+// Chosen: a large network moves in fewer steps, between which the picture slides, so that drawing has the machine.
+const pauseMs = () => (order.length > 500 ? 50 : 15);
 
 let nodes = new Map();
 let order = [];
@@ -25,7 +25,7 @@ function step() {
   order.forEach((node, index) => places.set([node.x, node.y], 2 * index));
   const isDone = simulation.alpha() < simulation.alphaMin();
   postMessage({ version, places, isDone }, [places.buffer]);
-  if (!isDone) timer = setTimeout(step, PAUSE_MS);
+  if (!isDone) timer = setTimeout(step, pauseMs());
 }
 
 onmessage = ({ data }) => {

@@ -53,6 +53,8 @@ export class Picture {
       edgeReducer: (edge, data) => this.linkLook(edge, data),
     });
     this.sigma.on("clickNode", ({ node }) => onChoose(node));
+    this.sigma.on("enterNode", () => this.showHovered(true));
+    this.sigma.on("leaveNode", () => this.showHovered(false));
     this.sigma.getCamera().on("updated", () => {
       this.cameraUntil = performance.now() + CAMERA_MS;
       this.move();
@@ -103,6 +105,7 @@ export class Picture {
       if (!graph.hasEdge(key)) graph.addEdgeWithKey(key, one, other, { rank, size: 1 });
     }
     this.sigma.setSetting("renderLabels", nodes.length <= LABELS_MAX);
+    this.box.classList.toggle("labelled", nodes.length <= LABELS_MAX);
     this.version += 1;
     this.goal = null;
     this.worker.postMessage({ version: this.version, nodes: graph.nodes(), links: [...wanted.values()] });
@@ -117,8 +120,14 @@ export class Picture {
     this.sigma.refresh({ skipIndexation: true });
   }
 
+  // The layer of highlighted nodes is there for the one under the pointer, and the chosen one.
+  showHovered(isHovered) {
+    this.box.classList.toggle("hovered", isHovered || Boolean(this.chosen));
+  }
+
   choose(node) {
     this.chosen = node;
+    this.showHovered(false);
     this.sigma.refresh({ skipIndexation: true });
   }
 
@@ -233,6 +242,8 @@ export class Picture {
   }
 
   drawDots(now) {
+    this.dots.classList.toggle("busy", this.flights.length > 0);
+    if (!this.flights.length) return false;
     const context = this.dots.getContext("2d");
     context.clearRect(0, 0, this.dots.width, this.dots.height);
     this.flights = this.flights.filter((flight) => now < flight.start + flight.took);
