@@ -13,6 +13,7 @@ BENCHMARKS = {
     "gossip": ("gossip", "run"),
     "push-pull": ("push_pull", "run"),
     "recovery": ("recovery", "run"),
+    "history": ("history", "run"),
     "spidercast": ("spidercast", "run"),
     "million": ("spidercast", "run_million"),
     "pipeline": ("pipeline", "run"),

@@ -45,6 +45,7 @@ __version__ = "0.1.0"
 # Where each name is that is loaded when it is first used.
 _LATER = {
     "Codec": "gossamer.live.api.messages",
+    "DiskHistory": "gossamer.live.api.options",
     "Gap": "gossamer.live.api.messages",
     "Limits": "gossamer.live.api.limits",
     "Message": "gossamer.live.api.messages",
@@ -75,6 +76,7 @@ _LATER = {
 __all__ = [
     "CheckFailed",
     "Codec",
+    "DiskHistory",
     "Gap",
     "GossamerError",
     "InputError",

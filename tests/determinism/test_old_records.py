@@ -4,8 +4,8 @@ They were written by simulations of 14 nodes for 6 s (latency 5 to 50 ms, 2% los
 one of them changes a protocol, a draw or the wire format.
 
 The records of Cyclon and gossip are from before the code was moved into one folder per system. The others were written anew
-when announcements of the tree and of recovery became one message, heartbeats could ask for an answer, and messages were given
-up on evidence.
+when announcements of the tree and of recovery became one message, heartbeats could ask for an answer, messages were given
+up on evidence, and silent references of a tree were replaced.
 """
 
 import gzip

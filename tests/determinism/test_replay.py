@@ -138,6 +138,7 @@ def test_two_hash_seeds_give_the_same_run():
 def test_every_event_survives_the_record():
     from gossamer.protocols.contract.events import (
         Event,
+        Loaded,
         MessageReceived,
         PeerDown,
         PeerUp,
@@ -151,7 +152,7 @@ def test_every_event_survives_the_record():
         Unsubscribe,
         Validated,
     )
-    from gossamer.protocols.contract.messages import Peer
+    from gossamer.protocols.contract.messages import Data, Peer
     from gossamer.protocols.membership.cyclon_messages import Join, ShuffleDue
 
     message = Join(Peer(3, b"addr"))
@@ -167,6 +168,7 @@ def test_every_event_survives_the_record():
         PeerDown(4),
         TimerFired(ShuffleDue()),
         Validated(9, 1),
+        Loaded(9, 5, ((3, Data(5, 1, 2, 0, 4, b"payload")),), True, (1, 2)),
         Refused(4, message),
         Stopping(),
     ]

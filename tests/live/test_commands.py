@@ -15,6 +15,7 @@ from tests.waiting import until_now
 COMMAND = [sys.executable, "-m", "gossamer"]
 QUICK = ("--set", "heartbeat_us=200000", "--set", "period_us=20000", "--set", "connect_timeout_us=200000")
 SECONDS = 30
+HISTORY = ("--identity-file", "id", "--history", "past")
 
 
 @contextmanager
@@ -265,6 +266,15 @@ WRONG = {
         ("node", "--record", "no/such/folder"),
         "cannot write the record no/such/folder: no such file or directory",
     ),
+    "a history without an identity": (("node", "--history", "past"), "give --keys or --identity-file"),
+    "a size without a unit": (("node", *HISTORY, "--history-size", "7"), "--history-size must be a number and a unit"),
+    "a history that is too small": (("node", *HISTORY, "--history-size", "1kB"), "at least 1,048,576 bytes"),
+    "an age below zero": (("node", *HISTORY, "--history-age=-1d"), "--history-age must be a number and a unit"),
+    "a history below a file": (
+        ("node", "--identity-file", "id", "--history", "/dev/null/past"),
+        "cannot make the folder of the history, /dev/null/past: not a directory",
+    ),
+    "a history of a system without recovery": (("node", "--system", "gossip", *HISTORY), "needs recovery"),
     "a settings file that is not there": (("node", "--config", "nowhere.toml"), "no settings file at nowhere.toml"),
     "a secret without a file": (("node", "--system", "stan", "--secret", "t"), "--secret must be TOPIC=FILE"),
     "a secret of another topic": (

@@ -85,6 +85,20 @@ Trace = Annotated[
         "--trace", metavar="N", help="With --telemetry: trace one message in N, a power of two. [default: 256]"
     ),
 ]
+HistoryFolder = Annotated[
+    str | None,
+    typer.Option(
+        "--history",
+        metavar="FOLDER",
+        help="Keep messages on disk: get what was missed while away, and keep it for others. Needs --keys or --identity-file.",
+    ),
+]
+HistorySize = Annotated[
+    str | None, typer.Option("--history-size", metavar="SIZE", help="The size of the history on disk. [default: 1GiB]")
+]
+HistoryAge = Annotated[
+    str | None, typer.Option("--history-age", metavar="TIME", help="The age of messages on disk. [default: 7d]")
+]
 Timeout = Annotated[
     float, typer.Option("--timeout", metavar="SECONDS", help="How long to wait for the first neighbour.")
 ]

@@ -17,6 +17,9 @@ from gossamer.cli.console import print_sentence
 from gossamer.cli.live_options import (
     Advertise,
     DisseminationName,
+    HistoryAge,
+    HistoryFolder,
+    HistorySize,
     IdentityFile,
     Insecure,
     Join,
@@ -32,6 +35,7 @@ from gossamer.cli.live_options import (
 )
 from gossamer.cli.options import Json
 from gossamer.model.values.errors import GossamerError, InputError
+from gossamer.model.values.time import SECOND_US, duration_us
 
 if TYPE_CHECKING:
     from gossamer.live.api.messages import Message
@@ -158,6 +162,12 @@ def sub(
         float,
         typer.Option("--last-seconds", min=0, metavar="S", help="Start with the messages of the last S seconds."),
     ] = 0.0,
+    since: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME", help="Start with all messages of this time that neighbours have, also on disk: 7d."
+        ),
+    ] = None,
     count: Annotated[int | None, typer.Option(min=1, metavar="N", help="Exit after N messages.")] = None,
     json: Json = False,
     listen: Listen = None,
@@ -171,6 +181,9 @@ def sub(
     rules: RulesFile = None,
     secrets: Secrets = None,
     identity_file: IdentityFile = None,
+    history: HistoryFolder = None,
+    history_size: HistorySize = None,
+    history_age: HistoryAge = None,
 ) -> None:
     """Subscribe to topics and print their messages.
 
@@ -180,6 +193,8 @@ def sub(
     Example: gossamer sub prices/eur prices/usd --join 127.0.0.1:7400 --json
     """
     _check_join(join)
+    older: dict[str, Any] = {"last": last, "last_seconds": last_seconds}
+    older["since"] = 0.0 if since is None else duration_us(since, "--since") / SECOND_US
     found = settings_of(
         None,
         settings,
@@ -194,10 +209,13 @@ def sub(
         signatures=signatures,
         rules=rules,
         identity_file=identity_file,
+        history=history,
+        history_size=history_size,
+        history_age=history_age,
     )
     _check_secrets(found, topics)
     with _warnings():
-        asyncio.run(_follow(found, list(dict.fromkeys(topics)), last, last_seconds, count, json))
+        asyncio.run(_follow(found, list(dict.fromkeys(topics)), older, count, json))
 
 
 @contextmanager
@@ -285,7 +303,7 @@ async def _lines(payload: str | None, count: int | None) -> AsyncIterator[bytes]
 
 
 async def _follow(
-    settings: "NodeSettings", topics: Sequence[str], last: int, last_seconds: float, count: int | None, json: bool
+    settings: "NodeSettings", topics: Sequence[str], older: dict[str, Any], count: int | None, json: bool
 ) -> None:
     from gossamer.live.operations.logs import warn_while_alone
     from gossamer.live.operations.signals import asked_to_stop, first_of
@@ -297,7 +315,7 @@ async def _follow(
     printer = Printer(as_json if json else line, count)
     with asked_to_stop() as asked:
         async with settings.node() as node, AsyncExitStack() as open_things:
-            subscriptions = [node.subscribe(topic, last=last, last_seconds=last_seconds) for topic in topics]
+            subscriptions = [node.subscribe(topic, **older) for topic in topics]
             for subscription in subscriptions:
                 await open_things.enter_async_context(subscription)
             works: list[Coroutine[Any, Any, object]] = [asked.wait(), warn_while_alone(node, settings.join)]

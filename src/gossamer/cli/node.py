@@ -16,6 +16,9 @@ from msgspec.structs import replace
 from gossamer.cli.live_options import (
     Advertise,
     DisseminationName,
+    HistoryAge,
+    HistoryFolder,
+    HistorySize,
     IdentityFile,
     Insecure,
     Join,
@@ -67,6 +70,9 @@ def node(
     rules: RulesFile = None,
     secrets: Secrets = None,
     identity_file: IdentityFile = None,
+    history: HistoryFolder = None,
+    history_size: HistorySize = None,
+    history_age: HistoryAge = None,
     record: Annotated[
         str | None, typer.Option(metavar="FILE", help="Record every event and action for `gossamer replay`.")
     ] = None,
@@ -103,6 +109,8 @@ def node(
     once. On SIGHUP a node with access rules reads them again.
 
     Example: gossamer node --listen 127.0.0.1:7400 --follow prices/eur --metrics 127.0.0.1:9400
+
+    Example: gossamer node --join 127.0.0.1:7400 --follow prices/eur --print --identity-file id --history past
     """
     from gossamer.live.operations.logs import log_to
 
@@ -122,6 +130,9 @@ def node(
         signatures=signatures,
         rules=rules,
         identity_file=identity_file,
+        history=history,
+        history_size=history_size,
+        history_age=history_age,
         record=record,
         telemetry=telemetry,
         trace=trace,

@@ -22,6 +22,7 @@ from gossamer.cli.options import (
 )
 from gossamer.cli.results import show_metrics, write_result
 from gossamer.model.values.errors import InputError
+from gossamer.model.values.sizes import size_bytes
 from gossamer.model.values.time import SECOND_US, duration_us
 from gossamer.protocols.contract.system import read_parameters
 from gossamer.systems import check_dissemination, check_recovery, find_system
@@ -47,6 +48,13 @@ def simulate(
         bool,
         typer.Option("--recovery", help="Deliver in each publisher's order, request missing messages, keep history."),
     ] = False,
+    history_size: Annotated[
+        str | None,
+        typer.Option(metavar="SIZE", help="With --recovery: each node's history on disk, such as 1MB; off by default."),
+    ] = None,
+    history_age: Annotated[
+        str, typer.Option(metavar="TIME", help="With --history-size: how old messages on disk may become.")
+    ] = "7d",
     events: Annotated[int | None, typer.Option(min=1, help="Publish this many messages in total.")] = None,
     rate: Annotated[float | None, typer.Option(metavar="R", help="Publish R messages per second.")] = None,
     churn: Annotated[
@@ -90,6 +98,9 @@ def simulate(
         raise InputError(
             f"--set recovery.{next(iter(given.recovery))} sets a parameter of recovery; give --recovery too"
         )
+    history_bytes = 0 if history_size is None else size_bytes(history_size, "--history-size")
+    if history_bytes and not recovery:
+        raise InputError("--history-size keeps the messages of recovery on disk; give --recovery too")
     if events is not None and rate is not None:
         raise InputError("give --events or --rate, not both")
     if rate is not None and not 0 < rate <= RATE_MAX:
@@ -117,7 +128,9 @@ def simulate(
         churn=None if churn is None else str(churn),
         dissemination=dissemination,
         dissemination_parameters=given.dissemination,
-        recovery=given.recovery if recovery else None,
+        recovery={**given.recovery, **({"stores": True} if history_bytes else {})} if recovery else None,
+        history_bytes=history_bytes,
+        history_age_us=duration_us(history_age, "--history-age"),
         event_count=events or ceil((rate or 0.0) * until_us / SECOND_US),
         latency=latency,
         loss=loss,

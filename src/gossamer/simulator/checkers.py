@@ -29,7 +29,9 @@ from gossamer.systems import find_dissemination
 class DeliveryChecker:
     """Nodes deliver what they follow, each message once, and relay only topics that they hold."""
 
-    def __init__(self, relay_by_others: bool = False) -> None:
+    def __init__(self, relay_by_others: bool = False, has_disk: bool = False) -> None:
+        # A node with a disk delivers nothing again after a restart.
+        self._has_disk = has_disk
         # Gossip relays through nodes without the topic, as its paper says; no other dissemination may.
         self._relay_by_others = relay_by_others
         self._interests: defaultdict[int, InterestInvariants] = defaultdict(InterestInvariants)
@@ -56,15 +58,17 @@ class DeliveryChecker:
                         raise _failure(at_us, node, breach)
 
     def gone(self, at_us: int, node: int) -> None:
-        """See `engine.Watcher`: a new machine starts without subscriptions and remembers nothing."""
+        """See `engine.Watcher`: a new machine starts without subscriptions, and remembers nothing unless it has a disk."""
         self._interests.pop(node, None)
-        self._delivered.pop(node, None)
+        if not self._has_disk:
+            self._delivered.pop(node, None)
 
 
 class OrderChecker:
     """With recovery, nodes deliver the messages of each publisher on a topic in the publisher's order."""
 
-    def __init__(self) -> None:
+    def __init__(self, has_disk: bool = False) -> None:
+        self._has_disk = has_disk
         self._orders: defaultdict[int, OrderInvariant] = defaultdict(OrderInvariant)
 
     def handled(self, at_us: int, node: int, event: Event, actions: Sequence[Action]) -> None:
@@ -79,7 +83,8 @@ class OrderChecker:
 
     def gone(self, at_us: int, node: int) -> None:
         """See `engine.Watcher`."""
-        self._orders.pop(node, None)
+        if not self._has_disk:
+            self._orders.pop(node, None)
 
 
 class NeighbourChecker:
@@ -265,18 +270,18 @@ def _words(content: bytes) -> set[bytes]:
 
 
 def all_checkers(
-    dissemination: str | None = None, discloses: bool = True, recovers: bool = False
+    dissemination: str | None = None, discloses: bool = True, recovers: bool = False, has_disk: bool = False
 ) -> tuple[Watcher, ...]:
     """The checkers that fit a stack.
 
-    With a dissemination they also check which nodes data reaches, with recovery the order of deliveries, and for a
-    system that must not disclose topics (`discloses=False`) that it discloses none.
+    With a dissemination they also check which nodes data reaches, with recovery the order of deliveries, with a disk that
+    both hold over restarts, and for a system that must not disclose topics (`discloses=False`) that it discloses none.
     """
     # The registry says whether a dissemination relays through nodes without the topic.
     exempt = dissemination is not None and find_dissemination(dissemination).relays_without_topic
-    checkers: tuple[Watcher, ...] = (DeliveryChecker(relay_by_others=exempt), DataPathChecker(), ClockChecker())
+    checkers: tuple[Watcher, ...] = (DeliveryChecker(exempt, has_disk), DataPathChecker(), ClockChecker())
     if dissemination is not None and not exempt:
         checkers += (ReceiverChecker(),)
     if recovers:
-        checkers += (OrderChecker(),)
+        checkers += (OrderChecker(has_disk),)
     return checkers if discloses else (*checkers, NonDisclosureChecker())

@@ -17,9 +17,12 @@ from gossamer.model.values.errors import MachineMisuse
 from gossamer.protocols.contract.actions import (
     Action,
     Connect,
+    Deliver,
     Disconnect,
+    Load,
     Send,
     SetTimer,
+    Store,
 )
 from gossamer.protocols.contract.events import (
     Event,
@@ -31,6 +34,7 @@ from gossamer.protocols.contract.events import (
     TimerFired,
 )
 from gossamer.protocols.contract.parts import Machine
+from gossamer.simulator.disks import SimulatedDisks
 from gossamer.simulator.network import Network
 from gossamer.simulator.wheel import TimeWheel
 
@@ -67,7 +71,12 @@ class EventEngine:
     """Runs the machines that `machine(node)` makes over a network."""
 
     def __init__(
-        self, machine: Callable[[int], Machine], network: Network, seed: int, watchers: Sequence[Watcher] = ()
+        self,
+        machine: Callable[[int], Machine],
+        network: Network,
+        seed: int,
+        watchers: Sequence[Watcher] = (),
+        disks: SimulatedDisks | None = None,
     ) -> None:
         self.now_us = 0
         self.handled_count = 0
@@ -85,6 +94,7 @@ class EventEngine:
         self._sends: dict[int, int] = {}
         self._connections: dict[int, dict[int, None]] = {}
         self._slow: dict[int, _SlowProcess] = {}
+        self._disks = disks
 
     @property
     def present(self) -> list[int]:
@@ -220,7 +230,17 @@ class EventEngine:
                 self._dial(node, action.peer.node)  # type: ignore[union-attr]
             elif kind is Disconnect:
                 self._hang_up(node, action.node)  # type: ignore[union-attr]
+            elif self._disks is not None:
+                self._use_disk(self._disks, node, action, now_us)
             # Deliver, Validate and Observe are for watchers.
+
+    def _use_disk(self, disks: SimulatedDisks, node: int, action: Action, now_us: int) -> None:
+        if type(action) is Store:
+            disks.store(node, action, now_us)
+        elif type(action) is Load:
+            self._push(now_us + disks.read_us, node, disks.load(node, action, now_us), self._machines[node])
+        elif type(action) is Deliver:
+            disks.note(node, action)
 
     def _push(self, at_us: int, node: int, event: Any, owner: Machine | None) -> None:
         # Never schedule into the past: the batch that is being read is sorted by time.

@@ -14,6 +14,7 @@ from gossamer.protocols.contract.messages import Digest, Peer
 from gossamer.protocols.contract.parts import InterestView, Machine
 from gossamer.protocols.contract.record import Answer, packed_topics
 from gossamer.protocols.contract.system import System
+from gossamer.simulator.disks import SimulatedDisks
 from gossamer.simulator.engine import EventEngine, Watcher
 from gossamer.simulator.network import Network
 from gossamer.simulator.population import first_peers, newcomer, planned_start, together_among, with_links
@@ -36,6 +37,7 @@ class EventPopulation:
         dissemination: str | None = None,
         settings: Mapping[str, object] | None = None,
         recovery: Mapping[str, object] | None = None,
+        disks: SimulatedDisks | None = None,
     ) -> None:
         self._system = system
         self._parameters = parameters
@@ -48,7 +50,10 @@ class EventPopulation:
         self._recovery = recovery
         self._oracle = InterestOracle(interest.node_count)
         self._first_peers = first_peers(system, parameters, seed, self._oracle)
-        self.engine = EventEngine(self._machine, network, seed, watchers)
+        self._disks = disks
+        # Nodes that were started at least once.
+        self.known = np.zeros(interest.node_count, np.bool_)
+        self.engine = EventEngine(self._machine, network, seed, watchers, disks)
 
     def start_together(self, nodes: Sequence[int]) -> None:
         """Start nodes at the same time, with the first contacts that the system asks for, or with its planned links."""
@@ -99,6 +104,7 @@ class EventPopulation:
 
     def _subscribe(self, node: int, together: bool = False, last: int = 0, last_us: int = 0) -> None:
         interest = self._interest
+        self.known[node] = True
         row = slice(interest.node_starts[node], interest.node_starts[node + 1])
         for topic, role in zip(interest.node_topics[row].tolist(), interest.roles[row].tolist(), strict=True):
             event = Subscribe(topic, role)
@@ -106,9 +112,11 @@ class EventPopulation:
                 event = self._first_peers.together(node, topic, role)
             elif self._first_peers is not None:
                 event = self._first_peers.joining(node, topic, role, self.engine.now_us)
-            self.engine.give(
-                node, msgspec.structs.replace(event, last=last, last_us=last_us) if last or last_us else event
-            )
+            if last or last_us:
+                event = msgspec.structs.replace(event, last=last, last_us=last_us)
+            if self._disks is not None:
+                event = self._disks.resume(node, event, self.engine.now_us)
+            self.engine.give(node, event)
 
 
 class RecordingView:

@@ -121,6 +121,11 @@ def _check(run: Run) -> _Settings:
         carried = check_dissemination(system, run.dissemination, run.dissemination_parameters)
     if run.recovery is not None:
         recovery = check_recovery(system, run.dissemination, run.recovery)
+    if (recovery is not None and recovery.stores) != (run.history_bytes > 0):
+        raise InputError(
+            "a history on disk needs both recovery with stores=true and its size: set `recovery` and `history_bytes`, or "
+            "give --recovery and --history-size"
+        )
     return _Settings(system, parameters, carried, recovery, on_static_overlay)
 
 

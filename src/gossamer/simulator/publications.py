@@ -1,5 +1,6 @@
 """The messages that a simulation publishes: their times, publishers and topics, and how many nodes should get each."""
 
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,8 @@ class Publications:
         self._follows = (interest.roles & int(Role.FOLLOWS)) != 0
         # (time, node, topic, number of other followers present) of each message, in order.
         self._rows: list[tuple[int, int, int, int]] = []
+        # The number of each message and each follower that was absent, and had been present before.
+        self._missed: list[tuple[int, int]] = []
 
     def schedule(self, count: int, until_us: int) -> None:
         """Schedule `count` messages."""
@@ -43,6 +46,10 @@ class Publications:
     def facts(self) -> dict[str, Any]:
         """The metrics of publishing."""
         return {"published": len(self._rows), "expected_deliveries": self.expected}
+
+    def missed_by(self, nodes: Collection[int]) -> list[tuple[int, int]]:
+        """The messages that were published while one of these nodes was away: (number of the message, node)."""
+        return [pair for pair in self._missed if pair[1] in nodes]
 
     @property
     def expected(self) -> int:
@@ -70,5 +77,7 @@ class Publications:
         node, topic = int(interest.owners[place]), int(interest.node_topics[place])
         holders = interest.node_topics == topic
         expected = int((holders & self._follows & present[interest.owners] & (interest.owners != node)).sum())
+        away = holders & self._follows & (self._population.known & ~present)[interest.owners]
+        self._missed += [(len(self._rows), int(other)) for other in interest.owners[away]]
         self._rows.append((self._population.engine.now_us, node, topic, expected))
         self._population.engine.give(node, Publish(topic, PAYLOAD))

@@ -239,6 +239,10 @@ class DeliveryLog:
             "latency_us_most": max(self._latencies_us, default=0),
         }
 
+    def was_delivered(self, number: int, node: int) -> bool:
+        """Whether a node delivered the message of this number."""
+        return (number, node) in self._rows
+
     def _number(self, publisher: int, sequence: int) -> int:
         return self._names.setdefault((publisher, sequence), len(self._names))
 

@@ -20,6 +20,7 @@ from gossamer.protocols.contract.record import Answer, Header
 from gossamer.protocols.contract.system import System
 from gossamer.simulator.checkers import all_checkers
 from gossamer.simulator.columns import Tables, link_columns, view_tables, with_workload_ids
+from gossamer.simulator.disks import SimulatedDisks
 from gossamer.simulator.engine import Watcher
 from gossamer.simulator.event_population import EventPopulation
 from gossamer.simulator.links import LinkBook, ViewBook
@@ -53,7 +54,8 @@ class Simulation:
         self._churn = read_churn(Path(run.churn), workload.node_ids) if run.churn else Churn.none()
         self._links, self._views = LinkBook(keep_history=True), ViewBook()
         self._control, self._deliveries = ControlCounter(SECOND_US), DeliveryLog()
-        checkers = all_checkers(run.dissemination, system.discloses, run.recovery is not None)
+        disks = SimulatedDisks(run.history_bytes, run.history_age_us) if run.history_bytes else None
+        checkers = all_checkers(run.dissemination, system.discloses, run.recovery is not None, disks is not None)
         watching: list[Watcher] = [self._links, self._control, self._deliveries, *checkers]
         if system.keeps_views:
             watching.append(self._views)
@@ -73,6 +75,7 @@ class Simulation:
             run.dissemination,
             run.dissemination_parameters,
             run.recovery,
+            disks,
         )
         self._publications = Publications(self._population, workload.interest, run.seed)
 
@@ -108,7 +111,16 @@ class Simulation:
         }
         if self._run.dissemination is not None:
             facts |= {**self._publications.facts(), **self._deliveries.facts(self._publications.expected)}
+        if self._run.history_bytes:
+            facts |= self._missed_facts()
         return facts
+
+    def _missed_facts(self) -> dict[str, Any]:
+        """How many of the messages that present nodes missed while they were away they got afterwards."""
+        missed = self._publications.missed_by(set(self._population.engine.present))
+        got = sum(self._deliveries.was_delivered(*pair) for pair in missed)
+        ratio = got / len(missed) if missed else 1.0
+        return {"missed_while_away": len(missed), "missed_and_delivered": got, "missed_delivery_ratio": ratio}
 
     def _tables(self) -> Tables:
         return {

@@ -235,3 +235,35 @@ def test_check_gives_the_metrics_of_a_simulation_at_whose_end_nodes_are_absent(g
 def test_a_simulation_in_which_all_nodes_stay_has_no_table_of_absent_nodes(gossamer, workload, tmp_path):
     assert gossamer("simulate", "cyclon", "w", "s", "--seed", 5, "--until", "5s")[0] == 0
     assert "absent.parquet" not in files(tmp_path / "s")
+
+
+def test_a_simulation_with_a_history_on_disk_says_how_much_returning_nodes_get(gossamer, workload):
+    churn = ("--workload", "w", "--on", "exp:60s", "--off", "exp:10s", "--until", "100s", "--seed", 4)
+    assert gossamer("churn", "make", "c", *churn)[0] == 0
+    flags = ("--seed", 5, "--churn", "c", "--until", "120s", "--dissemination", "tree", "--recovery", "--events", 60)
+    without = json.loads(gossamer("simulate", "spidercast", "w", "a", *flags, "--json")[1])
+    assert "missed_while_away" not in without
+    history = ("--history-size", "1MB", "--history-age", "1h")
+    code, out, _ = gossamer("simulate", "spidercast", "w", "b", *flags, *history, "--record", "--json")
+    assert code == 0
+    metrics = json.loads(out)
+    assert metrics["missed_while_away"] > 20
+    assert metrics["missed_and_delivered"] / metrics["missed_while_away"] == metrics["missed_delivery_ratio"] > 0.5
+    assert metrics["delivered_to_newcomers"] > without["delivered_to_newcomers"]
+    assert gossamer("replay", "b/record.bin")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        (("--history-size", "1MB"), "give --recovery too"),
+        (("--dissemination", "tree", "--recovery", "--history-size", "0B"), "--history-size must be between"),
+        (
+            ("--dissemination", "tree", "--recovery", "--set", "recovery.stores=true"),
+            "give --recovery and --history-size",
+        ),
+    ],
+)
+def test_a_history_that_cannot_be_simulated_is_one_sentence(gossamer, workload, flags, sentence):
+    code, _, err = gossamer("simulate", "spidercast", "w", "s", "--seed", 5, *flags)
+    assert (code, sentence in err) == (2, True)

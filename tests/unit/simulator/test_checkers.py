@@ -241,3 +241,17 @@ def test_disclosure_is_checked_only_for_systems_that_must_not_disclose():
         any(isinstance(each, NonDisclosureChecker) for each in all_checkers(discloses=tells)) for tells in (True, False)
     ]
     assert watched == [False, True]
+
+
+@pytest.mark.parametrize("has_disk", [True, False])
+def test_only_a_node_with_a_disk_must_not_repeat_a_message_after_a_restart(has_disk):
+    for checker in all_checkers(recovers=True, has_disk=has_disk):
+        checker.handled(0, 1, Subscribe(5, Role.BOTH), (Deliver(5, b"", 9, 2, 1, 0),))
+        checker.gone(1, 1)
+        checker.handled(2, 1, Subscribe(5, Role.BOTH), ())
+        if has_disk and type(checker).__name__ in ("DeliveryChecker", "OrderChecker"):
+            repeated = 2 if type(checker).__name__ == "DeliveryChecker" else 1
+            with pytest.raises(CheckFailed, match="node 1 delivered"):
+                checker.handled(3, 1, Started(), (Deliver(5, b"", 9, repeated, 1, 0),))
+        else:
+            checker.handled(3, 1, Started(), (Deliver(5, b"", 9, 2, 1, 0),))

@@ -16,10 +16,12 @@ from gossamer.live.api.limits import Limits
 from gossamer.live.api.messages import Codec, Receipt, find_codec
 from gossamer.live.api.options import (
     DeprecatedOptions,
+    DiskHistory,
     FilePath,
     PlanEntry,
     Security,
     Telemetry,
+    check_history,
     check_reachable,
     replace_deprecated,
 )
@@ -28,7 +30,7 @@ from gossamer.live.api.plans import PlannedPeers
 from gossamer.live.api.publisher import Publisher
 from gossamer.live.api.running import NodeParts, RunningNode
 from gossamer.live.api.stacks import find_stack
-from gossamer.live.api.subscription import Slow, Subscription
+from gossamer.live.api.subscription import NOTHING_OLDER, Slow, Subscription, Wanted, check_wanted
 from gossamer.live.api.topics import LiveTopic, LiveTopics, Validator, check_topic
 from gossamer.live.api.validation import Validation
 from gossamer.live.operations.status import NodeStatus
@@ -39,7 +41,7 @@ from gossamer.live.transport.environment import REAL, Environment
 from gossamer.live.transport.sockets import Sockets
 from gossamer.model.values.errors import InputError, NodeStateError
 from gossamer.model.values.ids import NodeId
-from gossamer.protocols.contract.events import Outcome, Subscribe, Unsubscribe, Validated
+from gossamer.protocols.contract.events import Outcome, Validated
 from gossamer.protocols.contract.messages import Peer
 from gossamer.systems import DEFAULT_SYSTEM
 
@@ -52,7 +54,8 @@ class Node:
     `join` are addresses of nodes in the network. `settings` are parameters of the system. `advertise` is the address that
     other nodes use, if it differs from `listen`. `identity_file` keeps the identity over restarts. `record` is a file of all
     events and actions for `gossamer replay`, without payloads and secrets if `record_content` is False. `telemetry` is a folder
-    for files of telemetry records. `environment` gives sockets, clocks and random bytes; `gossamer.testing` passes its own.
+    for files of telemetry records. With `history` the node gets what it missed while it was away, and keeps messages for
+    others. `environment` gives sockets, clocks and random bytes; `gossamer.testing` passes its own.
     """
 
     def __init__(
@@ -72,6 +75,7 @@ class Node:
         record: FilePath | None = None,
         record_content: bool = True,
         telemetry: Telemetry | FilePath | None = None,
+        history: DiskHistory | None = None,
         environment: Environment = REAL,
         **deprecated: Unpack[DeprecatedOptions],
     ) -> None:
@@ -85,7 +89,9 @@ class Node:
         self._join = tuple(join)
         self._environment = environment
         self._advertise = advertise
-        stack, limits = find_stack(system, settings, dissemination, dissemination_settings), limits or Limits()
+        stack = find_stack(system, settings, dissemination, dissemination_settings, history is not None)
+        limits = limits or Limits()
+        check_history(history, stack.recovers, security.keys is not None or identity_file is not None)
         if stack.takes_plan != (plan is not None):
             raise InputError("system='planned' and `plan` go together: give plan=PlanEntry(path, name=...)")
         self._plan = None if plan is None else PlannedPeers(plan)
@@ -93,7 +99,7 @@ class Node:
         node_security = NodeSecurity(security, identity_file, self._topics, environment.random_bytes)
         reading = self.pause_reading, self.resume_reading
         validation = Validation(self._topics, self._on_validated, *reading, node_security.unseal, environment.monotonic)
-        files = record, record_content, telemetry
+        files = record, record_content, telemetry, history
         self._parts = NodeParts(stack, limits, node_security, self._topics, validation, *files)
         self.id: NodeId = node_security.node
         self._permissions = Permissions(node_security, validation, self.hex_id)
@@ -174,21 +180,20 @@ class Node:
         queue: int | None = None,
         last: int = 0,
         last_seconds: float = 0.0,
+        since: float = 0.0,
     ) -> Subscription:
         """Follow a topic: enter the result with `async with`, then iterate over it.
 
         `slow="drop"` drops the oldest messages of a reader that is too slow, and lists them in `gaps`; `slow="block"` stops
-        reading instead, so that nodes behind this one wait too. `last` (a number) and `last_seconds` (a period) request earlier messages from neighbours. `own` also
-        delivers the messages of this node.
+        reading instead, so that nodes behind this one wait too. `last` (a number) and `last_seconds` (a period) request earlier
+        messages that neighbours have in memory, in the order of their age. `since` requests all messages of the last seconds, also
+        those on disk, each publisher's in order. `own` also delivers the messages of this node.
         """
         check_topic(topic)
-        if slow not in ("block", "drop"):
-            raise InputError(f"`slow` must be 'block' or 'drop', got {slow!r}")
-        if last < 0 or last_seconds < 0 or (queue is not None and queue < 1):
-            raise InputError("`last` and `last_seconds` must not be negative, and `queue` must be at least 1")
+        wanted = check_wanted(slow, last, last_seconds, since, queue)
         limits, unseal = self._parts.limits, self._parts.security.unseal
         most = (queue or limits.reader_messages, limits.reader_bytes)
-        return Subscription(self, topic, find_codec(codec), unseal, most, slow, own, last, last_seconds)
+        return Subscription(self, topic, find_codec(codec), unseal, most, slow, own, wanted)
 
     def publisher(self, topic: str, codec: str | Codec = "bytes") -> Publisher:
         """Publish on a topic without following it: enter the result with `async with`."""
@@ -317,10 +322,11 @@ class Node:
         self._require_running()
         self._permissions.check_subscriber(subscription.topic)
         topic = self._topics.get_or_add(subscription.topic)
+        self._require_running().keep_position(subscription, topic)
         was_followed = bool(topic.subscriptions)
         topic.subscriptions.append(subscription)
-        if not was_followed or subscription.last or subscription.last_seconds:
-            self._update(topic, subscription.last, int(subscription.last_seconds * 1_000_000))
+        if not was_followed or subscription.wanted != NOTHING_OLDER:
+            self._update(topic, subscription.wanted)
 
     def close_subscription(self, subscription: Subscription) -> None:
         """A subscription was closed."""
@@ -380,21 +386,11 @@ class Node:
             if self._topics.by_name[name].is_held:
                 self._update(self._topics.by_name[name])
 
-    def _update(self, topic: LiveTopic, last: int = 0, last_us: int = 0) -> None:
+    def _update(self, topic: LiveTopic, wanted: Wanted = NOTHING_OLDER) -> None:
         """Tell the machine the node's present role on a topic."""
         if self._running is None:
             return
-        driver = self._running.driver
-        # Each change of interest takes a number, so that the file of numbers also bounds the versions of interests.
-        driver.next_sequence()
-        topic.is_held = bool(topic.role)
-        if not topic.is_held:
-            driver.give(Unsubscribe(topic.id))
-            if topic.validator is None:
-                self._topics.forget(topic)
-            return
-        validates = topic.validator is not None or topic.payload_bytes < self._parts.limits.payload_bytes
         peers = () if self._plan is None else self._plan.peers_on(topic.name)
-        self._running.watch_secret(topic)
-        own_last = driver.own_last(topic.id)
-        driver.give(Subscribe(topic.id, topic.role, peers, True, topic.secret, validates, last, last_us, *own_last))
+        self._running.hold(topic, peers, wanted)
+        if not topic.is_held and topic.validator is None:
+            self._topics.forget(topic)

@@ -46,6 +46,38 @@ class PlanEntry:
     addresses: Mapping[str, str] = field(default_factory=dict)
 
 
+# Chosen: the smallest history; SQLite's tables and indexes need some room before the first message.
+HISTORY_BYTES_MIN = 2**20
+_DAY_SECONDS = 86_400.0
+
+
+@dataclass(frozen=True)
+class DiskHistory:
+    """A history on disk: the node gets what it missed while it was away, and keeps messages for others that are away."""
+
+    # The folder, which belongs to this node alone; it is made if it does not exist.
+    path: FilePath
+    # The size of the messages with their indexes, and their age, beyond which the oldest are dropped.
+    size_bytes: int = 2**30
+    age_seconds: float = 7 * _DAY_SECONDS
+
+    def __post_init__(self) -> None:
+        if self.size_bytes < HISTORY_BYTES_MIN:
+            raise InputError(f"a history has at least {HISTORY_BYTES_MIN:,} bytes, got {self.size_bytes:,}")
+        if not 0 < self.age_seconds <= 36_500 * _DAY_SECONDS:
+            raise InputError(f"the age of a history must be above 0 and at most 100 years, got {self.age_seconds:g} s")
+
+
+def check_history(history: DiskHistory | None, recovers: bool, keeps_identity: bool) -> None:
+    """A history needs recovery, which fetches messages, and an identity that stays the same over restarts."""
+    if history is not None and not recovers:
+        raise InputError("a history on disk needs recovery, which this system does not have; leave `history` out")
+    if history is not None and not keeps_identity:
+        raise InputError(
+            "a history on disk needs an identity that is kept over restarts: give `keys` or `identity_file`"
+        )
+
+
 def check_reachable(host: str, security: Security) -> None:
     """Only a node with keys, or one that is insecure on purpose, may be reached from other machines."""
     if security.keys is None and not is_loopback(host) and not security.insecure:

@@ -3,19 +3,23 @@
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from gossamer.live.api.incoming import Incoming
 from gossamer.live.api.limits import Limits
-from gossamer.live.api.options import FilePath, Telemetry
+from gossamer.live.api.options import DiskHistory, FilePath, Telemetry
 from gossamer.live.api.outgoing import Outgoing
 from gossamer.live.api.readiness import Readiness
 from gossamer.live.api.stacks import Stack
+from gossamer.live.api.subscription import NOTHING_OLDER, Subscription, Wanted
 from gossamer.live.api.topics import LiveTopic, LiveTopics
 from gossamer.live.api.validation import Validation
+from gossamer.live.history.keeper import HistoryKeeper
 from gossamer.live.operations.spooling import NodeSpool
 from gossamer.live.operations.status import NodeStatus, link_status, topic_status
 from gossamer.live.operations.trace import NodeTrace, NodeWatch
@@ -30,7 +34,8 @@ from gossamer.live.transport.sockets import Sockets
 from gossamer.model.values.errors import InputError
 from gossamer.model.values.ids import NodeId, TopicId
 from gossamer.model.values.shown import SECRET_BYTES
-from gossamer.protocols.contract.events import Restarted, Started
+from gossamer.protocols.contract.actions import Deliver, Load, Store, Validate
+from gossamer.protocols.contract.events import Restarted, Started, Subscribe, Unsubscribe
 from gossamer.protocols.contract.messages import Peer
 from gossamer.protocols.contract.node import NodeMachine
 from gossamer.protocols.telemetry import StepTelemetry
@@ -54,6 +59,7 @@ class NodeParts:
     record: FilePath | None
     record_content: bool = True
     telemetry: Telemetry | FilePath | None = None
+    history: DiskHistory | None = None
 
 
 class RunningNode:
@@ -73,7 +79,16 @@ class RunningNode:
         base = None if parts.stack.discloses else parts.security.number_base
         self._numbers = SequenceNumbers(parts.security.sequence_file, base)
         # Opened last: if another part cannot be made, no file stays open.
-        self._record = None if parts.record is None else open_record(Path(parts.record))
+        self._history: HistoryKeeper | None = None
+        if parts.history is not None:
+            pack = None if parts.security.guard is None else parts.security.guard.pack
+            self._history = HistoryKeeper(parts.history, environment.time_ns() // 1000, pack)
+        try:
+            self._record = None if parts.record is None else open_record(Path(parts.record))
+        except BaseException:
+            if self._history is not None:
+                self._history.release()
+            raise
         self.driver = LiveDriver(
             machine,
             parts.security.node,
@@ -81,8 +96,8 @@ class RunningNode:
             sockets,
             self.incoming.on_fact,
             None,
-            self.incoming.deliver,
-            parts.validation.request,
+            self.incoming.deliver if self._history is None else self._begin_and_deliver,
+            {Validate: parts.validation.request, **self._disk_actions()},
             parts.security.guard,
             parts.limits.frame_bytes - parts.security.proof_bytes if machine.takes_bursts else 0,
             environment,
@@ -103,6 +118,8 @@ class RunningNode:
             self._watcher = spool
         self.driver.watcher = self._watcher
         self._trace: NodeTrace | None = None
+        if self._history is not None:
+            self._history.attach(self.driver, lambda: sockets.is_paused)
         signs = parts.security.signatures != "off"
         self.outgoing = Outgoing(parts.security.node, self.driver, sockets, signs, parts.security.cipher)
 
@@ -122,6 +139,33 @@ class RunningNode:
         else:
             version = self._numbers.next(self.sockets.environment.time_ns() // 1000)
             self.driver.start(Restarted(contacts, joining, where, secret, version))
+
+    def _disk_actions(self) -> dict[type, Callable[[Any], None]]:
+        return {} if self._history is None else {Store: self._history.store, Load: self._history.load}
+
+    def _begin_and_deliver(self, actions: Sequence[Deliver]) -> None:
+        if self._history is not None:
+            self._history.begin(actions)
+        self.incoming.deliver(actions)
+
+    def hold(self, topic: LiveTopic, peers: tuple[Peer, ...], wanted: Wanted = NOTHING_OLDER) -> None:
+        """Tell the machine the node's present role on a topic, and which older messages a new subscription wants."""
+        # Each change of interest takes a number, so that the file of numbers also bounds the versions of interests.
+        self.driver.next_sequence()
+        topic.is_held = bool(topic.role)
+        if not topic.is_held:
+            self.driver.give(Unsubscribe(topic.id))
+            return
+        validates = topic.validator is not None or topic.payload_bytes < self._parts.limits.payload_bytes
+        self.watch_secret(topic)
+        names = (topic.id, topic.role, peers, True, topic.secret, validates)
+        event = Subscribe(*names, wanted.last, wanted.last_us, *self.driver.own_last(topic.id), wanted.since_us)
+        self.driver.give(event if self._history is None else self._history.resume(event))
+
+    def keep_position(self, subscription: Subscription, topic: LiveTopic) -> None:
+        """With a history on disk: remember the messages that the subscription's reader takes."""
+        if self._history is not None:
+            subscription.keep_position(partial(self._history.note, topic.id))
 
     def watch_secret(self, topic: LiveTopic) -> None:
         """Say once, on this node's own side, if nobody with the same secret is found for a topic.
@@ -186,6 +230,8 @@ class RunningNode:
         self.readiness.stop()
         for handle in self._lonely.values():
             handle.cancel()
+        if self._history is not None:
+            await self._history.close()
         await self.sockets.closed()
         if self._record is not None:
             # If the disk is full, the driver has logged it.
@@ -202,5 +248,5 @@ def _make_machine(stack: Stack, seed: int, node: NodeId) -> NodeMachine:
         None,
         stack.dissemination,
         stack.dissemination_settings,
-        {} if stack.recovers else None,
+        stack.recovery,
     )

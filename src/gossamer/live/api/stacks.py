@@ -21,6 +21,15 @@ class Stack:
     dissemination_settings: Mapping[str, object] = field(default_factory=dict)
     recovers: bool = True
     takes_plan: bool = False
+    # Whether the node has a history on disk.
+    stores: bool = False
+
+    @property
+    def recovery(self) -> dict[str, object] | None:
+        """The parameters of recovery that are not the default; None if the stack has no recovery."""
+        if not self.recovers:
+            return None
+        return {"stores": True} if self.stores else {}
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -36,7 +45,7 @@ class Stack:
             seed=seed if content else 0,
             dissemination=self.dissemination,
             dissemination_parameters=dict(self.dissemination_settings),
-            recovery={} if self.recovers else None,
+            recovery=self.recovery,
             content=content,
         )
 
@@ -51,6 +60,7 @@ def find_stack(
     settings: Mapping[str, object] | None = None,
     dissemination: str | None = None,
     dissemination_settings: Mapping[str, object] | None = None,
+    stores: bool = False,
 ) -> Stack:
     """The stack of a live node that runs the system of this live name; an InputError lists the known names."""
     start = find_live(system)
@@ -60,4 +70,4 @@ def find_stack(
     parameters = read_parameters(found, {**start.settings, **(settings or {})})
     # Gossip loses messages by design, so its stacks have no recovery.
     recovers = found.recovers and not find_dissemination(carried).relays_without_topic
-    return Stack(found, parameters, carried, dict(dissemination_settings or {}), recovers, start.takes_plan)
+    return Stack(found, parameters, carried, dict(dissemination_settings or {}), recovers, start.takes_plan, stores)

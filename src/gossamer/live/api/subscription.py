@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -13,6 +14,7 @@ from gossamer.live.api.messages import (
     Gap,
     Message,
 )
+from gossamer.model.values.errors import InputError
 from gossamer.model.values.ids import NodeId
 from gossamer.protocols.contract.actions import Deliver
 
@@ -27,6 +29,29 @@ YIELD_EVERY = 256
 GAPS_MAX = 1_000
 # What happens when the queue of a reader is full.
 Slow = Literal["block", "drop"]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The older messages that a subscription asks for."""
+
+    last: int = 0
+    last_us: int = 0
+    since_us: int = 0
+
+
+NOTHING_OLDER = Wanted()
+
+
+def check_wanted(slow: str, last: int, last_seconds: float, since: float, queue: int | None) -> Wanted:
+    """The older messages that the options of a subscription ask for; an InputError if an option is wrong."""
+    if slow not in ("block", "drop"):
+        raise InputError(f"`slow` must be 'block' or 'drop', got {slow!r}")
+    if min(last, last_seconds, since) < 0 or (queue is not None and queue < 1):
+        raise InputError("`last`, `last_seconds` and `since` must not be negative, and `queue` must be at least 1")
+    if since and (last or last_seconds):
+        raise InputError("`since` gets everything that `last` and `last_seconds` would get; give one of them")
+    return Wanted(last, int(last_seconds * 1_000_000), int(since * 1_000_000))
 
 
 @lru_cache(maxsize=4096)
@@ -51,8 +76,7 @@ class Subscription:
         queue: tuple[int, int],
         slow: Slow,
         own: bool,
-        last: int,
-        last_seconds: float,
+        wanted: Wanted,
     ) -> None:
         self.topic = topic
         # Messages that were dropped because the reader was slow, and messages that the codec could not decode.
@@ -62,12 +86,13 @@ class Subscription:
         self._gaps: deque[Gap] = deque(maxlen=GAPS_MAX)
         self._missed: dict[NodeId, tuple[int, int]] = {}
         self.own = own
-        self.last = last
-        self.last_seconds = last_seconds
+        self.wanted = wanted
         self._node = node
         # Content of the codec "bytes" needs no decoding.
         self._decode = None if codec is CODECS["bytes"] else codec.decode
         self._unseal = unseal
+        # Remembers that the reader took a message, where the node has a history on disk.
+        self._note: Callable[[NodeId, int], None] | None = None
         self._is_plain = unseal is None and self._decode is None
         self._slow = slow
         # Bounds of the queue, and the payload bytes that were put in since it was empty, or since they were last counted.
@@ -124,6 +149,8 @@ class Subscription:
                 self._resume_reading()
             payload: Any = action.payload
             if not self._is_plain:
+                if self._note is not None:
+                    self._note(action.publisher, action.sequence)
                 try:
                     content = payload if self._unseal is None else self._unseal(action)
                 except ValueError:
@@ -151,6 +178,16 @@ class Subscription:
         return self._gaps
 
     # Called by the node.
+
+    def keep_position(self, note: Callable[[NodeId, int], None]) -> None:
+        """Call this with the publisher and the number of each message before the reader gets it."""
+        self._note = note
+        self._is_plain = False
+
+    def take_note(self) -> Callable[[NodeId, int], None] | None:
+        """What `keep_position` gave, for a reader that takes messages in advance and calls it itself."""
+        note, self._note = self._note, None
+        return note
 
     def put(self, actions: Sequence[Deliver]) -> None:
         """Add messages to the queue."""

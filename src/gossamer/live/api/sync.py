@@ -40,6 +40,8 @@ class SyncSubscription:
         self._is_over = False
         # Set on the loop's thread when the reader has made room.
         self._room = asyncio.Event()
+        # Remembers that the application took a message, where the node has a history on disk.
+        self._note: Callable[[int, int], None] | None = None
         self._pump: asyncio.Task[None] | None = None
 
     def __enter__(self) -> Self:
@@ -90,6 +92,8 @@ class SyncSubscription:
             if not self._messages:
                 return None
             message = self._messages.popleft()
+            if self._note is not None:
+                self._note(int(message.publisher, 16), message.sequence)
             has_room = len(self._messages) == HANDOVER_MESSAGES // 2
         if has_room:
             self._node.call(self._room.set)
@@ -99,6 +103,7 @@ class SyncSubscription:
 
     async def _open(self) -> None:
         await self._subscription.__aenter__()
+        self._note = self._subscription.take_note()
         self._pump = asyncio.ensure_future(self._hand_over())
 
     async def _hand_over(self) -> None:

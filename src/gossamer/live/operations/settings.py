@@ -11,13 +11,15 @@ from msgspec import Struct, field
 
 from gossamer.live.api.limits import Limits
 from gossamer.live.api.node import Node
-from gossamer.live.api.options import PlanEntry, Security, Telemetry
+from gossamer.live.api.options import DiskHistory, PlanEntry, Security, Telemetry
 from gossamer.live.transport.addresses import words_of
 from gossamer.model.values.errors import InputError
+from gossamer.model.values.sizes import size_bytes
+from gossamer.model.values.time import SECOND_US, duration_us
 from gossamer.systems import DEFAULT_SYSTEM
 
 # The values of these keys are paths; in a file they are relative to the folder of the file.
-_PATHS = ("keys", "identity_file", "rules", "record", "telemetry", "plan")
+_PATHS = ("keys", "identity_file", "rules", "record", "telemetry", "plan", "history")
 
 
 class NodeSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -47,6 +49,10 @@ class NodeSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     # The folder for files of telemetry records, and one in how many messages is traced.
     telemetry: str | None = None
     trace: int = Telemetry.trace
+    # The folder of the history on disk, the size and the age of its messages; None: no history on disk.
+    history: str | None = None
+    history_size: str = "1GiB"
+    history_age: str = "7d"
     # For system="planned": the peers.json of `gossamer plan`, this node's name in it, and the addresses of the named nodes.
     plan: str | None = None
     name: str = ""
@@ -78,7 +84,14 @@ class NodeSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             record=self.record,
             record_content=self.record_content,
             telemetry=None if self.telemetry is None else Telemetry(self.telemetry, self.trace),
+            history=self._disk_history(),
         )
+
+    def _disk_history(self) -> DiskHistory | None:
+        if self.history is None:
+            return None
+        age_us = duration_us(self.history_age, "`history_age`")
+        return DiskHistory(self.history, size_bytes(self.history_size, "`history_size`"), age_us / SECOND_US)
 
 
 def read_settings_file(path: Path) -> dict[str, Any]:

@@ -30,6 +30,11 @@ class Backpressure:
         # Slow readers of this process.
         self._pauses: set[str] = set()
 
+    @property
+    def is_paused(self) -> bool:
+        """Whether there is a reason of this node's own not to read."""
+        return bool(self._pauses)
+
     def pause(self, reason: str) -> None:
         """Read from no link: a reader of this node is slow."""
         self._pauses.add(reason)

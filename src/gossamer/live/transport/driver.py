@@ -12,7 +12,7 @@ Messages that are published in one turn of the loop are gathered behind the firs
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import compress, repeat
 from typing import Any
@@ -29,14 +29,12 @@ from gossamer.live.transport.queues import Parcel
 from gossamer.model.values.errors import MachineMisuse
 from gossamer.model.values.ids import NodeId, TopicId
 from gossamer.protocols.contract.actions import (
-    Action,
     Connect,
     Deliver,
     Disconnect,
     Observe,
     Send,
     SetTimer,
-    Validate,
 )
 from gossamer.protocols.contract.compact import UndefinedNumber
 from gossamer.protocols.contract.events import (
@@ -78,7 +76,7 @@ class LiveDriver:
         watch: Callable[[Fact], None] | None = None,
         watcher: StepWatcher | None = None,
         deliver: Callable[[Sequence[Deliver]], None] | None = None,
-        validate: Callable[[Validate], None] | None = None,
+        carries: Mapping[type, Callable[[Any], None]] | None = None,
         guard: MessageGuard | None = None,
         burst_bytes: int = 0,
         environment: Environment = REAL,
@@ -121,7 +119,7 @@ class LiveDriver:
             Connect: lambda action: transport.connect(self, action.peer.node, action.peer.address),
             Disconnect: lambda action: transport.disconnect(self, action.node),
             Observe: self._observe,
-            Validate: validate or _ignore,
+            **(carries or {}),
         }
 
     def start(self, started: Started) -> None:
@@ -395,5 +393,5 @@ class LiveDriver:
             self._watch(action.fact)
 
 
-def _ignore(action: Action | Sequence[Deliver]) -> None:
-    """Ignore an action: this driver has no callback for it."""
+def _ignore(actions: Sequence[Deliver]) -> None:
+    """Ignore deliveries: this driver has no callback for them."""

@@ -217,6 +217,11 @@ class Sockets:
             if link.is_up and link.node in self._strangers.refused:
                 link.abort()
 
+    @property
+    def is_paused(self) -> bool:
+        """Whether no link is read because a reader of this node is slow."""
+        return self._pressure.is_paused
+
     def pause_reading(self, reason: str) -> None:
         """Read from no link: a reader of this node is slow."""
         self._pressure.pause(reason)

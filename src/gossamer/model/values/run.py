@@ -4,6 +4,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from gossamer.model.values.time import LONGEST_US
+
 # Chosen: the links of an overlay that is converging change in bursts; none that we measured changed again after ten
 # cycles without a change.
 QUIET_CYCLES = 10
@@ -68,6 +70,9 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     dissemination_parameters: dict[str, Any] = {}
     # Parameters of recovery above the dissemination; None: no recovery.
     recovery: dict[str, Any] | None = None
+    # The size of each node's history on disk, and how old its messages may become; 0: no history on disk.
+    history_bytes: int = 0
+    history_age_us: int = LONGEST_US
     event_count: int = 0
     latency: str = "20ms"
     loss: float = 0.0

@@ -64,10 +64,39 @@ class Validate(Value, frozen=True, array_like=True, gc=False, tag="validate"):
     published_us: int = 0
 
 
+class Store(Value, frozen=True, array_like=True, gc=False, tag="store"):
+    """Keep messages of a topic on the node's disk, for neighbours that were away and for this node after a restart.
+
+    `at_us`: when they were published, by this node's clock. Only a stack whose recovery `stores` returns this action. The
+    driver bounds what it keeps; if it cannot keep the messages, it drops them.
+    """
+
+    topic: TopicId
+    messages: tuple[Any, ...]
+    at_us: int
+
+
+class Load(Value, frozen=True, array_like=True, gc=False, tag="load"):
+    """Read a publisher's first messages with after < sequence < before from the disk, at most `count` or `size_bytes`.
+
+    Messages that were published before `since_us`, by this node's clock, are left out. The driver answers with `Loaded`
+    and the same ticket, also if it finds nothing.
+    """
+
+    ticket: int
+    topic: TopicId
+    publisher: NodeId
+    after: int
+    before: int
+    since_us: int
+    count: int
+    size_bytes: int
+
+
 class Observe(Value, frozen=True, array_like=True, gc=False, tag="observe"):
     """Show a fact to watchers, records and metrics. The driver does nothing else with it."""
 
     fact: Any
 
 
-Action = Send | Connect | Disconnect | SetTimer | Deliver | Validate | Observe
+Action = Send | Connect | Disconnect | SetTimer | Deliver | Validate | Store | Load | Observe

@@ -4,7 +4,7 @@ from enum import IntEnum
 from typing import Any
 
 from gossamer.model.values.ids import NodeId, TopicId
-from gossamer.protocols.contract.messages import Address, Peer, Value
+from gossamer.protocols.contract.messages import Address, Data, Peer, Value
 
 
 class Outcome(IntEnum):
@@ -47,6 +47,10 @@ class Subscribe(Value, frozen=True, array_like=True, gc=False, tag="subscribe"):
     (a period) say which older messages to fetch from the histories of neighbours (`protocols/delivery/recovery`).
     `own_last` is the number of the node's last message on the topic in an earlier run, which the driver kept, and
     `own_last_age_us` how old that message is by this node's clock; 0 if there is none or the driver does not know.
+
+    `held_us`: for how long the application has wanted the topic, by this node's clock, also in earlier runs: messages that
+    were published since then and that it did not get are fetched. `positions` is what the driver kept of publishers: the
+    last message that the application got (0: none), the last message on the node's disk (0: none), and the age of the latter.
     """
 
     topic: TopicId
@@ -59,6 +63,8 @@ class Subscribe(Value, frozen=True, array_like=True, gc=False, tag="subscribe"):
     last_us: int = 0
     own_last: int = 0
     own_last_age_us: int = 0
+    held_us: int = 0
+    positions: tuple[tuple[NodeId, int, int, int], ...] = ()
 
 
 class Unsubscribe(Value, frozen=True, array_like=True, gc=False, tag="unsubscribe"):
@@ -136,6 +142,20 @@ class Validated(Value, frozen=True, array_like=True, gc=False, tag="validated"):
     outcome: int
 
 
+class Loaded(Value, frozen=True, array_like=True, gc=False, tag="loaded"):
+    """The disk answered a `Load`: messages in the publisher's order, each with its time by this node's clock.
+
+    `more`: further messages of the range are on the disk. `floor`: the number and the time of the last message of the range
+    that is older than requested; zeros if none is known.
+    """
+
+    ticket: int
+    topic: TopicId
+    messages: tuple[tuple[int, Data], ...] = ()
+    more: bool = False
+    floor: tuple[int, int] = (0, 0)
+
+
 class Refused(Value, frozen=True, array_like=True, gc=False, tag="refused"):
     """The queue towards a peer was full; the message was not sent."""
 
@@ -159,6 +179,7 @@ Event = (
     | PeerDown
     | TimerFired
     | Validated
+    | Loaded
     | Refused
     | Stopping
 )

@@ -40,6 +40,7 @@ TAGS = {
     "cyclon_reply": 15,
     "interest_ask": 16,
     "interest_part": 17,
+    "recovery_aged_answer": 18,
 }
 # All other tags have three bytes, from here up to 2^16.
 HASHED_TAGS = 256

@@ -19,13 +19,16 @@ from gossamer.protocols.contract.actions import (
     Connect,
     Deliver,
     Disconnect,
+    Load,
     Observe,
     Send,
     SetTimer,
+    Store,
     Validate,
 )
 from gossamer.protocols.contract.events import (
     Event,
+    Loaded,
     MessageReceived,
     PeerDown,
     PeerUp,
@@ -121,7 +124,7 @@ class _Sent(Value, frozen=True, array_like=True, gc=False, tag="send"):
     addresses: tuple[bytes, ...] = ()
 
 
-_RawAction = _Sent | Connect | Disconnect | SetTimer | Deliver | Validate | Observe
+_RawAction = _Sent | Connect | Disconnect | SetTimer | Deliver | Validate | Store | Load | Observe
 _RawEvent = (
     Started
     | Restarted
@@ -134,6 +137,7 @@ _RawEvent = (
     | PeerDown
     | _Fired
     | Validated
+    | Loaded
     | _Refused
     | Stopping
 )

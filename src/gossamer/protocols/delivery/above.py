@@ -8,10 +8,11 @@ from gossamer.model.values.shown import Shown
 from gossamer.protocols.contract.node import NodeMachine
 from gossamer.protocols.contract.parts import Part
 from gossamer.protocols.delivery.apart import apart
-from gossamer.protocols.delivery.history import History
+from gossamer.protocols.delivery.history import History, StoredHistory
 from gossamer.protocols.delivery.own_messages import NumberCounter
 from gossamer.protocols.delivery.recovery.machine import Recovery
 from gossamer.protocols.delivery.recovery.messages import RecoveryParameters, for_one_topic
+from gossamer.protocols.delivery.recovery.offline import OfflineRecovery
 from gossamer.protocols.delivery.state import DeliveryState
 
 # (overlay part, seed, node, delivery state) -> the part of a dissemination.
@@ -40,7 +41,8 @@ def parts_above(
 def _history(recovery: RecoveryParameters | None) -> dict[str, Any]:
     if recovery is None:
         return {}
-    return {"history": History(recovery.history, recovery.history_bytes), "recovers": True}
+    kind = StoredHistory if recovery.stores else History
+    return {"history": kind(recovery.history, recovery.history_bytes), "recovers": True}
 
 
 def _parts(
@@ -53,5 +55,6 @@ def _parts(
 ) -> tuple[Part, ...]:
     parts: tuple[Part, ...] = (make(overlay, seed, node, held),)
     if recovery is not None:
-        parts = (*parts, Recovery(recovery, overlay, held, node))
+        kind = OfflineRecovery if recovery.stores else Recovery
+        parts = (*parts, kind(recovery, overlay, held, node))
     return parts if held.announcements is None else (held.announcements, *parts)

@@ -16,7 +16,7 @@ messages of each publisher on a topic is announced. A network without new messag
 
 from collections.abc import Callable, Sequence
 from operator import is_
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, NamedTuple
 
 from msgspec import Meta
 
@@ -40,14 +40,11 @@ WAITING_MAX = 16_384
 NEVER_US = 2**62
 
 
-class Pace:
+class Pace(NamedTuple):
     """When a run is announced to a neighbour: how long after the last message it may leave, and after the first it must."""
 
-    __slots__ = ("due_us", "ready_us")
-
-    def __init__(self, ready_us: int, due_us: int) -> None:
-        self.ready_us = ready_us
-        self.due_us = due_us
+    ready_us: int
+    due_us: int
 
 
 # Chosen: a listener is told within this time. A broken tree is noticed that much later.
@@ -232,14 +229,18 @@ class Announcements:
                 strange += 1
                 continue
             runs.append(run)
-            news = None if outbox is None else self._latest.get((run.topic, run.publisher))
-            if outbox is not None and news is not None and news.last <= run.last and news in outbox.waiting:
-                # The neighbour has these messages.
+            news = self._latest.get((run.topic, run.publisher))
+            if outbox is not None and news in outbox.waiting and self._has_all(run, outbox.waiting[news]):
                 self._taken(outbox.waiting.pop(news))
         self._forget_if_empty(sender)
         if len(runs) + strange < len(message.runs):
             out.append(Observe(PeerMisbehaved(sender, NOT_HELD)))
         return (Announced(sender, tuple(runs)),) if runs else NOTHING
+
+    def _has_all(self, run: MessageRun, waiting: Waiting) -> bool:
+        """Whether a neighbour that announced a run has all messages of a run that waits for it, or with recovery the last."""
+        first = max(waiting.news.first, waiting.told + 1)
+        return waiting.news.last <= run.last and (self._keeps_latest or run.last - run.count < first)
 
     # Sending.
 
@@ -356,8 +357,7 @@ class Announcements:
         """A run no longer waits for a neighbour."""
         news = waiting.news
         self._waiting_count -= 1
-        news.count -= 1
-        news.is_everywhere = False
+        news.count, news.is_everywhere = news.count - 1, False
         key = (news.topic, news.publisher)
         if not news.count and self._latest.get(key) is news:
             del self._latest[key]

@@ -16,6 +16,7 @@ from gossamer.model.values.ids import TopicId
 from gossamer.protocols.contract.actions import Action, Observe, SetTimer, Validate
 from gossamer.protocols.contract.events import (
     Event,
+    Loaded,
     MessageReceived,
     Publish,
     PublishBurst,
@@ -88,7 +89,7 @@ class ApartByTopic:
             self._carry(topic, machine.handle(event, now_us), out)
             return NOTHING
         match event:
-            case Publish() | PublishBurst():
+            case Publish() | PublishBurst() | Loaded():
                 self._give(event.topic, event, now_us, out)
             case TimerFired(timer=TopicDue() as due):
                 self._give(due.topic, TimerFired(self.PLAIN[due.kind]()), now_us, out)

@@ -9,6 +9,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from gossamer.model.values.ids import NodeId, TopicId
+from gossamer.protocols.contract.actions import Store
 from gossamer.protocols.contract.messages import Data
 
 # Chosen: 8,192 messages of a topic (0.4 s at 20,000 a second, 50 ms at 160,000), and 4 MiB in all.
@@ -166,6 +167,21 @@ class History:
         page.size_bytes = 0
         page.messages = []
         page.times_us = []
+
+
+class StoredHistory(History):
+    """A history whose messages are also kept on the node's disk; recovery takes the actions from `unsaved`."""
+
+    __slots__ = ("unsaved",)
+
+    def __init__(self, per_topic: int = PER_TOPIC, bytes_max: int = BYTES_MAX) -> None:
+        super().__init__(per_topic, bytes_max)
+        self.unsaved: list[Store] = []
+
+    def put(self, topic: TopicId, messages: Sequence[Data], at_us: int) -> None:
+        """See `History.put`."""
+        super().put(topic, messages, at_us)
+        self.unsaved.append(Store(topic, tuple(messages), at_us))
 
 
 def _sequence(row: Timed) -> int:

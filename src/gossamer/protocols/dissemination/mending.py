@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from gossamer.model.values.ids import NodeId, TopicId
-from gossamer.model.values.time import MILLISECOND_US
+from gossamer.model.values.time import MILLISECOND_US, SECOND_US
 from gossamer.protocols.contract.actions import Action, Send, SetTimer
 from gossamer.protocols.delivery.announcements import MessageRun
 from gossamer.protocols.delivery.history import Name
@@ -22,6 +22,9 @@ MISSING_AFTER_LEAST_US = 200 * MILLISECOND_US
 PATIENCE = 6
 # Chosen: about one round trip of a slow network, before the next announcer is asked.
 ASK_AGAIN_US = 300 * MILLISECOND_US
+# Chosen: the shortest time between two times at which a supplier that announced missing messages is given up. A supplier may
+# announce messages that it does not have; each time all pruned neighbours send again.
+LOSE_AGAIN_US = 5 * SECOND_US
 # Chosen: the shortest time between two looks at the missing messages; one timer serves all of them.
 LOOK_AGAIN_US = 20 * MILLISECOND_US
 
@@ -74,7 +77,9 @@ class Mending:
             branch = self._branches.get(topic)
             if branch is not None and node == branch.supplier:
                 # It says that it sent the message. It may be stuck: let all other neighbours send too.
-                out += [Send((other,), Graft(topic, ())) for other in branch.lose_supplier()]
+                if now_us - branch.stuck_us >= LOSE_AGAIN_US:
+                    branch.stuck_us = now_us
+                    out += [Send((other,), Graft(topic, ())) for other in branch.lose_supplier()]
             elif branch is not None and (branch.supplier is None or node in branch.pruned):
                 branch.use_as_supplier(node)
                 self._tellers.keep(topic, branch, now_us, out)

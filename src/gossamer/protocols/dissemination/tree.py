@@ -31,7 +31,6 @@ from gossamer.protocols.contract.messages import HOPS_MAX, Burst, Data, Timer, W
 from gossamer.protocols.contract.parts import NOTHING, TopicNeighbours
 from gossamer.protocols.delivery.announcements import Announced, MessageRun
 from gossamer.protocols.delivery.intake import NOT_HELD, recast
-from gossamer.protocols.delivery.seen import FETCHED
 from gossamer.protocols.delivery.state import DeliveryState
 from gossamer.protocols.dissemination.branch import Branch
 from gossamer.protocols.dissemination.mending import Mending
@@ -173,11 +172,15 @@ class Tree:
             branch = self._branches.get(topic)
             if branch is None or publisher != branch.reference:
                 branch = self._branch(data, now_us)
+            elif is_new:
+                branch.reference_us = now_us
             if sender == branch.supplier:
                 branch.heard_us = now_us
             if not is_new and fetched is None:
                 self._on_redundant_copy(branch, sender, data, now_us, out)
-            elif publisher == branch.reference and (sender != branch.supplier or data.hops != branch.hops):
+            elif publisher == branch.reference and (
+                sender != branch.supplier or data.hops != branch.hops or branch.substitute is not None
+            ):
                 self._on_first_copy(branch, sender, data, now_us, out)
         if not is_new:
             if fetched is not None:
@@ -222,6 +225,8 @@ class Tree:
         branch = self._branches.get(data.topic)
         if branch is None or self._node != branch.reference:
             self._branch(data, now_us)
+        else:
+            branch.reference_us = now_us
         self._relay(data, self._node, now_us, out)
 
     def _relay(self, data: Data | Burst, came_from: NodeId, now_us: int, out: list[Action]) -> None:
@@ -233,6 +238,8 @@ class Tree:
         branch = self._branches.get(topic)
         if branch is None:
             branch = self._branches[topic] = Branch(None, now_us)
+        elif branch.substitute is not None:
+            self._graft(topic, branch, branch.replace_supplier(now_us), now_us, out)
         eager, listeners = branch.route(came_from, neighbours)
         self._announcements.add(topic, data, listeners, eager, came_from, now_us, out)
         if eager:
@@ -260,11 +267,13 @@ class Tree:
     # The shape of the tree.
 
     def _branch(self, data: Data | Burst, now_us: int) -> Branch:
-        """The branch of a message's topic; the publisher with the lowest id becomes its reference."""
+        """The branch of a message's topic. A publisher with a lower id becomes the reference, or any if the reference is silent."""
         branch = self._branches.get(data.topic)
         if branch is None:
             branch = self._branches[data.topic] = Branch(data.publisher, now_us)
-        elif branch.reference is None or (data.publisher < branch.reference and not data.also):
+        elif data.publisher == branch.reference:
+            branch.reference_us = now_us
+        elif not data.also and branch.may_adopt(data.publisher, now_us):
             branch.adopt(data.publisher, now_us)
         return branch
 
@@ -272,29 +281,31 @@ class Tree:
         self, branch: Branch, sender: NodeId, data: Data | Burst, now_us: int, out: list[Action]
     ) -> None:
         """A message of the reference arrived that was new, or that this node had only fetched so far."""
-        graft = branch.on_first_copy(sender, data.hops)
-        if graft is not None:
-            out.append(Send((graft,), Graft(data.topic, ())))
-            self._tellers.keep(data.topic, branch, now_us, out)
+        if sender in self._overlay.neighbours_on(data.topic):
+            self._graft(data.topic, branch, branch.on_first_copy(sender, data.hops, now_us), now_us, out)
+
+    def _graft(self, topic: TopicId, branch: Branch, supplier: NodeId | None, now_us: int, out: list[Action]) -> None:
+        """Graft a new supplier that was pruned so far, if there is one."""
+        if supplier is not None:
+            out.append(Send((supplier,), Graft(topic, ())))
+            self._tellers.keep(topic, branch, now_us, out)
 
     def _on_redundant_copy(
         self, branch: Branch, sender: NodeId, data: TreeData, now_us: int, out: list[Action]
     ) -> None:
         topic = data.topic
-        if sender not in self._overlay.neighbours_on(topic):
-            return
-        if data.publisher != branch.reference:
-            if branch.has_too_many_strays(now_us):
-                branch.adopt(data.publisher, now_us)
+        neighbours = self._overlay.neighbours_on(topic)
+        if data.publisher != branch.reference or sender not in neighbours:
             return
         first = self._seen.first_sender(data.publisher, data.sequence)
-        if first == FETCHED:
-            # A message that was fetched says nothing about the tree.
+        is_own = data.publisher == self._node
+        if not is_own and first not in neighbours:
+            # The message was fetched, or its first sender is gone: it says nothing about the tree.
             return
-        graft, prune = branch.on_further_copy(sender, data.hops, first, now_us)
+        graft, prune = branch.on_further_copy(sender, data.hops, None if is_own else first, now_us)
         if graft is not None:
             out.append(Send((graft,), Graft(topic, ())))
-        if prune is not None and prune in self._overlay.neighbours_on(topic):
+        if prune is not None:
             self._tellers.prune(topic, branch, prune, now_us, out)
         self._tellers.keep(topic, branch, now_us, out)
 

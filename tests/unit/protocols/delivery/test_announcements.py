@@ -74,6 +74,15 @@ def test_a_neighbour_that_announced_a_message_is_not_told_of_it():
     assert tree.announcements._waiting_count == 0
 
 
+def test_without_recovery_a_neighbour_that_announced_only_the_last_message_of_a_run_is_told_of_it():
+    """It may lack the earlier ones, and nothing else would show it."""
+    tree = make(3)
+    for number in (1, 2, 3):
+        give(tree, MessageReceived(2, data(number)))
+    give(tree, MessageReceived(3, announced((9, 3))), 50)
+    assert due(tree, LISTENER.due_us) == {3: [(9, 3, 3)]}
+
+
 def test_a_node_that_loses_its_supplier_announces_its_own_messages_to_all_neighbours_soon():
     tree = make()
     give(tree, MessageReceived(2, data(1, publisher=0)))

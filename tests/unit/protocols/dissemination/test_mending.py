@@ -1,5 +1,6 @@
 """Mending: announced messages that do not arrive are requested from their announcers."""
 
+from gossamer.model.values.time import SECOND_US
 from gossamer.protocols.contract.actions import Send, SetTimer
 from gossamer.protocols.contract.events import MessageReceived, TimerFired
 from gossamer.protocols.dissemination import missing
@@ -93,3 +94,24 @@ def test_messages_that_have_arrived_make_room_for_new_announcements(monkeypatch)
         give(tree, MessageReceived(2, data(number)))
     give(tree, MessageReceived(3, announced((9, 60))), 1)
     assert len(tree._mending.missing) == 1
+
+
+def test_a_supplier_that_announces_what_it_does_not_have_is_given_up_once_in_some_seconds():
+    tree = make()
+    for sender in (2, 3, 4):
+        give(tree, MessageReceived(sender, data(1)))
+    grafted_us, timers_us = [], []
+
+    def note(actions, now_us):
+        timers_us.extend(a.at_us for a in actions if type(a) is SetTimer and type(a.timer) is MissingDue)
+        grafted_us.extend(now_us for send in sends(actions) if type(send.message) is Graft and send.to == (3,))
+
+    for turn in range(1, 10):
+        note(give(tree, MessageReceived(2, announced((9, 100 * turn))), turn * SECOND_US), turn * SECOND_US)
+        while timers_us:
+            now_us = timers_us.pop()
+            note(give(tree, TimerFired(MissingDue()), now_us), now_us)
+        for sender in (2, 3, 4):
+            give(tree, MessageReceived(sender, data(1 + turn)), now_us)
+        assert tree._branches[TOPIC].supplier == 2
+    assert [at_us // SECOND_US for at_us in grafted_us] == [1, 6]

@@ -7,7 +7,7 @@ process without CPU does not mistake its own delay for its neighbours' silence.
 from gossamer.model.values.ids import NodeId
 from gossamer.protocols.delivery.recovery.asks import Asks
 from gossamer.protocols.delivery.recovery.limits import Gaps
-from gossamer.protocols.delivery.recovery.messages import Answer, RecoveryParameters
+from gossamer.protocols.delivery.recovery.messages import AgedAnswer, Answer, RecoveryParameters
 from gossamer.protocols.delivery.recovery.stream import NOTHING_MORE, STILL_LOOKING, UNANSWERED, Asked, Stream
 
 
@@ -44,7 +44,7 @@ class Evidence:
         stream.waited_us += step_us
         for node, asked in stream.asked.items():
             heard_us = self._heard_us.setdefault(node, -1)
-            if asked.answer == STILL_LOOKING or heard_us >= stream.looked_us:
+            if not asked.is_promised and (asked.answer == STILL_LOOKING or heard_us >= stream.looked_us):
                 asked.running_us += step_us
         stream.looked_us = now_us
 
@@ -53,7 +53,11 @@ class Evidence:
         asked = stream.asked.get(sender)
         if asked is None:
             return
-        if answer.messages:
+        asked.is_promised = isinstance(answer, AgedAnswer) and answer.later
+        if asked.is_promised:
+            # It has a queue of requests; its answer must not count as "nothing".
+            asked.answer, asked.pause_us = UNANSWERED, self._parameters.ask_again_us
+        elif answer.messages:
             # This may be one of several frames, so the neighbour is asked again.
             asked.answer, asked.again_us = UNANSWERED, 0
         elif answer.before == asked.before:

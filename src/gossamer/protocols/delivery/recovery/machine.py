@@ -48,6 +48,7 @@ from gossamer.protocols.delivery.recovery.catch_ups import CatchUps
 from gossamer.protocols.delivery.recovery.closed_topics import ClosedTopics
 from gossamer.protocols.delivery.recovery.errands import Errands
 from gossamer.protocols.delivery.recovery.messages import (
+    AgedAnswer,
     Answer,
     Ask,
     AskHistory,
@@ -86,7 +87,7 @@ class Recovery:
         "_validation",
     )
 
-    MESSAGES: ClassVar[tuple[type[WireMessage], ...]] = (Ask, Answer, AskHistory, Past)
+    MESSAGES: ClassVar[tuple[type[WireMessage], ...]] = (Ask, Answer, AgedAnswer, AskHistory, Past)
     TIMERS: ClassVar[tuple[type[Timer], ...]] = (GapDue, WelcomeDue, CatchUpDue)
 
     def __init__(
@@ -202,12 +203,23 @@ class Recovery:
             held.follows = follows
             return
         held.follows = follows
+        if event.held_us > 0 or event.positions:
+            self._resume(held, event, now_us, out)
         if follows and (event.last > 0 or event.last_us > 0):
             # The application asks for older messages.
             held.before = {}
             self._forget_streams(held)
             if self._catch_ups.begin(event, now_us, out):
                 self._end_catch_up(event.topic, now_us, out)
+
+    def _resume(self, held: HeldTopic, event: Subscribe, now_us: int, out: list[Action]) -> None:
+        """The application has wanted the topic for longer than this node holds it: fetch what was published since."""
+        if held.follows:
+            held.since_us, held.before, held.resumes = now_us - event.held_us, {}, True
+            own = held.streams.pop(self._node, None)
+            self._forget_streams(held)
+            if own is not None:
+                held.streams[self._node] = own
 
     def _tell_own_last(self, held: HeldTopic, topic: TopicId, now_us: int, out: list[Action]) -> None:
         """Tell neighbours this node's last message from before it opened the topic, which it no longer has.
@@ -315,12 +327,16 @@ class Recovery:
             # Another neighbour answered sooner, or this one was never asked.
             return
         before = stream.delivered
-        for data in message.messages:
+        told_us = message.ages_us if isinstance(message, AgedAnswer) else ()
+        ages_us = (*told_us, *(0,) * len(message.messages))
+        for data, age_us in zip(message.messages, ages_us, strict=False):
             if not self._check.accepts(sender, message.topic, data, out, message.publisher):
                 return
-            is_new = data.sequence > stream.delivered and self._seen.add(data.publisher, data.sequence, FETCHED)
+            is_new = data.sequence > stream.delivered and (
+                self._seen.add(data.publisher, data.sequence, FETCHED) or stream.was_put_off(data.sequence)
+            )
             if is_new and not self._validation.ask(sender, data, False, out):
-                for arrived in self._intake.accept(data, sender, now_us, out)[1]:
+                for arrived in self._intake.accept(data, sender, now_us - max(age_us, 0), out)[1]:
                     self._on_arrived(arrived, now_us, out)
         self._ordering.set_floor(stream, message, now_us, out)
         if stream.delivered > before:

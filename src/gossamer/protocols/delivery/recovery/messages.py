@@ -106,6 +106,10 @@ class RecoveryParameters(Struct, frozen=True, kw_only=True):
             description="Chosen: 2 s. How long a late subscriber waits for the history before it delivers new messages",
         ),
     ] = 2 * SECOND_US
+    stores: Annotated[
+        bool,
+        Meta(description="Chosen: off. Also keep messages on the node's disk, for neighbours that were away"),
+    ] = False
 
 
 # Chosen: a topic whose parts are kept apart has a quarter of the bytes that all topics share elsewhere.
@@ -147,6 +151,16 @@ class Answer(WireMessage, frozen=True, array_like=True, gc=False, tag="recovery_
     more: bool = False
     floor_age_us: int = 0
     before: SequenceNumber = 0
+
+
+class AgedAnswer(Answer, frozen=True, array_like=True, gc=False, tag="recovery_aged_answer"):
+    """The answer of a node with a disk, whose messages may be old; `ages_us`: how old each of them is.
+
+    `later`: there are no messages yet, because the sender must read its disk and has no time for it; it must be asked again.
+    """
+
+    ages_us: Annotated[tuple[int, ...], Meta(max_length=ANSWER_MAX)] = ()
+    later: bool = False
 
 
 class AskHistory(WireMessage, frozen=True, array_like=True, gc=False, tag="recovery_ask_history"):

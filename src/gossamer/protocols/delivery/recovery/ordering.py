@@ -78,7 +78,9 @@ class Ordering:
                 self._give_up(oldest, now_us, out)
             self.forget(oldest)
             streams.pop(oldest.publisher, None)
-        return streams.setdefault(publisher, Stream(topic, publisher, origin))
+        stream = streams.setdefault(publisher, Stream(topic, publisher, origin))
+        stream.has_backlog = held.resumes
+        return stream
 
     def forget(self, stream: Stream) -> None:
         """Forget a stream and the messages that wait in it."""
@@ -110,7 +112,18 @@ class Ordering:
         most = self._parameters.waiting
         for stream in streams:
             while len(stream.order) > most or (stream.order and self.waiting.is_too_much(fact.sender)):
-                self._give_up(stream, now_us, out)
+                if not (stream.has_backlog and self._put_off(stream)):
+                    self._give_up(stream, now_us, out)
+
+    def _put_off(self, stream: Stream) -> bool:
+        """Make room in a stream with a backlog, which lasts longer than the room does; returns whether there is more room.
+
+        Neighbours keep the messages on disk, so none of them is lost.
+        """
+        off = stream.put_off_upper_half()
+        for fact in off:
+            self.waiting.remove(fact)
+        return bool(off)
 
     def _stream_of(self, fact: Arrived, topic: TopicId, now_us: int, out: list[Action]) -> Stream:
         """The stream that a message belongs to on a topic. The stream of a new publisher begins with this message."""
@@ -186,6 +199,7 @@ class Ordering:
         """Open a gap if messages are missing, or close it if none are. `suspect` is the neighbour that revealed the gap."""
         if not stream.lacks():
             self.gaps.close(stream)
+            stream.has_backlog, stream.put_off = False, 0
         elif not stream.has_gap:
             if not self.gaps.has_room(suspect):
                 stream.claimed = 0
@@ -234,14 +248,12 @@ class Ordering:
         is_claimed_again = stream.claimed_us > stream.looked_us
         self.evidence.count_turn(stream, now_us)
         stream.due_us = now_us + self._parameters.ask_again_us
-        if stream.is_behind:
-            # A claim that no message confirms within `give_up_us` is dropped nevertheless.
-            stream.waited_us = 0 if is_claimed_again else stream.waited_us
+        stream.waited_us = 0 if stream.is_behind and is_claimed_again else stream.waited_us
+        if stream.is_behind and stream.waited_us < self._parameters.give_up_us:
             stream.gap_at = stream.delivered
             stream.due_us = now_us + self._parameters.tail_after_us
-            if stream.waited_us >= self._parameters.give_up_us:
-                self._give_up(stream, now_us, out)
         elif not self._end_if_lost(stream, now_us, out):
+            # Also if messages arrive: the claimed ones are not among them, or the claim is false.
             self._asks.ask_next(stream, now_us, out)
 
     def _end_if_lost(self, stream: Stream, now_us: int, out: list[Action]) -> bool:
@@ -280,7 +292,7 @@ class Ordering:
         self.advance(stream, now_us, out)
         for one in streams:
             self.gaps.close(one)
-            if one.order:
+            if one.order or (one.has_backlog and one.lacks()):
                 self._open_gap(one, one.suspect, now_us, out)
 
     # Publishers that restarted.

@@ -27,6 +27,8 @@ class Asked:
     # its queue.
     pause_us: int
     answer: int = UNANSWERED
+    # Whether it said that it will answer later (`AgedAnswer`).
+    is_promised: bool = False
     # How long this node waited while the neighbour showed that it runs.
     running_us: int = 0
     # When to ask it again.
@@ -50,6 +52,7 @@ class Stream:
         "delivered",
         "due_us",
         "gap_at",
+        "has_backlog",
         "has_gap",
         "is_claim_only",
         "last",
@@ -58,6 +61,7 @@ class Stream:
         "order",
         "origin",
         "publisher",
+        "put_off",
         "reported",
         "searched",
         "suspect",
@@ -85,6 +89,10 @@ class Stream:
         # Messages that wait behind a gap, and their numbers as a heap.
         self.waiting: dict[int, Arrived] = {}
         self.order: list[int] = []
+        # Whether the node was away and may miss more messages than it has room for; and the lowest number of a message that
+        # arrived meanwhile and found no room, 0 if there is none.
+        self.has_backlog = False
+        self.put_off = 0
         # Whether recovery waits for missing messages, since when (or since the last of them arrived), when it last looked
         # at them, and how long it has waited in this node's running time.
         self.has_gap = False
@@ -145,6 +153,24 @@ class Stream:
         self.waiting[fact.data.sequence] = fact
         heappush(self.order, fact.data.sequence)
 
+    def put_off_upper_half(self) -> list[Arrived]:
+        """Remove the higher half of the waiting messages, which are fetched again when those before them are delivered.
+
+        Messages of several topics stay, because other streams wait for them too.
+        """
+        numbers = sorted(self.order)
+        off = [number for number in numbers[len(numbers) // 2 :] if not self.waiting[number].data.also]
+        if off:
+            self.put_off = min(self.put_off or off[0], off[0])
+            self.claimed = max(self.claimed, off[-1])
+            self.order = sorted(self.waiting.keys() - set(off))
+            self.last = max([self.delivered, *self.order])
+        return [self.waiting.pop(number) for number in off]
+
+    def was_put_off(self, sequence: int) -> bool:
+        """Whether a message may have been put off; it is not new, and the node needs it nevertheless."""
+        return 0 < self.put_off <= sequence and sequence not in self.waiting
+
     def first(self) -> Arrived | None:
         """The waiting message with the lowest number."""
         return self.waiting[self.order[0]] if self.order else None
@@ -157,7 +183,7 @@ class Stream:
 class HeldTopic:
     """The state of recovery for one topic: since when the node holds it, its publishers, and a catch-up in progress."""
 
-    __slots__ = ("before", "catch_up", "floors", "follows", "since_us", "streams")
+    __slots__ = ("before", "catch_up", "floors", "follows", "resumes", "since_us", "streams")
 
     def __init__(self, since_us: int, before: dict[NodeId, int]) -> None:
         self.since_us = since_us
@@ -165,6 +191,8 @@ class HeldTopic:
         # neighbour may still send, are dropped.
         self.before = before
         self.follows = False
+        # Whether the subscription wants messages from before this node opened the topic (`Subscribe.held_us`).
+        self.resumes = False
         self.streams: dict[NodeId, Stream] = {}
         # A message of each publisher that neighbours know of and did not send, and when it was published by this node's
         # clock. If it is older than the subscription, messages up to it are not fetched.

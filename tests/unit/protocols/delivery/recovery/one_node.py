@@ -5,9 +5,10 @@ from gossamer.protocols.contract.actions import Deliver, Observe, Send, SetTimer
 from gossamer.protocols.contract.events import MessageReceived, Subscribe, TimerFired
 from gossamer.protocols.contract.messages import Data
 from gossamer.protocols.contract.node import NodeMachine
-from gossamer.protocols.delivery.history import History
+from gossamer.protocols.delivery.history import History, StoredHistory
 from gossamer.protocols.delivery.recovery.machine import Recovery
 from gossamer.protocols.delivery.recovery.messages import Answer, Ask, RecoveryParameters
+from gossamer.protocols.delivery.recovery.offline import OfflineRecovery
 from gossamer.protocols.delivery.state import DeliveryState
 from gossamer.protocols.dissemination.flood import Flood
 
@@ -39,10 +40,11 @@ class Node:
     def __init__(self, subscribe=FOLLOWING, discloses=True, answers=None, **settings):
         self.answers = answers
         self.parameters = RecoveryParameters(**settings)
-        history = History(self.parameters.history, self.parameters.history_bytes)
+        kinds = (StoredHistory, OfflineRecovery) if self.parameters.stores else (History, Recovery)
+        history = kinds[0](self.parameters.history, self.parameters.history_bytes)
         self.held = DeliveryState(ME, history=history, recovers=True, discloses=discloses)
         self.overlay = Fixed()
-        self.recovery = Recovery(self.parameters, self.overlay, self.held, ME)
+        self.recovery = kinds[1](self.parameters, self.overlay, self.held, ME)
         self.machine = NodeMachine((self.held.announcements, Flood(self.overlay, ME, self.held), self.recovery))
         self.now_us, self.timers, self.actions = 10 * SECOND, [], []
         for event in subscribe:
