@@ -8,7 +8,7 @@ RUN ?= out/study
 LOCK := uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes \
 	--no-header --no-annotate --no-emit-index-url --no-emit-find-links --quiet
 
-.PHONY: run test test-slow bench bench-live bench-fleet setup check lock browser dashboard-libraries clean
+.PHONY: run test test-slow torture bench bench-live bench-fleet setup check lock browser dashboard-libraries clean
 
 run: setup
 	@$(BIN)/gossamer study --out $(RUN)
@@ -21,6 +21,10 @@ test-slow: setup
 	# The properties again, with examples that no run has seen before.
 	GOSSAMER_HYPOTHESIS=fresh $(BIN)/python -m pytest -n 2 -m "not slow" tests/properties tests/unit/simulator tests/unit/systems tests/unit/workloads
 	$(BIN)/python -m pytest -n 0 -m slow tests/live  # fifty processes want the machine to themselves
+
+# Drawn networks with drawn faults in virtual time; hours.
+torture: setup
+	$(BIN)/gossamer torture --seeds 10000 --minutes 600
 
 bench: setup
 	$(BIN)/python -m bench

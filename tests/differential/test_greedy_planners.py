@@ -15,6 +15,7 @@ from gossamer.model.arrays.overlay import Overlay
 from gossamer.model.values.draw import below, draw
 from gossamer.planners import greedy
 from gossamer.planners.greedy import Draft, GreedyRule
+from gossamer.planners.repair import Repairer
 from gossamer.planners.repair import connect as connect_compiled
 from gossamer.protocols.repair import connect, labels_inside, labels_of_terminals, repair
 from tests.interpreted import interpreted
@@ -221,11 +222,37 @@ def test_joining_the_terminals_connects_every_topic_of_a_departed_node_again(int
         }
         for node in seen
     }
-    degrees = {node: sum(node in link for link in left) for node in seen}
+    takes_seen = data.draw(st.booleans())
+    linkable = set(seen).union(*shadow.values()) if takes_seen else set(seen)
+    degrees = {node: sum(node in link for link in left) for node in linkable}
     rho = data.draw(st.sampled_from([1.0, 1.5, 3.0, inf]))
-    labels = labels_of_terminals(shadow, seen, terminals)
-    added = connect(labels, degrees, rho)
-    assert connect_compiled(labels, degrees, rho) == added
+    labels = labels_of_terminals(shadow, seen, terminals, takes_seen)
+    parted = {topic: nodes for topic, nodes in labels.items() if len(set(nodes.values())) > 1}
+    added = connect(parted, degrees, rho)
+    assert connect_compiled(parted, degrees, rho) == added
+    neighbours = [{end for link in left if node in link for end in link} - {node} for node in range(41)]
+    held = [interests.get(node, frozenset()) for node in range(41)]
+    repairer = Repairer(interest_of(held), rho, takes_seen)
+    for _ in range(2):
+        assert repairer.after_departure(gone, sorted(seen), terminals, neighbours) == added
     assert not set(added) & left
+    assert {end for link in added for end in link} <= linkable
     if rest:
         assert is_topic_connected(rest, left | set(added))
+
+
+def test_a_neighbour_of_a_shadow_node_with_few_links_takes_a_link_in_its_place():
+    """Nodes 1 and 2 have lost their common neighbour; 3 is linked to 1, which has many links."""
+    shadow, interests = {1: {3: {0}}, 2: {}}, {1: {0}, 2: {0}}
+    links = [
+        connect(labels_of_terminals(shadow, interests, [1, 2], takes_seen), {1: 9, 2: 1, 3: 1})
+        for takes_seen in (True, False)
+    ]
+    assert links == [[(2, 3)], [(1, 2)]]
+
+
+def test_of_links_that_join_as_much_the_one_between_nodes_with_fewer_links_is_added():
+    labels = {0: {1: 1, 2: 1, 3: 3, 4: 3}}
+    for degrees, link in {(5, 1, 2, 9): (2, 3), (1, 5, 2, 9): (1, 3), (1, 2, 9, 2): (1, 4)}.items():
+        for join in (connect, connect_compiled):
+            assert join(labels, dict(enumerate(degrees, 1))) == [link]

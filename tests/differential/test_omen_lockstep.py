@@ -8,7 +8,9 @@ from collections import Counter
 
 import pytest
 
+from gossamer.kernels.planning import repair as kernel
 from gossamer.model.values.draw import below, draw
+from gossamer.planners.repair import Repairer
 from gossamer.simulator.lockstep import Lockstep
 from gossamer.simulator.population import CycleChanges
 from gossamer.systems import find_system
@@ -39,6 +41,7 @@ def setting(seed):
         coverage=resilience + pick(seed, 3, 1, 3),
         rho=(1.0, 3.0, 10.0)[pick(seed, 4, 0, 2)],
         counted=("terminals", "inside")[pick(seed, 5, 0, 4) // 4],
+        linked=("seen", "shadow")[pick(seed, 7, 0, 4) // 4],
         drops=False,
         choices=1,
         mend_us=0,
@@ -113,17 +116,33 @@ def test_the_kernel_equals_the_machine_after_every_event(part):
     assert seen["links"] > 80
 
 
+def repairs_with(**wrong):
+    """A repairer that is given another argument than it should be."""
+
+    class Wrong(Repairer):
+        def __init__(self, interest, rho, takes_seen):
+            super().__init__(interest, wrong.get("rho", rho), wrong.get("takes_seen", takes_seen))
+
+        def after_departure(self, node, shadow, terminals, neighbours):
+            return super().after_departure(
+                node, shadow, wrong.get("terminals", lambda _: terminals)(shadow), neighbours
+            )
+
+    return Wrong
+
+
 MUTANTS = {
-    "terminals are not joined": ("labels_of_terminals", lambda seen, interests, terminals: {}),
-    "all of the shadow set is joined": (
-        "labels_of_terminals",
-        lambda seen, interests, terminals: sequential.labels_inside(
-            interests, [(u, v) for u in seen for v in seen[u] if v in seen], sorted(set().union(*interests.values()))
-        ),
+    "terminals are not joined": (Repairer, "after_departure", lambda *arguments: []),
+    "all of the shadow set is joined": (sequential, "Repairer", repairs_with(terminals=frozenset)),
+    "only shadow nodes get links": (sequential, "Repairer", repairs_with(takes_seen=False)),
+    "degrees are not known": (
+        kernel,
+        "join_places",
+        lambda places, nodes, degrees, rho, right=kernel.join_places: right(places, nodes, 0 * degrees, rho),
     ),
-    "degrees are not known": ("connect", lambda labels, degrees, rho: sequential.compiled_connect(labels, {}, rho)),
-    "rho is 1": ("connect", lambda labels, degrees, rho: sequential.compiled_connect(labels, degrees, 1.0)),
+    "rho is 1": (sequential, "Repairer", repairs_with(rho=1.0)),
     "backups are chosen by another draw": (
+        sequential,
         "by_rank",
         lambda holders, node, seed, by_rank=sequential.by_rank: by_rank(holders, node, seed + 1),
     ),
@@ -132,6 +151,5 @@ MUTANTS = {
 
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_wrong_kernel_is_detected(name, monkeypatch):
-    attribute, wrong = MUTANTS[name]
-    monkeypatch.setattr(sequential, attribute, wrong)
+    monkeypatch.setattr(*MUTANTS[name])
     assert any(compare(seed) is not None for seed in range(SEEDS))

@@ -4,9 +4,12 @@ import pytest
 
 from gossamer.model.values.ids import Role
 from gossamer.protocols.contract.events import Publish, Subscribe, Unsubscribe
+from gossamer.systems.omen import machine
 from gossamer.systems.omen.backups import is_acceptable
+from gossamer.systems.omen.messages import ComponentClaims
+from gossamer.systems.omen.repairs import Repairs
 from gossamer.workloads.interests import make_interests
-from tests.scenarios.omen_net import SYSTEM, OmenNet, draw_schedule, one_topic
+from tests.scenarios.omen_net import SYSTEM, OmenNet, chain, draw_schedule, one_topic
 from tests.seeds import some_slow
 
 LIVE = SYSTEM.live[0].settings
@@ -84,6 +87,23 @@ def test_more_failures_at_once_than_the_resilience_are_mended_by_bridges():
         assert net.parted_topics() == 0
         said += net.bridges.count
     assert said, "a node that finds a topic disconnected says so"
+
+
+def test_a_lost_claim_hides_a_disconnected_topic_only_until_claims_are_told_again():
+    def parted_after(every, patch):
+        patch.setattr(machine, "CLAIMS_REPEAT", every)
+        # Only bridges mend.
+        patch.setattr(Repairs, "notice", lambda self, *arguments, **named: True)
+        net = OmenNet(1, one_topic(7), links=chain(range(7)), drops=False, coverage=3)
+        net.wait(20)
+        net.population.crash(2)
+        # Nodes 3 and 4 do not hear from each other that node 0 is farther away now.
+        net.block(ComponentClaims, senders=(3, 4), receivers=(3, 4), seconds=12)
+        net.wait(72)
+        return net.parted_topics()
+
+    with pytest.MonkeyPatch.context() as patch:
+        assert (parted_after(machine.CLAIMS_REPEAT, patch), parted_after(10**6, patch)) == (0, 1)
 
 
 def test_a_node_that_gives_up_a_topic_joins_its_neighbours_on_it():

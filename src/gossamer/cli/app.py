@@ -31,6 +31,7 @@ from gossamer.cli import (
     study,
     systems,
     theory,
+    torture,
     up,
     workload,
 )
@@ -75,6 +76,7 @@ for _job, _name, _function in (
     (STUDY, "simulate", simulate.simulate),
     (STUDY, "analyse", analyse.analyse),
     (STUDY, "replay", replay.replay),
+    (STUDY, "torture", torture.torture),
     (PLAN, "plan", plan.plan),
     (PLAN, "check", check.check),
     (PLAN, "theory", theory.app),

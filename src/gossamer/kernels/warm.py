@@ -11,7 +11,7 @@ from gossamer.kernels import (
     measures,
     sampling,
 )
-from gossamer.kernels.planning import attach, bounds, cover, graph, greedy, shorten, trim
+from gossamer.kernels.planning import attach, bounds, cover, graph, greedy, repair, shorten, trim
 from gossamer.kernels.planning import state as plan_state
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay
@@ -126,3 +126,9 @@ def _warm_planning() -> None:
     trim.remove_spare(network, *rows, order)
     shorten.shorten_topic(network, *rows[2:], 0, 2, by_node() - 2, by_node(), by_node())
     shorten.complete_topic(network, *rows[2:], 0, by_node() - 1)
+    room = repair.RepairRoom(rows[0][:-1].copy(), rows[0][1:].copy(), rows[1], by_node()[:2] - 1, by_node() - 1)
+    shadow = np.array([0, 1], np.int32)
+    links = np.array([0, 0, 0]), by_node()[:0]
+    nodes, found = repair.places_of_terminals(room, rows[1][:1], shadow, *links, np.ones(2, np.bool_), True)
+    repair.join_places(found, nodes, by_node()[:2], 3.0)
+    repair.places_of_newcomer(room, rows[1][:1], shadow)

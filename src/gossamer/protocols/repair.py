@@ -5,8 +5,8 @@ a shadow set only: the neighbours of the departed node and a few backups, tens o
 because live nodes run it; `planners/repair.py` computes the same links in compiled code, for studies.
 
 Paper: add the link with the largest contribution among those that raise the maximum degree least, unless another link
-contributes more than rho times as much. Chosen: ties go to nodes with the fewest topics to repair, then to the lowest
-id.
+contributes more than rho times as much. Chosen: ties go to the link whose ends have the lower maximum degree, then to
+nodes with the fewest topics to repair, then to the lowest id.
 
 Which nodes count as connected already decides how many links a repair adds. `labels_inside` is Algorithm 1 as printed:
 only links inside the shadow set count, and all of it is connected. `labels_of_terminals` also counts links to other
@@ -56,12 +56,14 @@ def labels_of_terminals(
     shadow: Mapping[NodeId, Mapping[NodeId, Collection[TopicId]]],
     interests: Mapping[NodeId, Collection[TopicId]],
     terminals: Collection[NodeId],
+    takes_seen: bool = False,
 ) -> Labels:
     """The components that contain a terminal, if all links with an end in the shadow set count.
 
     `interests` has the topics to repair that each shadow node holds. `shadow` has the neighbours of each shadow node
     and the topics to repair that both hold. Nodes of components without a terminal are left out: they are connected to
-    a terminal by links that cannot be seen from here, and a link to them might not join anything.
+    a terminal by links that cannot be seen from here, and a link to them might not join anything. `takes_seen`: the
+    neighbours of shadow nodes may get links, too.
     """
     everywhere: Labels = {}
     for node, topics in interests.items():
@@ -88,7 +90,9 @@ def labels_of_terminals(
     found: Labels = {}
     for topic, labels in everywhere.items():
         wanted = {labels[node] for node in terminals if node in labels}
-        found[topic] = {node: labels[node] for node in interests if labels.get(node) in wanted}
+        found[topic] = {
+            node: label for node, label in labels.items() if label in wanted and (takes_seen or node in interests)
+        }
     return found
 
 
@@ -120,15 +124,16 @@ def connect(labels: Labels, degrees: Mapping[NodeId, int], rho: float = 3.0) -> 
                         values[u, v] = values.get((u, v), 0) + 1
         best = mild = None
         for (u, v), value in values.items():
-            key = (-value, order[u], order[v])
+            most = max(degree[u], degree[v])
+            key = (-value, most, order[u], order[v])
             if best is None or key < best:
                 best = key
-            if (mild is None or key < mild) and degree[u] < highest and degree[v] < highest:
+            if most < highest and (mild is None or key < mild):
                 mild = key
         if best is None:
             return added
         chosen = mild if mild is not None and -best[0] <= rho * -mild[0] else best
-        u, v = ranked_nodes[chosen[1]], ranked_nodes[chosen[2]]
+        u, v = ranked_nodes[chosen[2]], ranked_nodes[chosen[3]]
         for nodes in labels.values():
             if u in nodes and v in nodes:
                 _join(nodes, u, v)

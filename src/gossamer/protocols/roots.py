@@ -25,7 +25,9 @@ from gossamer.protocols.membership.interest_exchange import PART_TOPICS
 DEPTH_MAX = 16
 # Chosen: 8 checks without a lower id before a bridge is built; claims travel at least one link between two checks.
 PATIENCE = 8
-# Chosen: every 128th check sends all claims to all neighbours, because messages may be lost; other checks send changes only.
+# Chosen: messages may be lost. What was told of a change, or to a new neighbour, is told again after these numbers of checks;
+# every 128th check sends all claims to all neighbours. Other checks send changes only.
+AGAIN = (4, 16)
 REPEAT = 128
 
 # (topic, lowest id heard of, distance in links)
@@ -59,13 +61,16 @@ class RootedLinks(Protocol):
 class Roots:
     """For each topic of one node, the lowest id that it has heard of."""
 
-    __slots__ = ("_alone", "_node", "_roots", "is_moving", "is_stale")
+    __slots__ = ("_alone", "_node", "_roots", "_told_nodes", "_told_topics", "is_moving", "is_stale")
 
     def __init__(self, node: NodeId) -> None:
         self._node = node
         self._roots: dict[TopicId, tuple[NodeId, int]] = {}
         # The number of checks in a row in which the node itself was the lowest.
         self._alone: dict[TopicId, int] = {}
+        # Topics whose root changed, and new neighbours, and the number of checks since they were told first.
+        self._told_topics: dict[TopicId, int] = {}
+        self._told_nodes: dict[NodeId, int] = {}
         # Neighbours have changed since the last check was due.
         self.is_moving = True
         # Neighbours, their interests or their claims have changed since the last check.
@@ -89,26 +94,32 @@ class Roots:
     def check(self, tasks: Sequence[RootedLinks], repeat: bool) -> list[ClaimsTo]:
         """Compute the roots from the neighbours' claims; returns the claims to send.
 
-        Changes go to all neighbours; new neighbours, or with `repeat` all of them, get all claims.
+        Changes go to all neighbours; new neighbours, or with `repeat` all of them, get all claims. Both are told again.
         """
         changed = self._recompute(tasks) if self.is_stale else []
+        to_tell = [*changed, *(topic for topic in _due_again(self._told_topics) if topic not in changed)]
+        told_before = set(_due_again(self._told_nodes))
+        self._told_topics |= dict.fromkeys(changed, 0)
         for topic, (root, _) in self._roots.items():
             self._alone[topic] = min(self._alone[topic] + 1, PATIENCE) if root == self._node else 0
         get_all: dict[NodeId, None] = {}
         get_changes: dict[NodeId, None] = {}
         for task in tasks:
             for node, neighbour in task.neighbours.items():
-                if repeat or not neighbour.has_claims:
-                    get_all[node] = None
+                if not neighbour.has_claims:
+                    self._told_nodes[node] = 0
                     neighbour.has_claims = True
-                elif changed:
+                    get_all[node] = None
+                elif repeat or node in told_before:
+                    get_all[node] = None
+                elif to_tell:
                     get_changes[node] = None
         claims: list[ClaimsTo] = []
         if get_all:
             claims += self._claims(tuple(get_all), tuple(self._roots))
         others = tuple(node for node in get_changes if node not in get_all)
         if others:
-            claims += self._claims(others, changed)
+            claims += self._claims(others, [topic for topic in to_tell if topic in self._roots])
         return claims
 
     def _recompute(self, tasks: Sequence[RootedLinks]) -> list[TopicId]:
@@ -168,3 +179,15 @@ class Roots:
     def lowest(self, topic: TopicId) -> tuple[NodeId, int, int]:
         """(lowest id heard of, distance in links, number of checks in which it was the node itself)."""
         return (*self._roots[topic], self._alone[topic])
+
+
+def _due_again(told: dict[int, int]) -> list[int]:
+    """Count one more check for everything that was told; returns what must be told again now."""
+    due = []
+    for each, checks in tuple(told.items()):
+        told[each] = checks + 1
+        if checks + 1 in AGAIN:
+            due.append(each)
+        if checks + 1 >= AGAIN[-1]:
+            del told[each]
+    return due

@@ -84,7 +84,7 @@ class EventEngine:
         self._machine = machine
         self._network = network
         self._constant_us = network.constant_us
-        self._may_part = network.may_part
+        self._has_faults = network.has_faults
         self._loss_bound = round(network.loss * 2**32)
         self._seed = seed
         self._watchers = tuple(watchers)
@@ -107,7 +107,7 @@ class EventEngine:
         flags[list(self._machines)] = True
         return flags
 
-    def call_at(self, at_us: int, call: Callable[[], None]) -> None:
+    def call_at(self, at_us: int, call: Callable[[], object]) -> None:
         """Call `call` at a time, after all entries that are already scheduled for that time."""
         self._push(at_us, CONTROL, call, None)
 
@@ -263,18 +263,28 @@ class EventEngine:
         count = self._sends.get(node, 0)
         self._sends[node] = count + 1
         base = draw_base(self._seed, node, Purpose.LINK, count)
+        if self._has_faults:
+            self._send_with_faults(node, action.to, event, base)
+            return
         delay_us = self._network.latency.delay_us
-        may_part = self._may_part
         loss_bound = self._loss_bound
         push = self._wheel.push
         for receiver in action.to:
             bits = finish((base + receiver * ITEM_FACTOR) & MASK)
-            if (bits & 0xFFFF_FFFF) < loss_bound or (may_part and self._network.parted(now_us, node, receiver)):
+            if (bits & 0xFFFF_FFFF) < loss_bound:
                 self.lost_count += 1
                 continue
             sequence += 1
             push((now_us + delay_us(node, receiver, bits >> 32), sequence, receiver, event, None))
         self._sequence = sequence
+
+    def _send_with_faults(self, node: int, to: Sequence[int], event: Event, base: int) -> None:
+        for receiver in to:
+            bits = finish((base + receiver * ITEM_FACTOR) & MASK)
+            delays = self._network.delays_us(self.now_us, node, receiver, bits)
+            self.lost_count += not delays
+            for delay_us in delays:
+                self._push(self.now_us + delay_us, receiver, event, None)
 
     # Kept connections. It takes one delay to open or close a connection, and loss does not affect that.
 
@@ -296,7 +306,7 @@ class EventEngine:
         def answer() -> None:
             if self._machines.get(node) is not owner:
                 return
-            if other not in self._machines or self._network.parted(self.now_us, node, other):
+            if other not in self._machines or self._are_parted(node, other):
                 self._push(self.now_us, node, PeerDown(other), owner)
             elif other not in self._connections[node]:
                 self._connections[node][other] = None
@@ -305,6 +315,11 @@ class EventEngine:
                 self._push(self.now_us, other, PeerUp(node), self._machines[other])
 
         self.call_at(self.now_us + self._delay_us(node, other), answer)
+
+    def _are_parted(self, node: int, other: int) -> bool:
+        """Whether a partition prevents a new connection, which needs both directions."""
+        parted = self._network.parted
+        return parted(self.now_us, node, other) or parted(self.now_us, other, node)
 
     def _hang_up(self, node: int, other: int) -> None:
         if self._connections[node].pop(other, _NOT_THERE) is not _NOT_THERE:

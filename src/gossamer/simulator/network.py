@@ -119,8 +119,8 @@ class Network:
         return None
 
     @property
-    def may_part(self) -> bool:
-        """Whether `parted` must be asked for every message: some fault other than loss is set."""
+    def has_faults(self) -> bool:
+        """Whether `delays_us` must be asked for every message: some fault other than loss is set."""
         return self._sets_more_than("latency", "loss")
 
     def _sets_more_than(self, *names: str) -> bool:
@@ -135,9 +135,15 @@ class Network:
         """The delay that two nodes would measure between them over time: the median where delays are drawn."""
         return self.latency.delay_us(one, other, 1 << 31)
 
-    def parted(self, at_us: int, one: int, other: int) -> bool:
-        """Whether any partition separates two nodes at this time."""
-        return any(partition.parts(at_us, one, other) for partition in self.partitions)
+    def parted(self, at_us: int, sender: int, receiver: int) -> bool:
+        """Whether any partition keeps messages of `sender` from `receiver` at this time."""
+        return any(partition.parts(at_us, sender, receiver) for partition in self.partitions)
+
+    def delays_us(self, at_us: int, sender: int, receiver: int, bits: int) -> tuple[int, ...]:
+        """The delay of each copy of a message that arrives; none if it is lost. `bits` are 64 random bits of its own."""
+        if (bits & 0xFFFF_FFFF) < round(self.loss * 2**32) or self.parted(at_us, sender, receiver):
+            return ()
+        return (self.latency.delay_us(sender, receiver, bits >> 32),)
 
 
 def read_latency(text: str, seed: int) -> Latency:

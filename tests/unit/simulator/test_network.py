@@ -49,9 +49,9 @@ def test_only_a_network_with_constant_latency_and_no_fault_permits_the_fast_path
 
 
 def test_the_network_is_asked_for_every_message_only_if_a_fault_other_than_loss_is_set():
-    assert not Network(ConstantLatency(7), loss=0.1).may_part
-    assert Network(ConstantLatency(7), partitions=[Partition(0, 1, frozenset({1}))]).may_part
-    assert LossyRelay(ConstantLatency(7), broken_node=1).may_part
+    assert not Network(ConstantLatency(7), loss=0.1).has_faults
+    assert Network(ConstantLatency(7), partitions=[Partition(0, 1, frozenset({1}))]).has_faults
+    assert LossyRelay(ConstantLatency(7), broken_node=1).has_faults
 
 
 def test_a_field_without_a_default_refuses_the_fast_path():

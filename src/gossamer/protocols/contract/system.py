@@ -87,6 +87,8 @@ class System:
     # planned centrally, which no node runs.
     parts: Callable[[Any, int, NodeId, InterestView | None], tuple[Part, ...]] | None = None
     knows: Knows = Knows.VIEWS
+    # Whether the overlay connects the nodes of every topic. If not, recovery can miss messages that other nodes have.
+    connects_topics: bool = True
     # Whether nodes tell other nodes which topics they hold. If not, a checker verifies this in every simulation.
     discloses: bool = True
     # Whether nodes keep a directed view for each topic.

@@ -126,10 +126,11 @@ class News:
 class Waiting:
     """What waits for one neighbour of one run: its pace, when it must leave, and up to which number it was told before."""
 
-    __slots__ = ("due_us", "news", "pace", "told")
+    __slots__ = ("due_us", "news", "pace", "repeats", "told")
 
     def __init__(self, news: News, pace: Pace, due_us: int, told: int) -> None:
         self.news = news
+        self.repeats = pace is RECEIVER  # announced once more, because the first frame may be lost
         self.pace = pace
         self.due_us = due_us
         self.told = told
@@ -286,8 +287,7 @@ class Announcements:
         """Announce to these neighbours the last message of a publisher, which arrived here at `at_us`."""
         news = self._news(topic, publisher, last, last, at_us, False)
         for node in nodes:
-            # A publisher knows its own messages.
-            if node != publisher:
+            if node != publisher:  # which knows its own messages
                 self._put(node, news, pace, last, now_us)
         self._after_put(now_us + pace.due_us, now_us, out)
 
@@ -315,6 +315,7 @@ class Announcements:
             self._latest[news.topic, news.publisher] = news
             outbox.put(Waiting(news, pace, now_us + pace.due_us, first - 1))
         elif pace.due_us < waiting.pace.due_us:
+            waiting.repeats = True  # it waited for a later frame, perhaps the second one: it is still announced then
             waiting.pace, waiting.due_us = pace, min(waiting.due_us, now_us + pace.due_us)
             outbox.put(waiting)
 
@@ -340,7 +341,7 @@ class Announcements:
         for waiting in taken:
             self._taken(waiting)
             news = waiting.news
-            if waiting.pace is RECEIVER and self._keeps_latest:  # once more: this frame may be lost too
+            if waiting.repeats and self._keeps_latest:
                 self._put(node, news, OTHER, news.last, now_us)
             length = min(news.last - max(news.first - 1, waiting.told), RUN_MAX)
             if len(runs) == RUNS_MAX or count + length > ANNOUNCED_MAX:
@@ -371,8 +372,7 @@ class Announcements:
             out.append(SetTimer(due_us, AnnounceDue()))
 
     def _on_due(self, now_us: int, out: list[Action]) -> None:
-        if now_us < self._timer_us:
-            # A timer that an earlier one has replaced.
+        if now_us < self._timer_us:  # a timer that an earlier one has replaced
             return
         for node, outbox in list(self.outboxes.items()):
             if outbox.due_us <= now_us + SLACK_US:

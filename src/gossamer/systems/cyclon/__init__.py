@@ -33,6 +33,7 @@ SYSTEMS: tuple[System, ...] = (
         paper="Voulgaris, Gavidia, van Steen: CYCLON (2005)",
         parameters=CyclonParameters,
         parts=_parts,
+        connects_topics=False,
         timers=(LockstepTimer(ShuffleDue()),),
         cycle_us=_cycle_us,
         contact_count=_contact_count,

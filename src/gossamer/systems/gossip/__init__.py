@@ -38,6 +38,7 @@ SYSTEMS: tuple[System, ...] = (
         paper="Ferretti: Publish-subscribe systems via gossip: a study based on complex networks (2011)",
         parameters=UnstructuredParameters,
         parts=_parts,
+        connects_topics=False,
         knows=Knows.LINKS,
         cycle_us=lambda parameters: SECOND_US,
         planner=f"{_HERE}.wiring:unstructured_planner",

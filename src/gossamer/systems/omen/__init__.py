@@ -12,6 +12,8 @@ start is LowODA's.
 
 Differs: a repair counts all links with an end in the shadow set, and joins only the neighbours of the departed node
 (`counted`). Algorithm 1 as printed counts links inside the shadow set, which adds several times the links.
+Differs: after a departure, neighbours of shadow nodes may get links, too (`linked`), and of links that join as much the one
+between nodes with fewer links is added.
 Differs: a backup is the less loaded of two random holders of a topic (`backups.py`).
 Differs: a repair also drops links whose ends have common neighbours on all the topics that they share (`drops`).
 """

@@ -8,7 +8,7 @@ covered by all of them.
 from collections.abc import Callable, Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
-from gossamer.model.values.draw import ITEM_FACTOR, MASK, Purpose, below, draw, draw_base, finish
+from gossamer.model.values.draw import ITEM_FACTOR, MASK, Purpose, below, draw_base, finish
 from gossamer.model.values.ids import NodeId, TopicId
 
 # From (topic) to the nodes that may be chosen for it, and from (node) to the topics of a node.
@@ -63,9 +63,10 @@ def by_primal_dual(
 
 def among(holders: Holders, node: NodeId, seed: int, counter: int) -> Pick:
     """A random holder, if all holders of a topic are known."""
+    base = draw_base(seed, node, Purpose.BACKUP_CHOICE, counter)
 
     def pick(topic: TopicId, chosen: Collection[NodeId], step: int) -> NodeId | None:
-        return _fresh(holders(topic), chosen, node, seed, counter, step)
+        return _fresh(holders(topic), chosen, node, base, step * (TRIES + 1))
 
     return pick
 
@@ -81,19 +82,19 @@ def by_rank(holders: Holders, node: NodeId, seed: int) -> Pick:
     return pick
 
 
-def _fresh(
-    others: Sequence[NodeId], chosen: Collection[NodeId], node: NodeId, seed: int, counter: int, step: int
-) -> NodeId | None:
-    """A random node of `others` that is not chosen yet and is not `node` itself."""
-    for attempt in range(TRIES if others else 0):
-        bits = draw(seed, node, Purpose.BACKUP_CHOICE, counter, step * (TRIES + 1) + attempt)
-        found = others[below(bits, len(others))]
+def _fresh(others: Sequence[NodeId], chosen: Collection[NodeId], node: NodeId, base: int, item: int) -> NodeId | None:
+    """A random node of `others` that is not chosen yet and is not `node` itself; the draws begin at `item`."""
+    count = len(others)
+    if count <= TRIES and all(other == node or other in chosen for other in others):
+        return None
+    for attempt in range(item, item + TRIES):
+        found = others[below(finish((base + attempt * ITEM_FACTOR) & MASK), count)]
         if found != node and found not in chosen:
             return found
     rest = [other for other in others if other != node and other not in chosen]
     if not rest:
         return None
-    return rest[below(draw(seed, node, Purpose.BACKUP_CHOICE, counter, step * (TRIES + 1) + TRIES), len(rest))]
+    return rest[below(finish((base + (item + TRIES) * ITEM_FACTOR) & MASK), len(rest))]
 
 
 def by_greed(

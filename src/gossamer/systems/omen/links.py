@@ -26,6 +26,9 @@ from gossamer.systems.omen.messages import (
 
 # Chosen: links that a node is asking for at the same time. Coordinators may name any number of nodes.
 ASKS_MAX = 200
+# Chosen: every 16th check for disconnected topics tells neighbours all claims, because one that was lost can hide that a
+# topic is disconnected until then.
+CLAIMS_REPEAT = 16
 # Chosen: turns until a node that does not answer a LinkRequest counts as unreachable; it is asked in each.
 ANSWER_TURNS = 4
 
@@ -87,7 +90,8 @@ class OmenLinks(InterestedLinks[OmenNeighbour]):
             common = held & neighbour.interest
             room -= len(common)
             if common and room >= 0 and len(links) < NODES_MAX:
-                links.append(ShadowLink(node, self.addresses.get(node, b""), tuple(sorted(common))))
+                degree = len(neighbour.neighbours or ())
+                links.append(ShadowLink(node, self.addresses.get(node, b""), tuple(sorted(common)), degree))
         return tuple(sorted(held)), tuple(links)
 
 

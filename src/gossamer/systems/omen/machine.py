@@ -36,10 +36,10 @@ from gossamer.protocols.contract.messages import Peer, Timer, WireMessage
 from gossamer.protocols.contract.parts import NOTHING, InterestView
 from gossamer.protocols.membership.cyclon import Cyclon
 from gossamer.protocols.membership.interest_exchange import InterestExchange, InterestFetched
-from gossamer.protocols.roots import REPEAT, Roots
+from gossamer.protocols.roots import Roots
 from gossamer.systems.omen.circle import Circle
 from gossamer.systems.omen.linking import Linking
-from gossamer.systems.omen.links import LinkAsks, OmenLinks
+from gossamer.systems.omen.links import CLAIMS_REPEAT, LinkAsks, OmenLinks
 from gossamer.systems.omen.messages import (
     MESSAGES,
     NODES_MAX,
@@ -262,7 +262,7 @@ class Omen:
         if self.roots.is_moving:
             self.roots.is_moving = False
             return
-        repeat = now_us // self._parameters.mend_us % REPEAT == 0
+        repeat = now_us // self._parameters.mend_us % CLAIMS_REPEAT == 0
         for nodes, claims in self.roots.check((self.links,), repeat):
             out.append(self.links.to(nodes, ComponentClaims(claims)))
         key = draw_base(self._seed, self._node, Purpose.LONELY_TOPIC, now_us)

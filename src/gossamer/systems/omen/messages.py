@@ -52,11 +52,12 @@ class RingDescriptor(Descriptor, frozen=True, array_like=True, gc=False):
 
 
 class ShadowLink(Value, frozen=True, array_like=True, gc=False):
-    """A neighbour of a shadow node, and the asked topics that both hold."""
+    """A neighbour of a shadow node, the asked topics that both hold, and its degree, as far as it is known."""
 
     node: NodeId
     address: Address
     topics: SomeTopics
+    degree: Count = 0
 
 
 # The circle (section 5) and the watch over predecessors.

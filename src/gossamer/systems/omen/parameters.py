@@ -26,6 +26,13 @@ class OmenGParameters(Struct, frozen=True, kw_only=True):
             "neighbours of the departed node; or those inside it, joining all, as printed (4.1)"
         ),
     ] = "terminals"
+    linked: Annotated[
+        Literal["seen", "shadow"],
+        Meta(
+            description="Chosen: seen; shadow in the paper (4.1). Nodes that a repair after a departure may link: all that it "
+            "sees, which are neighbours of shadow nodes too; or the shadow set"
+        ),
+    ] = "seen"
     rho: Annotated[
         float,
         Meta(ge=1, description="Chosen: 3. How many times better a link must be to raise the maximum degree"),

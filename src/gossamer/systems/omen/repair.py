@@ -1,6 +1,7 @@
 """One churn event, and the links that repair it (Algorithm 1)."""
 
-from collections.abc import Collection, Iterable
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import IntEnum
 
 from gossamer.model.values.ids import NodeId, TopicId
@@ -74,6 +75,15 @@ class Repair(Subject):
         self.phase = phase
         self.turns = 0
 
+    def await_links(self, links: Sequence[Link], coordinator: NodeId) -> None:
+        """These links are to be made, each by one of its ends. Ends become shadow nodes, so that the check asks them, too."""
+        self.rounds += 1
+        self.enter(EventPhase.REPAIRING)
+        ends = Counter(node for link in links for node in link)
+        self.backups |= dict.fromkeys(node for node in ends if node not in self.terminals)
+        for link in links:
+            self.pending[link] = max(link, key=lambda node: (node == coordinator, ends[node], -node))
+
     def add_terminals(self, peers: Iterable[Peer]) -> None:
         """Further neighbours of the node."""
         for peer in peers:
@@ -106,13 +116,19 @@ class Repair(Subject):
         ]
 
 
-def new_links(repair: Repair, parameters: OmenParameters, view: InterestView, now_us: int) -> list[Link]:
-    """The links to add, in order (`repairTcoOnChurn`)."""
+def new_links(
+    repair: Repair, parameters: OmenParameters, view: InterestView, failed: Collection[NodeId], now_us: int
+) -> list[Link]:
+    """The links to add, in order (`repairTcoOnChurn`).
+
+    Differs: neighbours of shadow nodes may get links, too (`linked`), but for those that are taken for dead (`failed`).
+    """
     # A backup that has not answered for a turn may be gone.
     since_us = now_us - parameters.period_us
     silent = {node for node, each in repair.shadows.items() if each.unanswered and each.asked_us < since_us}
     live = [node for node in repair.live(repair.nodes()) if node in repair.terminals or node not in silent]
     held = {node: _held(repair, node, view) for node in live}
+    degrees: dict[NodeId, int] = {}
     labels: Labels
     if repair.event.kind is ChurnKind.JOIN:
         labels = _labels_of_newcomer(repair, held)
@@ -120,13 +136,29 @@ def new_links(repair: Repair, parameters: OmenParameters, view: InterestView, no
         known = set(live) if parameters.counted == "inside" else None
         links = {node: _live_links(repair, node, known) for node in live}
         if known is None:
-            labels = labels_of_terminals(links, held, repair.live(repair.terminals))
+            takes_seen = parameters.linked == "seen"
+            every = labels_of_terminals(links, held, repair.live(repair.terminals), takes_seen)
+            shut = silent.union(failed).difference(held)
+            labels = {
+                topic: {node: label for node, label in nodes.items() if node not in shut}
+                for topic, nodes in every.items()
+            }
+            degrees = _seen_degrees(repair, links) if takes_seen else {}
         else:
             inside = [(u, v) for u, others in links.items() for v in others]
             labels = labels_inside(held, inside, sorted(repair.topics))
     parted = {topic: nodes for topic, nodes in labels.items() if len(set(nodes.values())) > 1}
-    degrees = {node: _degree(repair, node) for node in live}
+    degrees |= {node: _degree(repair, node) for node in live}
     return connect(parted, degrees, parameters.rho) if parted else []
+
+
+def _seen_degrees(repair: Repair, links: Mapping[NodeId, Collection[NodeId]]) -> dict[NodeId, int]:
+    """The degrees of neighbours of shadow nodes. Those who tell them may know different ones."""
+    degrees: dict[NodeId, int] = {}
+    for node, others in links.items():
+        for other in others:
+            degrees[other] = max(degrees.get(other, 0), repair.shadows[node].degrees.get(other, 0))
+    return degrees
 
 
 def _labels_of_newcomer(repair: Repair, held: dict[NodeId, frozenset[TopicId]]) -> Labels:

@@ -11,13 +11,13 @@ neighbours fail together. An event waits while this node repairs another one nex
 Differs: an event whose backup set is not ready is repaired with what is known after `deadline_turns`.
 """
 
-from collections import Counter
 from collections.abc import Collection, Sequence
 
 from gossamer.model.values.ids import NodeId, TopicId
 from gossamer.protocols.contract.actions import Action
 from gossamer.protocols.contract.messages import Peer
 from gossamer.protocols.contract.parts import InterestView
+from gossamer.protocols.repair import Link
 from gossamer.systems.omen.circle import Circle
 from gossamer.systems.omen.links import ANSWER_TURNS, LinkAsks, OmenLinks
 from gossamer.systems.omen.messages import (
@@ -317,18 +317,16 @@ class Repairs:
 
     def _repair(self, repair: Repair, now_us: int, out: list[Action]) -> None:
         """`repairTcoOnChurn`: compute links and have them made."""
-        links = new_links(repair, self._parameters, self._view, now_us) if repair.rounds < ROUNDS_MAX else []
+        links: list[Link] = []
+        if repair.rounds < ROUNDS_MAX:
+            links = new_links(repair, self._parameters, self._view, self._circle.failed, now_us)
         if not links:
             if repair.phase is EventPhase.CHECKING or repair.event.kind is ChurnKind.JOIN:
                 self._finish(repair, out)
             else:
                 self._check(repair, now_us, out)
             return
-        repair.rounds += 1
-        repair.enter(EventPhase.REPAIRING)
-        ends = Counter(node for link in links for node in link)
-        for link in links:
-            repair.pending[link] = max(link, key=lambda node: (node == self._node, ends[node], -node))
+        repair.await_links(links, self._node)
         self._command(repair, now_us, out)
 
     def _command(self, repair: Repair, now_us: int, out: list[Action]) -> None:

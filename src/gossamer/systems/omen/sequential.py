@@ -15,14 +15,10 @@ import numpy as np
 
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay
-from gossamer.planners.repair import connect as compiled_connect
-from gossamer.protocols.repair import Labels, Link, connect, labels_inside, labels_of_terminals
+from gossamer.planners.repair import Repairer, connect
+from gossamer.protocols.repair import Link, labels_inside
 from gossamer.systems.omen.backups import among, by_greed, by_primal_dual, by_rank
 from gossamer.systems.omen.parameters import OmenGParameters
-
-# Measured: below this many pairs of nodes, a repair in Python takes less time than the arrays of the compiled one (half of
-# 0.9 ms). Both add the same links.
-SMALL = 1_000
 
 
 @dataclass(frozen=True)
@@ -59,6 +55,7 @@ class MendedOverlay:
             if self.present[node]:
                 for topic in self.topics[node]:
                     self._holders[topic].append(node)
+        self._repairer = Repairer(interest, parameters.rho, parameters.linked == "seen")
         self._event = 0
         # The backup set of each node, and for each node the nodes whose sets it is in.
         self.backups: dict[int, list[int]] = {}
@@ -91,7 +88,11 @@ class MendedOverlay:
         self.present[node] = False
         for topic in self.topics[node]:
             self._holders[topic].remove(node)
-        added = self._link(self._labels(self.topics[node], shadow, terminals), shadow)
+        if self._parameters.counted == "inside":
+            links = self._links_inside(self.topics[node], shadow)
+        else:
+            links = self._repairer.after_departure(node, shadow, terminals, self.neighbours)
+        added = self._link(links)
         self._forget(node)
         self._stale.discard(node)
         self._stale |= self.backup_of[node]
@@ -103,17 +104,13 @@ class MendedOverlay:
         self._event += 1
         if topics is not None:
             self.topics[node] = frozenset(topics)
+            self._repairer.set_topics(node, topics)
         self.present[node] = True
         for topic in self.topics[node]:
             self._holders[topic].append(node)
         self._build(node)
         shadow = [node, *self.backups[node]]
-        labels: Labels = {}
-        for topic in self.topics[node]:
-            backups = [other for other in self.backups[node] if topic in self.topics[other]]
-            if backups:
-                labels[topic] = {node: node, **dict.fromkeys(backups, backups[0])}
-        added = self._link(labels, shadow)
+        added = self._link(self._repairer.after_join(node, self.backups[node], self.neighbours))
         # A topic of few holders needs all of them in the backup sets of the others.
         for topic in self.topics[node]:
             if len(self._holders[topic]) <= self._parameters.coverage + 1:
@@ -132,27 +129,21 @@ class MendedOverlay:
         self._stale = set()
         return self._drop(self._touched)
 
-    def _labels(self, topics: Collection[int], shadow: Sequence[int], terminals: Collection[int]) -> Labels:
+    def _links_inside(self, topics: Collection[int], shadow: Sequence[int]) -> list[Link]:
+        """Algorithm 1 as printed."""
         interests = {node: self.topics[node] & frozenset(topics) for node in shadow}
-        if self._parameters.counted == "inside":
-            inside = set(shadow)
-            links = [(u, v) for u in shadow for v in self.neighbours[u] if u < v and v in inside]
-            return labels_inside(interests, links, sorted(topics))
-        seen = {}
-        for node in shadow:
-            held = interests[node]
-            seen[node] = {other: common for other in self.neighbours[node] if (common := held & self.topics[other])}
-        return labels_of_terminals(seen, interests, terminals)
-
-    def _link(self, labels: Labels, shadow: Sequence[int]) -> tuple[Link, ...]:
+        inside = set(shadow)
+        links = [(u, v) for u in shadow for v in self.neighbours[u] if u < v and v in inside]
+        labels = labels_inside(interests, links, sorted(topics))
         parted = {topic: nodes for topic, nodes in labels.items() if len(set(nodes.values())) > 1}
-        degrees = {node: len(self.neighbours[node]) for node in shadow}
-        is_small = sum(len(nodes) ** 2 for nodes in parted.values()) < SMALL
-        added = (connect if is_small else compiled_connect)(parted, degrees, self._parameters.rho) if parted else []
+        return connect(parted, {node: len(self.neighbours[node]) for node in shadow}, self._parameters.rho)
+
+    def _link(self, links: Iterable[Link]) -> tuple[Link, ...]:
+        added = tuple(links)
         for u, v in added:
             self.neighbours[u].add(v)
             self.neighbours[v].add(u)
-        return tuple(added)
+        return added
 
     def _drop(self, shadow: Sequence[int]) -> tuple[Link, ...]:
         """Drop links of shadow nodes that are not needed, from the node with most links on.

@@ -28,12 +28,14 @@ BACKUP_TURNS = 8
 class Shadow:
     """The links of a shadow node on the topics of one subject."""
 
-    __slots__ = ("asked_us", "at_us", "degree", "held", "links", "parts", "unanswered")
+    __slots__ = ("asked_us", "at_us", "degree", "degrees", "held", "links", "parts", "unanswered")
 
     def __init__(self) -> None:
         self.degree = 0
         self.held: frozenset[TopicId] = frozenset()
         self.links: dict[NodeId, frozenset[TopicId]] = {}
+        # The degrees of those neighbours.
+        self.degrees: dict[NodeId, int] = {}
         # The last state of each part of a large interest.
         self.parts: dict[int, ShadowState] = {}
         # When the oldest part arrived; -1 while parts are missing.
@@ -99,11 +101,12 @@ class Subject:
         shadow.at_us = now_us
         shadow.degree = state.degree
         shadow.held = self.topics.intersection(chain.from_iterable(each.held for each in shadow.parts.values()))
-        shadow.links = {}
+        shadow.links, shadow.degrees = {}, {}
         for each in shadow.parts.values():
             for link in each.links:
                 common = self.topics.intersection(link.topics)
                 shadow.links[link.node] = shadow.links.get(link.node, frozenset()) | common
+                shadow.degrees[link.node] = link.degree
                 self.addresses.setdefault(link.node, link.address)
         # Parts of another time must not mix with these.
         shadow.parts = {}
@@ -116,6 +119,7 @@ class Subject:
         shadow.at_us, shadow.degree, shadow.unanswered = now_us, degree, 0
         shadow.held = frozenset(held)
         shadow.links = {link.node: frozenset(link.topics) for link in links}
+        shadow.degrees = {link.node: link.degree for link in links}
         for link in links:
             self.addresses.setdefault(link.node, link.address)
 

@@ -7,7 +7,7 @@ import pytest
 from msgspec import Meta, inspect
 
 from gossamer.protocols.contract.messages import Burst, Data, WireMessage, data_in
-from gossamer.protocols.delivery.recovery.messages import Answer, Ask, Past
+from gossamer.protocols.delivery.recovery.messages import AgedAnswer, Answer, Ask, Past
 from gossamer.protocols.dissemination.tree import TreeBurst, TreeData
 from gossamer.systems.gossip.machine import GossipData
 from gossamer.systems.push_pull.messages import PushPullBurst, PushPullData
@@ -94,7 +94,7 @@ def test_data_in_finds_all_that_a_message_class_can_carry(kind):
 
 def test_the_message_classes_that_carry_data_are_the_known_ones():
     carrying = {kind for kind in MESSAGES if carriers(inspect.type_info(kind))}
-    assert carrying == {Data, TreeData, TreeBurst, GossipData, PushPullData, PushPullBurst, Answer, Past}
+    assert carrying == {Data, TreeData, TreeBurst, GossipData, PushPullData, PushPullBurst, AgedAnswer, Answer, Past}
 
 
 def test_messages_come_in_order_and_in_their_own_class():

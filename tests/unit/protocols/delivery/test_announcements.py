@@ -8,6 +8,7 @@ from gossamer.protocols.delivery import announcements
 from gossamer.protocols.delivery.announcements import (
     ANNOUNCED_MAX,
     LISTENER,
+    NEWCOMER,
     OTHER,
     RECEIVER,
     RUN_MAX,
@@ -235,3 +236,14 @@ def test_a_neighbour_that_takes_up_the_topic_is_told_of_a_run_that_waits_for_all
     give(tree, MessageReceived(4, Prune(TOPIC, False)))
     give(tree, MessageReceived(2, data(2)), 1)
     assert set(due(tree, 2 * OTHER.due_us)) == {3, 4}
+
+
+def test_a_welcome_does_not_replace_the_second_announcement_to_a_receiver():
+    tree = make(recovers=True)
+    give(tree, MessageReceived(2, data(1)))
+    due(tree, RECEIVER.due_us)
+    at_us = RECEIVER.due_us + 1
+    tree.announcements.add_last(TOPIC, 9, 1, 0, (4,), at_us, [], NEWCOMER)
+    assert 4 in due(tree, at_us)
+    assert 4 in due(tree, at_us + OTHER.due_us), "the second frame is still sent"
+    assert due(tree, at_us + 3 * OTHER.due_us) == {}, "and no third one"

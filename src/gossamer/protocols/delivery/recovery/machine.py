@@ -356,7 +356,10 @@ class Recovery:
         if stream is None:
             at_us = now_us - run.age_ms * MILLISECOND_US
             if at_us < held.since_us:
-                held.set_floor(run.publisher, run.last, at_us, self._parameters.publishers)
+                if held.set_floor(run.publisher, run.last, at_us, self._parameters.publishers):
+                    # This node does not want the message. It may be the only one that tells its other neighbours of it, and
+                    # passes their requests on.
+                    self._tails.pass_on(run, sender, at_us, now_us, out)
                 return
             stream = self._ordering.new_stream(held, run.topic, run.publisher, sender, now_us, out)
         self._ordering.claim(stream, sender, run.last, now_us, out)

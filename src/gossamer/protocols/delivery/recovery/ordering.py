@@ -289,11 +289,18 @@ class Ordering:
             if one.delivered < previous or one.must_search(fact.data):
                 out.append(Observe(Lost(one.topic, one.publisher, one.delivered, fact.data.sequence)))
                 one.delivered, one.searched = max(previous, one.delivered), fact.data.sequence
-        self.advance(stream, now_us, out)
+        self._go_on(stream, now_us, out)
         for one in streams:
             self.gaps.close(one)
             if one.order or (one.has_backlog and one.lacks()):
                 self._open_gap(one, one.suspect, now_us, out)
+
+    def _go_on(self, stream: Stream, now_us: int, out: list[Action]) -> None:
+        """Deliver what waited. It may have been fetched, and then neighbours learn of it from this node alone."""
+        before = stream.delivered
+        self.advance(stream, now_us, out)
+        if stream.delivered > before:
+            self._tails.announce(stream, now_us, out)
 
     # Publishers that restarted.
 
@@ -319,7 +326,7 @@ class Ordering:
         if STILL_LOOKING in answers and stream.waited_us < LOOKING_US:
             return False
         stream.searched = first.data.sequence
-        self.advance(stream, now_us, out)
+        self._go_on(stream, now_us, out)
         self.gaps.close(stream)
         self.check_gap(stream, stream.suspect, now_us, out)
         return True

@@ -204,10 +204,16 @@ class HeldTopic:
         number, at_us = self.floors.get(publisher, (0, 0))
         return number if at_us < self.since_us else 0
 
-    def set_floor(self, publisher: NodeId, number: int, at_us: int, most: int) -> None:
-        """A neighbour knows of a message and did not send it. Other neighbours may ask this node for the same message."""
+    def set_floor(self, publisher: NodeId, number: int, at_us: int, most: int) -> bool:
+        """A neighbour knows of a message and did not send it. Other neighbours may ask this node for the same message.
+
+        Returns whether the message is later than the one known before.
+        """
+        before, _ = self.floors.get(publisher, (0, 0))
         if publisher in self.floors or len(self.floors) < most:
             self.floors[publisher] = (number, at_us)
+            return number > before
+        return False
 
     def begin_again(self, topic: TopicId, fact: Arrived, most: int) -> None:
         """Start the stream of a publisher that was evicted while this message waited, and that is now delivered."""

@@ -10,7 +10,7 @@ from gossamer.model.values.ids import NodeId, TopicId
 from gossamer.model.values.time import SECOND_US
 from gossamer.protocols.contract.actions import Action, SetTimer
 from gossamer.protocols.contract.parts import TopicNeighbours
-from gossamer.protocols.delivery.announcements import NEWCOMER, Announcements
+from gossamer.protocols.delivery.announcements import NEWCOMER, OTHER, Announcements, MessageRun
 from gossamer.protocols.delivery.recovery.messages import WelcomeDue
 from gossamer.protocols.delivery.recovery.stream import HeldTopic, Stream
 
@@ -47,6 +47,11 @@ class Tails:
             neighbours = self._overlay.neighbours_on(stream.topic)
             last, last_us = stream.last, stream.last_us
             self._announcements.add_last(stream.topic, stream.publisher, last, last_us, neighbours, now_us, out)
+
+    def pass_on(self, run: MessageRun, sender: NodeId, at_us: int, now_us: int, out: list[Action]) -> None:
+        """Announce to all other neighbours on the topic a message that this node does not have, and `sender` has."""
+        nodes = [node for node in self._overlay.neighbours_on(run.topic) if node != sender]
+        self._announcements.add_last(run.topic, run.publisher, run.last, at_us, nodes, now_us, out, OTHER)
 
     def welcome(self, node: NodeId, now_us: int, out: list[Action]) -> None:
         """Announce to a new neighbour the last messages of all streams that it shares, when these are known."""

@@ -1,6 +1,7 @@
 """Figures 3 to 5: backup sets by the primal-dual and the greedy method, and what they do to degrees."""
 
 from collections.abc import Sequence
+from itertools import product
 
 from gossamer.analysis.exhibits.harness import Claim, Exhibit, Point, SeriesValue, curve
 from gossamer.model.values.run import Experiment
@@ -46,14 +47,16 @@ def _is_skewed(values: Sequence[SeriesValue]) -> bool | None:
 def _degrees(quick: bool) -> list[Point]:
     rounds = QUICK_ROUNDS if quick else ROUNDS
     found = []
-    for backups in ("primal-dual", "greedy"):
+    for backups, linked in product(("primal-dual", "greedy"), ("seen", "shadow")):
+        # The paper links shadow nodes only.
+        name = backups if linked == "seen" else f"{backups}, links in the shadow set"
         for seed in SEEDS[:1] if quick else SEEDS:
-            parameters = {"coverage": 3, "backups": backups}
+            parameters = {"coverage": 3, "backups": backups, "linked": linked}
             arguments = {"law": law("Unif"), "events": rounds, "every": EVERY, "parameters": parameters}
             run = Experiment(system=SYSTEM, name="mend_generated", arguments=arguments, seed=seed)
-            found.append(Point(f"{backups}, maximum degree", float(rounds), run, at_end("OMen most")))
-            found.append(Point(f"{backups}, average degree", float(rounds), run, at_end("OMen mean")))
-            found.append(Point(f"{backups}, parted topics", float(rounds), run, metric("parted_topics")))
+            found.append(Point(f"{name}, maximum degree", float(rounds), run, at_end("OMen most")))
+            found.append(Point(f"{name}, average degree", float(rounds), run, at_end("OMen mean")))
+            found.append(Point(f"{name}, parted topics", float(rounds), run, metric("parted_topics")))
     return found
 
 
