@@ -68,9 +68,12 @@ def test_a_network_delivers_its_traffic_and_leaves_records_and_no_process(tmp_pa
 
 
 def test_a_network_loses_no_message_after_some_nodes_were_killed(tmp_path):
-    arguments = (*UP, "--rate", "100", "--seconds", "3", "--kill", "0.34", "--settle", "0.7", "--json")
+    arguments = (*UP, "--rate", "100", "--seconds", "3", "--kill", "0.34", "--settle", "0.7", "--json", "--dashboard")
     done = subprocess.run(arguments, capture_output=True, text=True, timeout=120, check=False)
     found = json.loads(done.stdout)
+    # Nobody used the dashboard, so that missing messages are judged.
+    assert "dashboard: http://127.0.0.1:" in done.stderr
+    assert found["orders"] == 0
     assert found["killed"] == 2
     assert (found["twice"], found["died"], found["topics_parted"]) == (0, 0, False)
     before, meanwhile, after = found["phases"]
