@@ -9,13 +9,13 @@ RUN ?= out/study
 LOCK := uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes \
 	--no-header --no-annotate --no-emit-index-url --no-emit-find-links --quiet
 
-.PHONY: run test test-slow torture bench bench-live bench-fleet docs setup check lock clean
+.PHONY: run test test-slow torture bench bench-live bench-fleet docs setup check lock browser dashboard-libraries clean
 
 run: setup
 	@$(BIN)/gossamer study --out $(RUN)
 
 test: setup check
-	$(BIN)/python -m pytest -n 2 -m "not slow"
+	$(BIN)/python -m pytest -n 2 -m "not slow" -rs  # says which tests were skipped, and why
 
 test-slow: setup
 	$(BIN)/python -m pytest -n 2 -m slow --ignore=tests/live
@@ -93,5 +93,13 @@ lock:
 		| $(BIN)/$(LOCK) --extra rivals -c /dev/stdin -o requirements-rivals.lock
 	grep '==' requirements.lock | tr -d '\\' | $(BIN)/$(LOCK) --extra docs -c /dev/stdin -o requirements-docs.lock
 
+# The browser of tests/browser. Without it these tests are skipped, with a message.
+browser:
+	apt-get install -y --no-install-recommends chromium
+
+# Only after a change of dashboard/package.json: the bundles are in the repository, and running the dashboard needs no Node.js.
+dashboard-libraries:
+	cd dashboard && npm ci --silent && npm run build --silent
+
 clean:
-	rm -rf .venv $(RIVALS) $(DOCS) out
+	rm -rf .venv $(RIVALS) $(DOCS) out dashboard/node_modules

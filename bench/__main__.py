@@ -32,6 +32,8 @@ BENCHMARKS = {
     "secured": ("secured", "run"),
     "sizes": ("sizes", "run"),
     "patterns": ("patterns", "run"),
+    "dashboard": ("dashboard", "run"),
+    "telemetry": ("telemetry", "run"),
 }
 
 

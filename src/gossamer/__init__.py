@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from gossamer.live.api.limits import Limits
     from gossamer.live.api.messages import Codec, Gap, Message, Receipt
     from gossamer.live.api.node import Node
-    from gossamer.live.api.options import PlanEntry, Security
+    from gossamer.live.api.options import PlanEntry, Security, Telemetry
     from gossamer.live.api.publisher import Publisher
     from gossamer.live.api.requests import Replies, Request
     from gossamer.live.api.subscription import Subscription
@@ -72,6 +72,7 @@ _LATER = {
     "Security": "gossamer.live.api.options",
     "Subscription": "gossamer.live.api.subscription",
     "SyncNode": "gossamer.live.api.sync",
+    "Telemetry": "gossamer.live.api.options",
     "Workload": "gossamer.model.tables.workload",
     "WhatIf": "gossamer.simulator.what_if",
     "WorkloadLaw": "gossamer.model.values.run",
@@ -117,6 +118,7 @@ __all__ = [
     "Security",
     "Subscription",
     "SyncNode",
+    "Telemetry",
     "TableError",
     "WhatIf",
     "Workload",

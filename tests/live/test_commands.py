@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from gossamer.live.operations.http import fetch_status
+from gossamer.live.operations.status_server import fetch_status
 from tests.waiting import until_now
 
 COMMAND = [sys.executable, "-m", "gossamer"]

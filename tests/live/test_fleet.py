@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from gossamer.live.fleet.network import MEMBERS, read_members
+from gossamer.model.spool.files import SpoolFindings, read_spool
+from gossamer.protocols.telemetry import AnyRecord, MessageDelivered
 from tests.waiting import until_now
 
 QUICK = ("--set", "heartbeat_us=200000", "--set", "period_us=20000", "--set", "connect_timeout_us=200000")
@@ -29,7 +31,20 @@ def state(pid):
 
 def test_a_network_delivers_its_traffic_and_leaves_records_and_no_process(tmp_path):
     out = tmp_path / "out"
-    arguments = (*UP, "--rate", "100", "--seconds", "1", "--json", "--record", "--out", out)
+    arguments = (
+        *UP,
+        "--rate",
+        "100",
+        "--seconds",
+        "1",
+        "--json",
+        "--record",
+        "--telemetry",
+        "--trace",
+        "1",
+        "--out",
+        out,
+    )
     done = subprocess.run(arguments, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
@@ -37,6 +52,9 @@ def test_a_network_delivers_its_traffic_and_leaves_records_and_no_process(tmp_pa
     assert found["delivered"] == sum(phase["expected"] for phase in found["phases"])
     assert (found["missing"], found["twice"], found["out_of_order"], found["topics_parted"]) == (0, 0, 0, False)
     assert not alive(member.pid for member in read_members(out))
+    spooled = list(read_spool(out / "telemetry", AnyRecord, SpoolFindings()))
+    assert sum(isinstance(record, MessageDelivered) for record in spooled) == found["delivered"]
+    assert len({record.node for record in spooled}) == 6
     replayed = subprocess.run(
         [sys.executable, "-m", "gossamer", "replay", *out.glob("*.record"), "--json"],
         capture_output=True,
@@ -50,9 +68,12 @@ def test_a_network_delivers_its_traffic_and_leaves_records_and_no_process(tmp_pa
 
 
 def test_a_network_loses_no_message_after_some_nodes_were_killed(tmp_path):
-    arguments = (*UP, "--rate", "100", "--seconds", "3", "--kill", "0.34", "--settle", "0.7", "--json")
+    arguments = (*UP, "--rate", "100", "--seconds", "3", "--kill", "0.34", "--settle", "0.7", "--json", "--dashboard")
     done = subprocess.run(arguments, capture_output=True, text=True, timeout=120, check=False)
     found = json.loads(done.stdout)
+    # Nobody used the dashboard, so that missing messages are judged.
+    assert "dashboard: http://127.0.0.1:" in done.stderr
+    assert found["orders"] == 0
     assert found["killed"] == 2
     assert (found["twice"], found["died"], found["topics_parted"]) == (0, 0, False)
     before, meanwhile, after = found["phases"]

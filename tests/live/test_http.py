@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from gossamer import InputError, Node
-from gossamer.live.operations import http
+from gossamer.live.operations import http, status_server
 from gossamer.live.operations.status import NodeStatus
 from gossamer.model.values.errors import PeerError
 from tests.live.conftest import QUICK
@@ -37,7 +37,7 @@ def served(scenario):
                 await other.ready('quotes "x"')
                 await other.publish('quotes "x"', b"1")
                 await anext(messages)
-                server = await http.serve_status(one, "127.0.0.1:0")
+                server = await status_server.serve_status(one, "127.0.0.1:0")
                 try:
                     return await scenario(one, server)
                 finally:
@@ -67,7 +67,11 @@ def test_metrics_are_in_the_format_of_prometheus():
 def test_the_served_status_is_that_of_the_node():
     async def scenario(node, server):
         _, body = await get(server.address, "/status?x=1")
-        return msgspec.json.decode(body, type=NodeStatus), await http.fetch_status(server.address), node.status()
+        return (
+            msgspec.json.decode(body, type=NodeStatus),
+            await status_server.fetch_status(server.address),
+            node.status(),
+        )
 
     first, fetched, own = served(scenario)
     assert first.node == fetched.node == own.node
@@ -114,12 +118,12 @@ def test_clients_beyond_the_bound_are_disconnected(monkeypatch):
         _, waiting = await asyncio.open_connection(host, int(port))
         waiting.write(b"GET")
         with pytest.raises(PeerError):
-            await http.fetch_status(server.address, 5)
+            await status_server.fetch_status(server.address, 5)
         waiting.close()
         async with asyncio.timeout(10):
             while True:
                 try:
-                    return await http.fetch_status(server.address, 5)
+                    return await status_server.fetch_status(server.address, 5)
                 except PeerError:
                     await asyncio.sleep(0.01)
 
@@ -129,11 +133,11 @@ def test_clients_beyond_the_bound_are_disconnected(monkeypatch):
 def test_errors_name_a_port_in_use_and_an_address_without_status():
     async def scenario(node, server):
         with pytest.raises(InputError, match=r"cannot serve the status on .*in use"):
-            await http.serve_status(node, server.address)
+            await status_server.serve_status(node, server.address)
         with pytest.raises(PeerError, match="serves no status; use the `metrics` address of the node"):
-            await http.fetch_status(node.address, 5)
+            await status_server.fetch_status(node.address, 5)
         with pytest.raises(PeerError, match="cannot be reached"):
-            await http.fetch_status("127.0.0.1:1", 5)
+            await status_server.fetch_status("127.0.0.1:1", 5)
 
     served(scenario)
 

@@ -24,10 +24,10 @@ MAY_IMPORT = {
     "theory": {"model", "kernels"},
     "workloads": {"model", "kernels"},
     "simulator": {"model", "protocols", "kernels", "planners", "workloads", REGISTRY},
-    "live": {"model.values", "protocols", REGISTRY},
+    "live": {"model.values", "model.spool", "protocols", REGISTRY},
     "pipeline": {"model", "kernels", "planners", "theory", "workloads", "simulator", REGISTRY},
     "analysis": {"model", "theory", REGISTRY},
-    "web": {"model", "analysis", "live", REGISTRY},
+    "web": {"model", "protocols", "analysis", "live", REGISTRY},
     "cli": set(ROOMS) - {"systems"} | {"model.values", REGISTRY},
     # The public modules beside `gossamer` itself.
     "testing": {"model.values", "simulator", "live"},

@@ -85,6 +85,12 @@ Secrets = Annotated[
         "--secret", metavar="TOPIC=FILE", help="With --system stan: the file with a topic's secret; repeatable."
     ),
 ]
+Trace = Annotated[
+    int | None,
+    typer.Option(
+        "--trace", metavar="N", help="With --telemetry: trace one message in N, a power of two. [default: 256]"
+    ),
+]
 HistoryFolder = Annotated[
     str | None,
     typer.Option(

@@ -31,6 +31,7 @@ from gossamer.cli.live_options import (
     Secrets,
     Signatures,
     SystemName,
+    Trace,
     settings_of,
 )
 from gossamer.model.values.errors import InputError
@@ -88,6 +89,11 @@ def node(
             show_default=False,
         ),
     ] = None,
+    telemetry: Annotated[
+        str | None,
+        typer.Option(metavar="FOLDER", help="Write telemetry records to files in this folder, at most 256 MiB."),
+    ] = None,
+    trace: Trace = None,
     plan: Annotated[
         str | None,
         typer.Option(
@@ -144,6 +150,8 @@ def node(
         history_size=history_size,
         history_age=history_age,
         record=record,
+        telemetry=telemetry,
+        trace=trace,
         plan=plan,
         name=name,
         metrics=metrics,
@@ -159,9 +167,9 @@ def node(
 
 async def _run(settings: "NodeSettings", prints: bool) -> None:
     from gossamer.cli.messages import Printer, as_json
-    from gossamer.live.operations.http import serve_status
     from gossamer.live.operations.logs import warn_while_alone
     from gossamer.live.operations.signals import asked_to_stop, first_of, on_hangup
+    from gossamer.live.operations.status_server import serve_status
     from gossamer.live.transport.addresses import split_address
 
     with asked_to_stop() as asked:

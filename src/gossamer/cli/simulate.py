@@ -28,6 +28,7 @@ from gossamer.protocols.contract.system import read_parameters
 from gossamer.systems import check_dissemination, check_recovery, find_live, find_system
 
 RECORD = "record.bin"
+TELEMETRY = "telemetry"
 RATE_MAX = 1_000_000
 
 
@@ -80,6 +81,9 @@ def simulate(
     record: Annotated[
         bool, typer.Option("--record", help="Record every event and action for `gossamer replay`.")
     ] = False,
+    telemetry: Annotated[
+        bool, typer.Option("--telemetry", help="Write telemetry records to OUT/telemetry, as live nodes do.")
+    ] = False,
     bounds: Bounds = False,
     force: Force = False,
     json: Json = False,
@@ -122,9 +126,11 @@ def simulate(
     if until_us < 1:
         raise InputError(f"--until must be longer than 0, got {until}")
 
+    from gossamer.model.spool.files import SpoolWriter
     from gossamer.model.tables.folders import check_output, output_folder
     from gossamer.model.values.run import Run
     from gossamer.simulator.execute import execute
+    from gossamer.simulator.recorder import TelemetrySpool
 
     started = time.monotonic()
     sources = [path for path in (workload, churn, links) if path is not None]
@@ -151,7 +157,12 @@ def simulate(
     with output_folder(out, force, sources) as folder:
         log = (folder / RECORD).open("wb") if record else nullcontext()
         with progress_bar() as progress, log as file:
-            result = execute(run, progress, exact=not bounds, record=file)
+            spools = (
+                [TelemetrySpool(SpoolWriter(folder / TELEMETRY, "simulation", simulated=True))] if telemetry else []
+            )
+            result = execute(run, progress, exact=not bounds, record=file, watchers=spools)
+            for spool in spools:
+                spool.close()
         write_result(folder, result, run, "simulate", started)
     show_metrics(f"{shown} on {workload}", result.metrics, json)
     if record and not json:

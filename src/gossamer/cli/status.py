@@ -69,7 +69,7 @@ def addresses_of(addresses: list[str], folder: Path | None) -> list[str]:
 
 async def ask(addresses: list[str], timeout: float) -> "list[NodeStatus | PeerError]":
     """The status of each node, or why it did not answer."""
-    from gossamer.live.operations.http import fetch_status
+    from gossamer.live.operations.status_server import fetch_status
 
     turns = asyncio.Semaphore(AT_ONCE)
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from math import ceil
 from typing import Any, BinaryIO
 
+from gossamer.model.spool.files import SpoolWriter
 from gossamer.protocols.contract.actions import (
     Action,
     Deliver,
@@ -18,10 +19,15 @@ from gossamer.protocols.contract.events import (
     Publish,
     PublishBurst,
     Started,
+    Stopping,
 )
 from gossamer.protocols.contract.facts import BufferFull, Lost
 from gossamer.protocols.contract.messages import Burst, Data
 from gossamer.protocols.contract.record import Answer, Header, encode_header, encode_step
+from gossamer.protocols.telemetry import AnyRecord, NodeLeft, StepTelemetry
+
+# Chosen: records are written in batches of this size.
+BATCH_RECORDS = 1_000
 
 
 class Recorder:
@@ -42,6 +48,44 @@ class Recorder:
 
     def gone(self, at_us: int, node: int) -> None:
         """See `engine.Watcher`. The record needs no entry: the next `Started` of the node implies it."""
+
+
+class TelemetrySpool:
+    """Writes the telemetry records of all nodes as files in a spool folder, as live nodes do."""
+
+    def __init__(self, writer: SpoolWriter) -> None:
+        self._writer = writer
+        self._nodes: dict[int, StepTelemetry] = {}
+        # Nodes whose departure has a record already.
+        self._leaving: set[int] = set()
+        self._batch: list[AnyRecord] = []
+
+    def handled(self, at_us: int, node: int, event: Event, actions: Sequence[Action]) -> None:
+        """See `engine.Watcher`."""
+        telemetry = self._nodes.get(node) or self._nodes.setdefault(node, StepTelemetry(node))
+        self._add(telemetry.records(at_us, event, actions))
+        if type(event) is Stopping:
+            self._leaving.add(node)
+
+    def gone(self, at_us: int, node: int) -> None:
+        """See `engine.Watcher`."""
+        del self._nodes[node]
+        if node not in self._leaving:
+            self._add([NodeLeft(at_us, node)])
+        self._leaving.discard(node)
+
+    def close(self) -> None:
+        """Write what is left, and complete the last file."""
+        self._writer.write(self._batch)
+        self._writer.roll()
+        if self._writer.error is not None:
+            raise self._writer.error
+
+    def _add(self, records: Sequence[AnyRecord]) -> None:
+        self._batch += records
+        if len(self._batch) >= BATCH_RECORDS:
+            self._writer.write(self._batch)
+            self._batch.clear()
 
 
 class ControlCounter:

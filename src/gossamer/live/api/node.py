@@ -23,6 +23,7 @@ from gossamer.live.api.options import (
     FilePath,
     PlanEntry,
     Security,
+    Telemetry,
     check_history,
     check_reachable,
     replace_deprecated,
@@ -38,6 +39,7 @@ from gossamer.live.api.subscription import Slow, Subscription, check_wanted
 from gossamer.live.api.topics import LiveTopic, LiveTopics, Validator, check_topic
 from gossamer.live.api.validation import Validation
 from gossamer.live.operations.status import NodeStatus
+from gossamer.live.operations.trace import NodeWatch
 from gossamer.live.security.node_security import NodeSecurity
 from gossamer.live.transport.addresses import split_address
 from gossamer.live.transport.environment import REAL, Environment
@@ -64,9 +66,9 @@ class Node:
     `join` is an address of a node in the network, or several; a name stands for all its addresses. `join_file` is a file with
     one address in each line, read again when it changes. `settings` are parameters of the system. `advertise` is the address that
     other nodes use, if it differs from `listen`. `identity_file` keeps the identity over restarts. `record` is a file of all
-    events and actions for `gossamer replay`, without payloads and secrets if `record_content` is False. `environment` gives
-    sockets, clocks and random bytes; `gossamer.testing` passes its own. With `history` the node gets what it missed while it
-    was away, and keeps messages for others.
+    events and actions for `gossamer replay`, without payloads and secrets if `record_content` is False. `telemetry` is a folder
+    for files of telemetry records. With `history` the node gets what it missed while it was away, and keeps messages for
+    others. `environment` gives sockets, clocks and random bytes; `gossamer.testing` passes its own.
     """
 
     def __init__(
@@ -86,6 +88,7 @@ class Node:
         limits: Limits | None = None,
         record: FilePath | None = None,
         record_content: bool = True,
+        telemetry: Telemetry | FilePath | None = None,
         history: DiskHistory | None = None,
         environment: Environment = REAL,
         **deprecated: Unpack[DeprecatedOptions],
@@ -109,9 +112,8 @@ class Node:
         held = self._held = HeldTopics(self._topics, node_security, self._plan, limits.payload_bytes)
         reading = held.pause_reading, held.resume_reading
         validation = Validation(self._topics, held.on_validated, *reading, node_security.unseal, environment.monotonic)
-        record_path = None if record is None else Path(record)
-        recording = record_path, record_content
-        self._parts = NodeParts(stack, limits, node_security, self._topics, validation, *recording, history)
+        files = record, record_content, telemetry, history
+        self._parts = NodeParts(stack, limits, node_security, self._topics, validation, *files)
         self.id: NodeId = node_security.node
         self._permissions = Permissions(node_security, validation, self.hex_id)
         self._asker = Asker(self, held)
@@ -121,8 +123,6 @@ class Node:
         self._tasks: list[asyncio.Task[None]] = []
         self._was_started = False
         self._running: RunningNode | None = None
-
-    # Life.
 
     @property
     def is_running(self) -> bool:
@@ -194,8 +194,6 @@ class Node:
     def hex_id(self) -> str:
         """This node's id, as messages show it."""
         return f"{self.id:016x}"
-
-    # Topics.
 
     def subscribe(
         self,
@@ -270,8 +268,6 @@ class Node:
     def reload_rules(self) -> None:
         """Read the file of access rules again. If it cannot be read (InputError), the rules stay as they are."""
         self._parts.security.reload_rules()
-
-    # Publishing.
 
     async def publish(
         self,
@@ -363,9 +359,15 @@ class Node:
             topics.append(found)
         return topics
 
-    # Status.
-
     def status(self) -> NodeStatus:
         """Links, topics, coverage, queues and drops at this moment."""
         running, drops = self._held.require_running(), self._held.drops
         return running.status(self._address, self._discovery.contacts, drops, self._patterns.status(), self._plan)
+
+    def watch(self, after: int = 0, every: int = 1) -> NodeWatch:
+        """The status, and the telemetry records behind number `after`; every `every`-th message is traced from now on."""
+        return self._held.require_running().watch(self.status(), after, every)
+
+    def refuse(self, nodes: Sequence[str]) -> None:
+        """Cut off these nodes, named by their ids: close links to them and accept none, until the next call."""
+        self._held.require_running().refuse(nodes)

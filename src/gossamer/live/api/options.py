@@ -87,6 +87,22 @@ def check_reachable(host: str, security: Security) -> None:
         )
 
 
+@dataclass(frozen=True)
+class Telemetry:
+    """Where a node writes its telemetry records."""
+
+    # The spool folder; several nodes may share it.
+    folder: FilePath
+    # Chosen: tracing every message costs as much as sending it; one in 256 costs less than a twentieth of that.
+    # One message in so many is traced, a power of two, the same on every node.
+    trace: int = 256
+
+    def __post_init__(self) -> None:
+        """Check the values."""
+        if self.trace < 1 or self.trace & (self.trace - 1):
+            raise InputError(f"`trace` must be a power of two, such as 1 or 256, got {self.trace}")
+
+
 class DeprecatedOptions(TypedDict, total=False):
     """Keywords of `Node` that still work in this release and give a DeprecationWarning."""
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from gossamer.live.api.incoming import Incoming
 from gossamer.live.api.limits import Limits
-from gossamer.live.api.options import DiskHistory
+from gossamer.live.api.options import DiskHistory, FilePath, Telemetry
 from gossamer.live.api.outgoing import Outgoing
 from gossamer.live.api.plans import PlannedPeers
 from gossamer.live.api.readiness import Readiness
@@ -21,20 +21,25 @@ from gossamer.live.api.subscription import NOTHING_OLDER, Subscription, Wanted
 from gossamer.live.api.topics import LiveTopic, LiveTopics
 from gossamer.live.api.validation import Validation
 from gossamer.live.history.keeper import HistoryKeeper
+from gossamer.live.operations.spooling import NodeSpool
 from gossamer.live.operations.status import NodeStatus, PatternStatus, link_status, topic_status
+from gossamer.live.operations.trace import NodeTrace, NodeWatch
 from gossamer.live.security.node_security import NodeSecurity
 from gossamer.live.transport.driver import LiveDriver
+from gossamer.live.transport.interface import StepWatcher
 from gossamer.live.transport.labels import TopicLabels
 from gossamer.live.transport.last_numbers import LastNumbers
 from gossamer.live.transport.numbers import SequenceNumbers
-from gossamer.live.transport.recording import open_record
+from gossamer.live.transport.recording import RecordWriter, open_record
 from gossamer.live.transport.sockets import Sockets
+from gossamer.model.values.errors import InputError
 from gossamer.model.values.ids import NodeId, TopicId
 from gossamer.model.values.shown import SECRET_BYTES
 from gossamer.protocols.contract.actions import Deliver, Load, Store, Validate
 from gossamer.protocols.contract.events import Restarted, Started, Subscribe, Unsubscribe
 from gossamer.protocols.contract.messages import Peer, WireMessage
 from gossamer.protocols.contract.node import NodeMachine
+from gossamer.protocols.telemetry import StepTelemetry
 from gossamer.systems import make_machine
 
 log = logging.getLogger("gossamer.live")
@@ -52,8 +57,9 @@ class NodeParts:
     security: NodeSecurity
     topics: LiveTopics
     validation: Validation
-    record: Path | None
+    record: FilePath | None
     record_content: bool = True
+    telemetry: Telemetry | FilePath | None = None
     history: DiskHistory | None = None
 
 
@@ -85,7 +91,7 @@ class RunningNode:
             pack = None if parts.security.guard is None else parts.security.guard.pack
             self._history = HistoryKeeper(parts.history, environment.time_ns() // 1000, pack)
         try:
-            self._record = None if parts.record is None else open_record(parts.record)
+            self._record = None if parts.record is None else open_record(Path(parts.record))
         except BaseException:
             if self._history is not None:
                 self._history.release()
@@ -96,7 +102,7 @@ class RunningNode:
             address.encode(),
             sockets,
             self.incoming.on_fact,
-            None if self._record is None else (self._record, parts.stack.header(seed, parts.record_content)),
+            None,
             self.incoming.deliver if self._history is None else self._begin_and_deliver,
             {Validate: parts.validation.request, **self._disk_actions()},
             parts.security.guard,
@@ -108,6 +114,18 @@ class RunningNode:
             aside,
         )
         self.incoming.driver = self.driver
+        self._watcher: StepWatcher | None = None
+        if self._record is not None:
+            header = parts.stack.header(seed, parts.record_content)
+            self._watcher = RecordWriter(self._record, header, parts.security.node, self.driver.counts)
+        if parts.telemetry is not None:
+            given = parts.telemetry if isinstance(parts.telemetry, Telemetry) else Telemetry(parts.telemetry)
+            telemetry = StepTelemetry(parts.security.node, given.trace)
+            spool = NodeSpool(Path(given.folder), parts.security.node, telemetry, parts.topics.name_of, self._watcher)
+            spool.counts = self._counts
+            self._watcher = spool
+        self.driver.watcher = self._watcher
+        self._trace: NodeTrace | None = None
         if self._history is not None:
             self._history.attach(self.driver, lambda: sockets.is_paused)
         signs = parts.security.signatures != "off"
@@ -185,7 +203,7 @@ class RunningNode:
         """The state of the node at this moment; `drops` are messages that its readers lost, by reason."""
         names = {} if plan is None else plan.names()
         parts, sockets, neighbours_on = self._parts, self.sockets, self.overlay.neighbours_on
-        counts = drops + self.incoming.drops + parts.validation.counts + sockets.counts + self.driver.counts
+        counts = drops + self._counts()[1]
         return NodeStatus(
             node=f"{parts.security.node:016x}",
             name=parts.security.name if plan is None else plan.name,
@@ -199,6 +217,29 @@ class RunningNode:
             unanswered={each: why for each in join if (why := sockets.problem_of(each)) is not None},
             patterns=patterns,
         )
+
+    def _counts(self) -> tuple[int, Counter[str]]:
+        """The bytes that wait for peers, and what was dropped, refused or failed, by reason."""
+        counts = self.incoming.drops + self._parts.validation.counts + self.sockets.counts + self.driver.counts
+        return sum(link.queued_bytes for link, _ in self.sockets.links()), counts
+
+    def watch(self, status: NodeStatus, after: int, every: int) -> NodeWatch:
+        """See `Node.watch`. Tracing begins with the first call, and ends when nobody has called for a while."""
+        driver, topics = self.driver, self._parts.topics.by_id
+        if self._trace is None or self._trace.is_over:
+            roles = {topic.id: topic.role for topic in topics.values() if topic.is_held}
+            driver.watcher = self._trace = NodeTrace(driver.node, roles, self._watcher)
+        neighbours_on = self.overlay.neighbours_on
+        neighbours = {each.name: [f"{node:016x}" for node in neighbours_on(each.id)] for each in topics.values()}
+        names = {each.name: each.id for each in topics.values()}
+        return self._trace.since(after, every, driver.clock_us(), status, neighbours, names)
+
+    def refuse(self, nodes: Sequence[str]) -> None:
+        """See `Node.refuse`."""
+        try:
+            self.sockets.refuse([int(node, 16) for node in nodes])
+        except ValueError:
+            raise InputError(f"nodes to refuse are named by hexadecimal ids, got {', '.join(nodes)}") from None
 
     async def stop(self) -> None:
         """Leave the network: notify neighbours, close links, close the record."""

@@ -23,6 +23,7 @@ from gossamer.live.api.requests import Replies, Request
 from gossamer.live.api.subscription import Subscription
 from gossamer.live.api.topics import Validator
 from gossamer.live.operations.status import NodeStatus
+from gossamer.live.operations.trace import NodeWatch
 from gossamer.model.values.errors import NodeStateError
 from gossamer.model.values.ids import NodeId
 
@@ -325,6 +326,14 @@ class SyncNode:
     def status(self) -> NodeStatus:
         """See `Node.status`."""
         return self.run(_answer(self._node.status))
+
+    def watch(self, after: int = 0, every: int = 1) -> NodeWatch:
+        """See `Node.watch`."""
+        return self.run(_answer(lambda: self._node.watch(after, every)))
+
+    def refuse(self, nodes: Sequence[str]) -> None:
+        """See `Node.refuse`."""
+        self.run(_answer(lambda: self._node.refuse(nodes)))
 
     @property
     def address(self) -> str:

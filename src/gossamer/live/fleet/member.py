@@ -15,6 +15,7 @@ import sys
 import time
 from bisect import bisect
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from itertools import accumulate
 from pathlib import Path
@@ -24,15 +25,18 @@ import msgspec
 from msgspec import Struct
 
 from gossamer.live.api.node import Node
-from gossamer.live.api.options import PlanEntry
+from gossamer.live.api.options import PlanEntry, Telemetry
 from gossamer.live.api.subscription import Subscription
-from gossamer.live.operations.http import serve_status
 from gossamer.live.operations.logs import log_to
+from gossamer.live.operations.status_server import serve_status
 from gossamer.model.values.draw import Purpose, draw, unit
+from gossamer.model.values.errors import GossamerError
 
 # Chosen: the time between two batches of publications, and between two writes to the log.
 TICK_SECONDS = 0.02
 LOG_SECONDS = 0.25
+# Chosen: how long a message on a topic that the member does not hold waits for a neighbour that holds it.
+SAY_SECONDS = 3.0
 # Chosen: enough for a line with the neighbours on thousands of topics.
 LINE_BYTES_MAX = 16 * 1024 * 1024
 
@@ -41,6 +45,8 @@ LINE_BYTES_MAX = 16 * 1024 * 1024
 ENTRY = struct.Struct("<BIQQQ")
 PUBLISHED, DELIVERED = 1, 2
 NUMBER_BYTES = 8
+# The spool folder of a fleet, below its folder.
+TELEMETRY = "telemetry"
 
 
 class MemberSettings(Struct, frozen=True, kw_only=True):
@@ -68,6 +74,10 @@ class MemberSettings(Struct, frozen=True, kw_only=True):
     plan: str | None = None
     addresses: dict[str, str] = {}
     listen: str = "127.0.0.1:0"
+    # Whether the member logs every message, for `count`.
+    logs: bool = True
+    # One message in so many is traced in the member's telemetry; 0: it writes none.
+    trace: int = 0
 
 
 class MemberHello(Struct, frozen=True):
@@ -97,10 +107,17 @@ class MemberCounts(Struct, frozen=True):
 
 
 class MemberCommand(Struct, frozen=True):
-    """One line to a member: "start" with settings, "counts", "peers", "publish" (start traffic), "quiet" (stop traffic)."""
+    """One line to a member.
+
+    "start" with settings, "counts", "peers", "publish" (start traffic), "quiet" (stop traffic), "say" (publish one message
+    on the first of `topics`), "follow" (exactly these `topics`), "refuse" (cut off these `nodes` and no others).
+    """
 
     name: str
     settings: MemberSettings | None = None
+    topics: tuple[str, ...] = ()
+    nodes: tuple[str, ...] = ()
+    payload: str = ""
 
 
 def topic_name(topic: int) -> str:
@@ -118,7 +135,9 @@ class Member:
 
     def __init__(self, settings: MemberSettings) -> None:
         self._settings = settings
-        self._log: BinaryIO = log_path(Path(settings.folder), settings.index).open("wb", buffering=0)
+        self._log: BinaryIO | None = None
+        if settings.logs:
+            self._log = log_path(Path(settings.folder), settings.index).open("wb", buffering=0)
         self._entries = bytearray()
         self._published = [0] * len(settings.topics)
         self._delivered: Counter[str] = Counter()
@@ -134,19 +153,24 @@ class Member:
             dissemination_settings=settings.dissemination_settings,
             plan=None if settings.plan is None else PlanEntry(settings.plan, settings.name, settings.addresses),
             record=record,
+            telemetry=Telemetry(Path(settings.folder) / TELEMETRY, settings.trace) if settings.trace else None,
         )
         self._traffic: asyncio.Task[None] | None = None
+        # The topics that the member follows now, by name, and the tasks that read them.
+        self._following: dict[str, Subscription] = {}
+        self._readers: set[asyncio.Task[None]] = set()
 
     async def start(self, open_things: AsyncExitStack) -> MemberHello:
         """Join the network, follow the topics, and serve the status."""
         await open_things.enter_async_context(self._node)
+        publishes = self._settings.publishes
         for topic, name in zip(self._settings.topics, self._names, strict=True):
-            if topic in self._settings.publishes:
+            if topic in publishes:
                 await open_things.enter_async_context(self._node.publisher(name))
-                continue
-            subscription = await open_things.enter_async_context(self._node.subscribe(name))
-            self._begin(open_things, self._read(topic, subscription))
-        self._begin(open_things, self._write_log())
+        pairs = zip(self._settings.topics, self._names, strict=True)
+        await self.follow([name for topic, name in pairs if topic not in publishes])
+        writing = asyncio.ensure_future(self._write_log())
+        open_things.callback(writing.cancel)
         server = await serve_status(self._node, "127.0.0.1:0")
         open_things.push_async_callback(server.close)
         return MemberHello(os.getpid(), self._node.hex_id, self._node.address, server.address, self._settings.name)
@@ -182,19 +206,40 @@ class Member:
             await asyncio.gather(self._traffic, return_exceptions=True)
             self._traffic = None
 
+    async def follow(self, names: Sequence[str]) -> None:
+        """Follow exactly these topics from now on."""
+        for name in [name for name in self._following if name not in names]:
+            self._following.pop(name).close()
+        topics = dict(zip(self._names, self._settings.topics, strict=True))
+        for name in names:
+            if name not in self._following:
+                self._following[name] = await self._node.subscribe(name).__aenter__()
+                reader = asyncio.ensure_future(self._read(topics.get(name), self._following[name]))
+                self._readers.add(reader)
+                reader.add_done_callback(self._readers.discard)
+
+    async def say(self, name: str, payload: str) -> None:
+        """Publish one message."""
+        await self._node.publish(name, payload.encode(), timeout=SAY_SECONDS)
+
+    def refuse(self, nodes: Sequence[str]) -> None:
+        """Cut off these nodes and no others."""
+        self._node.refuse(nodes)
+
     def close(self) -> None:
         """Write the remaining entries and close the log."""
+        for reader in self._readers:
+            reader.cancel()
         self._flush()
-        self._log.close()
+        if self._log is not None:
+            self._log.close()
 
-    def _begin(self, open_things: AsyncExitStack, work: Any) -> None:
-        task = asyncio.ensure_future(work)
-        open_things.callback(task.cancel)
-
-    async def _read(self, topic: int, subscription: Subscription) -> None:
+    async def _read(self, topic: int | None, subscription: Subscription) -> None:
         pack, entries = ENTRY.pack, self._entries
         async for message in subscription:
             self._delivered[message.publisher] += 1
+            if topic is None or self._log is None:
+                continue
             number = int.from_bytes(message.payload[:NUMBER_BYTES], "big")
             entries += pack(DELIVERED, topic, int(message.publisher, 16), number, time.monotonic_ns())
 
@@ -215,6 +260,8 @@ class Member:
                 number += 1
                 share = unit(draw(settings.seed, settings.index, Purpose.PUBLISH_TOPIC, number)) * rate
                 place = min(bisect(rates, share), len(rates) - 1)
+                if self._names[place] not in self._following:
+                    continue
                 self._published[place] += 1
                 self._entries += ENTRY.pack(PUBLISHED, settings.topics[place], me, number, time.monotonic_ns())
                 payload = number.to_bytes(NUMBER_BYTES, "big") + filling
@@ -228,9 +275,9 @@ class Member:
             self._flush()
 
     def _flush(self) -> None:
-        if self._entries:
+        if self._entries and self._log is not None:
             self._log.write(self._entries)
-            self._entries.clear()
+        self._entries.clear()
 
 
 async def _run(connection: socket.socket) -> None:
@@ -252,18 +299,33 @@ async def _run(connection: socket.socket) -> None:
             line = await reader.readline()
             if not line:
                 break
-            command = commands.decode(line).name
-            answer = None
-            if command == "counts":
-                answer = member.counts()
-            elif command == "peers":
-                answer = member.peers()
-            elif command == "publish":
-                member.publish()
-            elif command == "quiet":
-                await member.quiet()
+            answer = await _obey(member, commands.decode(line))
         await member.quiet()
     writer.close()
+
+
+async def _obey(member: Member, command: MemberCommand) -> Any:
+    """Carry out a command; the answer, or None. A wrong topic or a topic without neighbours is a sentence."""
+    if command.name == "counts":
+        return member.counts()
+    if command.name == "peers":
+        return member.peers()
+    try:
+        if command.name == "publish":
+            member.publish()
+        elif command.name == "quiet":
+            await member.quiet()
+        elif command.name == "say":
+            await member.say(command.topics[0], command.payload)
+        elif command.name == "follow":
+            await member.follow(command.topics)
+        elif command.name == "refuse":
+            member.refuse(command.nodes)
+    except TimeoutError:
+        return f"no neighbour of the node holds {command.topics[0]!r}"
+    except GossamerError as error:
+        return str(error)
+    return None
 
 
 def _rss_bytes() -> int:

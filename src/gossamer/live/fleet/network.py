@@ -56,6 +56,8 @@ class MemberProcess:
         self._connection = connection
         self._reader: asyncio.StreamReader | None = None
         self._writer: asyncio.StreamWriter | None = None
+        # Answers come in the order of the commands, one at a time.
+        self._turn = asyncio.Lock()
 
     async def start(self, join: Sequence[str]) -> MemberHello | None:
         """Start the node, which joins the network through these addresses, and wait until it listens."""
@@ -69,8 +71,8 @@ class MemberProcess:
         if self._writer is None or self._reader is None or not self.is_alive:
             return None
         try:
-            self._writer.write(msgspec.json.encode(command) + b"\n")
-            async with asyncio.timeout(ANSWER_SECONDS):
+            async with self._turn, asyncio.timeout(ANSWER_SECONDS):
+                self._writer.write(msgspec.json.encode(command) + b"\n")
                 line = await self._reader.readline()
         except TimeoutError:
             raise GossamerError(f"member {self.settings.index} did not answer within {ANSWER_SECONDS:g} s") from None
@@ -95,42 +97,52 @@ class Fleet:
     def __init__(self, folder: Path, settings: Sequence[MemberSettings], say: Say) -> None:
         self.folder = folder
         self.members: list[MemberProcess] = []
+        # The members that were killed or stopped on request.
         self.killed: dict[int, None] = {}
         self._settings = settings
         self._say = say
-        self._parent: subprocess.Popen[bytes] | None = None
+        self._parents: list[subprocess.Popen[bytes]] = []
+        # Addresses through which further members join.
+        self._join: list[str] = []
 
     async def __aenter__(self) -> Self:
         """Start the processes; they wait for commands."""
-        pairs = [socket.socketpair() for _ in self._settings]
+        (self.folder / ERRORS).touch()
+        self._launch(self._settings)
+        return self
+
+    def _launch(self, several: Sequence[MemberSettings]) -> None:
+        """Start a process that loads the code and forks one member for each of these settings."""
+        pairs = [socket.socketpair() for _ in several]
         numbers = [far.fileno() for _, far in pairs]
         command = [sys.executable, "-m", "gossamer.live.fleet.member", *map(str, numbers)]
-        with (self.folder / ERRORS).open("wb") as errors:
+        with (self.folder / ERRORS).open("ab") as errors:
             # In a session of its own, so that Ctrl-C reaches only this process, which then ends the members.
-            self._parent = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stderr=errors, pass_fds=numbers, start_new_session=True
+            self._parents.append(
+                subprocess.Popen(
+                    command, stdin=subprocess.DEVNULL, stderr=errors, pass_fds=numbers, start_new_session=True
+                )
             )
-        for settings, (near, far) in zip(self._settings, pairs, strict=True):
+        for settings, (near, far) in zip(several, pairs, strict=True):
             far.close()
             near.setblocking(False)
             self.members.append(MemberProcess(settings, near))
-        return self
 
     async def __aexit__(self, *exception: object) -> None:
         """Stop all members, and kill those that do not end in time."""
-        assert self._parent is not None
         for member in self.members:
             member.stop()
         try:
             # A timeout must not replace an error of the body; the members that are left are killed below.
             with suppress(TimeoutError):
                 async with asyncio.timeout(LEAVE_SECONDS):
-                    while self._parent.poll() is None:
+                    while any(parent.poll() is None for parent in self._parents):
                         await asyncio.sleep(0.02)
         finally:
-            if self._parent.poll() is None:
-                os.killpg(self._parent.pid, signal.SIGKILL)
-                self._parent.wait()
+            for parent in self._parents:
+                if parent.poll() is None:
+                    os.killpg(parent.pid, signal.SIGKILL)
+                    parent.wait()
 
     @property
     def alive(self) -> list[MemberProcess]:
@@ -146,7 +158,7 @@ class Fleet:
     async def start(self) -> None:
         """Start all nodes: the first few one after another, then the others, some at a time, which join through these."""
         first, others = self.members[:FIRST_MEMBERS], self.members[FIRST_MEMBERS:]
-        addresses: list[str] = []
+        addresses = self._join
         for member in first:
             hello = await member.start(addresses)
             addresses += [] if hello is None else [hello.address]
@@ -163,6 +175,26 @@ class Fleet:
         await asyncio.gather(*map(start, others))
         if self.died:
             raise GossamerError(f"{len(self.died)} of {len(self.members)} nodes ended at once: {self._last_error()}")
+        self._write_members()
+
+    async def add(self, settings: MemberSettings) -> MemberProcess:
+        """Start one more member, which joins the network."""
+        self._launch([settings])
+        member = self.members[-1]
+        living = [each.hello.address for each in self.alive if each.hello is not None]
+        if await member.start(living[:FIRST_MEMBERS] or self._join) is None:
+            raise GossamerError(f"the new node ended at once: {self._last_error()}")
+        self._write_members()
+        return member
+
+    def stop(self, index: int) -> None:
+        """Let a member leave the network in an orderly way."""
+        member = self.members[index]
+        self.killed[index] = None
+        member.is_alive = False
+        member.stop()
+
+    def _write_members(self) -> None:
         entries = [
             MemberEntry(member.settings.index, **msgspec.structs.asdict(member.hello))
             for member in self.members

@@ -10,12 +10,11 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-import msgspec
 from msgspec import Struct
 
 from gossamer.model.values.errors import InputError
 from gossamer.model.values.ids import NodeId
-from gossamer.protocols.contract.actions import Connect, Deliver, Disconnect, Load, Observe, SetTimer, Store, Validate
+from gossamer.protocols.contract.actions import Action, Deliver, Observe, Send
 from gossamer.protocols.contract.events import Event, MessageReceived, Started, Subscribe, Unsubscribe
 from gossamer.protocols.contract.facts import NeighbourDown, NeighbourUp
 from gossamer.protocols.contract.invariants import (
@@ -24,26 +23,12 @@ from gossamer.protocols.contract.invariants import (
     NeighbourInvariants,
     OrderInvariant,
 )
-from gossamer.protocols.contract.messages import Data, Value, data_in
+from gossamer.protocols.contract.messages import Data, data_in
 from gossamer.protocols.contract.record import Header, StackDecoder, Step, WholeSteps, read_record
 from gossamer.systems import decoder_of, find_dissemination
 
 # Chosen: the sentences of this many breaches are kept; further breaches are only counted.
 BREACHES_MAX = 20
-
-
-class _Sent(Value, frozen=True, array_like=True, gc=False, tag="send"):
-    """A `Send` with its message still encoded: `record.StackDecoder` explains why messages have their own decoder."""
-
-    to: tuple[NodeId, ...]
-    message: msgspec.Raw
-    addresses: tuple[bytes, ...] = ()
-
-
-_Action = _Sent | Connect | Disconnect | SetTimer | Deliver | Validate | Store | Load | Observe
-_actions = msgspec.msgpack.Decoder(tuple[_Action, ...])
-# Records hold facts as plain lists. These are the tags of the two facts that make the overlay.
-_UP, _DOWN = (str(fact.__struct_config__.tag) for fact in (NeighbourUp, NeighbourDown))
 
 
 class AuditFindings(Struct):
@@ -104,7 +89,7 @@ class Audit:
     ) -> None:
         try:
             event = decoder.event(bytes(step.event))
-            actions = _actions.decode(step.actions)
+            actions = decoder.actions(step.actions)
         except ValueError as error:
             raise InputError(f"a step of node {step.node} at {step.at_us} us cannot be read: {error}") from None
         if isinstance(event, Started) or step.node not in nodes:
@@ -112,9 +97,8 @@ class Audit:
         node = nodes[step.node]
         self._check_event(step, node, event, exempt)
         for place, action in enumerate(actions):
-            if isinstance(action, _Sent):
-                messages = data_in(decoder.message(action.message))
-                self._check_send(step, node, action.to, messages, actions[place:], exempt)
+            if isinstance(action, Send):
+                self._check_send(step, node, action.to, data_in(action.message), actions[place:], exempt)
             elif isinstance(action, Deliver):
                 self.findings.deliveries += 1
                 self._note(step, node.interests.check_delivery(action))
@@ -143,7 +127,7 @@ class Audit:
         node: _AuditedNode,
         to: tuple[NodeId, ...],
         messages: Sequence[Data],
-        rest: tuple[_Action, ...],
+        rest: Sequence[Action],
         exempt: bool,
     ) -> None:
         self.findings.data_sent += len(messages) * len(to)
@@ -154,11 +138,10 @@ class Audit:
                 self._note(step, breach)
 
     def _check_fact(self, step: Step, node: _AuditedNode, action: Observe) -> None:
-        kind, *fields = action.fact
-        if kind == _UP:
-            self._note(step, node.neighbours.up(fields[0]))
-        elif kind == _DOWN:
-            self._note(step, node.neighbours.down(fields[0]))
+        if isinstance(action.fact, NeighbourUp):
+            self._note(step, node.neighbours.up(action.fact.node))
+        elif isinstance(action.fact, NeighbourDown):
+            self._note(step, node.neighbours.down(action.fact.node))
 
     def _note(self, step: Step, breach: str | None) -> None:
         if breach is not None:
@@ -188,6 +171,7 @@ def _sentence(step: Step, breach: str) -> str:
     return f"node {step.node:x} at {step.at_us} us {breach}"
 
 
-def _stated_in(actions: tuple[_Action, ...]) -> list[NodeId]:
+def _stated_in(actions: Sequence[Action]) -> list[NodeId]:
     """The nodes that these actions state as new neighbours."""
-    return [action.fact[1] for action in actions if isinstance(action, Observe) and action.fact[0] == _UP]
+    facts = [action.fact for action in actions if isinstance(action, Observe)]
+    return [fact.node for fact in facts if isinstance(fact, NeighbourUp)]

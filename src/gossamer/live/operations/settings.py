@@ -11,7 +11,7 @@ from msgspec import Struct, field
 
 from gossamer.live.api.limits import Limits
 from gossamer.live.api.node import Node
-from gossamer.live.api.options import DiskHistory, PlanEntry, Security
+from gossamer.live.api.options import DiskHistory, PlanEntry, Security, Telemetry
 from gossamer.live.api.plans import node_of_plan
 from gossamer.live.transport.addresses import words_of
 from gossamer.model.values.errors import InputError
@@ -20,7 +20,7 @@ from gossamer.model.values.time import SECOND_US, duration_us
 from gossamer.systems import DEFAULT_SYSTEM
 
 # The values of these keys are paths; in a file they are relative to the folder of the file.
-_PATHS = ("keys", "identity_file", "rules", "record", "plan", "history", "join_file")
+_PATHS = ("keys", "identity_file", "rules", "record", "telemetry", "plan", "history", "join_file")
 
 
 class NodeSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -52,6 +52,9 @@ class NodeSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     identity_file: str | None = None
     record: str | None = None
     record_content: bool = True
+    # The folder for files of telemetry records, and one in how many messages is traced.
+    telemetry: str | None = None
+    trace: int = Telemetry.trace
     # The folder of the history on disk, the size and the age of its messages; None: no history on disk.
     history: str | None = None
     history_size: str = "1GiB"
@@ -99,6 +102,7 @@ class NodeSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             limits=self.limits,
             record=self.record,
             record_content=self.record_content,
+            telemetry=None if self.telemetry is None else Telemetry(self.telemetry, self.trace),
             history=self._disk_history(),
         )
 

@@ -15,18 +15,17 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import compress, repeat
-from typing import Any, BinaryIO
+from typing import Any
 
 from gossamer.live.transport import wire
 from gossamer.live.transport.environment import REAL, Environment
-from gossamer.live.transport.interface import MessageGuard, Receipt, Transport
+from gossamer.live.transport.interface import MessageGuard, Receipt, StepWatcher, Transport
 from gossamer.live.transport.labels import TopicLabels
 from gossamer.live.transport.last_numbers import LastNumbers
 from gossamer.live.transport.newcomers import Newcomers
 from gossamer.live.transport.numbers import SequenceNumbers
 from gossamer.live.transport.publications import NOT_ALLOWED, OpenBurst, Tally
 from gossamer.live.transport.queues import Parcel
-from gossamer.live.transport.recording import RecordWriter
 from gossamer.model.values.errors import MachineMisuse
 from gossamer.model.values.ids import NodeId, TopicId
 from gossamer.protocols.contract.actions import (
@@ -55,7 +54,6 @@ from gossamer.protocols.contract.events import (
 from gossamer.protocols.contract.facts import BridgeWanted, Fact, PeerMisbehaved
 from gossamer.protocols.contract.messages import BURST_MAX, Burst, Data, Peer
 from gossamer.protocols.contract.node import NodeMachine
-from gossamer.protocols.contract.record import Header
 from gossamer.protocols.delivery.announcements import Announce
 from gossamer.protocols.membership.cyclon_messages import Join
 
@@ -76,7 +74,7 @@ class LiveDriver:
         address: bytes,
         transport: Transport,
         watch: Callable[[Fact], None] | None = None,
-        record: tuple[BinaryIO, Header] | None = None,
+        watcher: StepWatcher | None = None,
         deliver: Callable[[Sequence[Deliver]], None] | None = None,
         carries: Mapping[type, Callable[[Any], None]] | None = None,
         guard: MessageGuard | None = None,
@@ -94,7 +92,8 @@ class LiveDriver:
         self.sent_count = 0
         self._machine, self._transport, self._guard = machine, transport, guard
         self._watch, self._aside = watch, aside or _ignore
-        self._record = None if record is None else RecordWriter(*record, node, self.counts)
+        # Sees every event and the machine's answer; it may be replaced while the node runs.
+        self.watcher = watcher
         self._environment = environment
         self._monotonic_ns = environment.monotonic_ns
         self._running = False
@@ -142,8 +141,8 @@ class LiveDriver:
         self._transport.close(self)
         if self._last_numbers is not None:
             self._last_numbers.close()
-        if self._record is not None:
-            self._record.flush()
+        if self.watcher is not None:
+            self.watcher.flush()
 
     def give(self, event: Event) -> None:
         """Give the machine an event and carry out its actions."""
@@ -172,8 +171,8 @@ class LiveDriver:
         try:
             for event in events:
                 actions = handle(event, now_us)
-                if self._record is not None:
-                    self._record.step(now_us, event, actions)
+                if self.watcher is not None:
+                    self.watcher.step(now_us, event, actions)
                 for action in actions:
                     if type(action) is Deliver:
                         delivered.append(action)

@@ -1,10 +1,12 @@
-"""What the live driver needs from its transport and from its message guard."""
+"""What the live driver needs from its transport, its message guard, and those that watch it."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from gossamer.live.transport.queues import Parcel
 from gossamer.model.values.ids import NodeId, TopicId
+from gossamer.protocols.contract.actions import Action
+from gossamer.protocols.contract.events import Event
 
 if TYPE_CHECKING:
     from gossamer.live.transport.driver import LiveDriver
@@ -63,6 +65,18 @@ class Transport(Protocol):
 
     def disconnect(self, driver: "LiveDriver", node: NodeId) -> None:
         """Stop keeping the connection."""
+        ...
+
+
+class StepWatcher(Protocol):
+    """Sees every event of a node and the machine's answer to it, and changes nothing."""
+
+    def step(self, now_us: int, event: Event, actions: Sequence[Action]) -> None:
+        """The machine answered an event."""
+        ...
+
+    def flush(self) -> None:
+        """The node stops."""
         ...
 
 

@@ -30,13 +30,17 @@ class Strangers:
         self._limits = limits
         self._counts = counts
         self.links_max = affordable_links(limits.strangers)
+        # Nodes that this node was told to cut off.
+        self.refused: frozenset[NodeId] = frozenset()
 
     def check_identity(self, link: Link, node: NodeId) -> None:
-        """Allow one link from each id; a PeerError refuses a second one.
+        """Allow one link from each id; a PeerError refuses a second one, and nodes that are cut off.
 
         Without TLS an id is only a claim, so a new link never replaces one that is in use. If the older link was silent
         for long enough that its peer may be gone, it closes and the new link is accepted.
         """
+        if node in self.refused:
+            raise PeerError("is cut off")
         if link.dialled:
             return
         for other in self._links:

@@ -13,7 +13,19 @@ import msgspec
 
 from gossamer.model.values.errors import InputError
 from gossamer.model.values.ids import NodeId, TopicId
-from gossamer.protocols.contract.actions import Action
+from gossamer.protocols.contract import facts
+from gossamer.protocols.contract.actions import (
+    Action,
+    Connect,
+    Deliver,
+    Disconnect,
+    Load,
+    Observe,
+    Send,
+    SetTimer,
+    Store,
+    Validate,
+)
 from gossamer.protocols.contract.events import (
     Contacts,
     Event,
@@ -107,6 +119,13 @@ class _Refused(Value, frozen=True, array_like=True, gc=False, tag="refused"):
     message: msgspec.Raw
 
 
+class _Sent(Value, frozen=True, array_like=True, gc=False, tag="send"):
+    to: tuple[NodeId, ...]
+    message: msgspec.Raw
+    addresses: tuple[bytes, ...] = ()
+
+
+_RawAction = _Sent | Connect | Disconnect | SetTimer | Deliver | Validate | Store | Load | Observe
 _RawEvent = (
     Started
     | Restarted
@@ -127,6 +146,11 @@ _RawEvent = (
 
 _encoder = msgspec.msgpack.Encoder()
 _event_decoder = msgspec.msgpack.Decoder(_RawEvent)
+_actions_decoder = msgspec.msgpack.Decoder(tuple[_RawAction, ...])
+# The facts that every stack shares, by tag. Records hold facts as plain lists.
+_FACTS: dict[str, type[facts.Fact]] = {
+    str(each.__struct_config__.tag): each for each in facts.Fact.__subclasses__() if each.__module__ == facts.__name__
+}
 _step_decoder = msgspec.msgpack.Decoder(Step)
 _header_decoder = msgspec.msgpack.Decoder(Header)
 
@@ -223,6 +247,18 @@ class StackDecoder:
             return Refused(event.node, self.message(event.message))
         plain: Event = event
         return plain
+
+    def actions(self, content: bytes | msgspec.Raw) -> list[Action]:
+        """Decode actions with their messages and facts. Timers, and facts that only one system has, stay plain lists."""
+        found: list[Action] = []
+        for action in _actions_decoder.decode(content):
+            if isinstance(action, _Sent):
+                found.append(Send(action.to, self.message(action.message), action.addresses))
+            elif isinstance(action, Observe) and action.fact[0] in _FACTS:
+                found.append(Observe(msgspec.convert(action.fact, _FACTS[action.fact[0]])))
+            else:
+                found.append(action)
+        return found
 
 
 def union(classes: Sequence[type]) -> Any:

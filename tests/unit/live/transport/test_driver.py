@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+from collections import Counter
 from itertools import pairwise
 
 import msgspec
@@ -9,6 +10,7 @@ import pytest
 
 from gossamer.live.transport import wire
 from gossamer.live.transport.driver import LiveDriver
+from gossamer.live.transport.recording import RecordWriter
 from gossamer.model.values.draw import draw
 from gossamer.model.values.errors import MachineMisuse
 from gossamer.protocols.contract import record as records
@@ -64,7 +66,8 @@ class Network:
                 self.neighbours[node].remove(fact.node)
 
         machine = make_machine(CYCLON, PARAMETERS, 1, node, None)
-        return LiveDriver(machine, node, address(node), self.transport, watch, (self.logs[node], HEADER))
+        watcher = RecordWriter(self.logs[node], HEADER, node, Counter())
+        return LiveDriver(machine, node, address(node), self.transport, watch, watcher)
 
     def start(self):
         for driver in self.drivers:

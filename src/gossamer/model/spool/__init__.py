@@ -1,0 +1,1 @@
+"""Spool folders: telemetry records as files that roll over, for programs without pyarrow."""
