@@ -329,7 +329,7 @@ class SyncNode:
 
     def watch(self, after: int = 0, every: int = 1) -> NodeWatch:
         """See `Node.watch`."""
-        return self.run(_answer(lambda: self._node.watch(after, every)))
+        return self.run(_answer(partial(self._node.watch, after, every)))
 
     def refuse(self, nodes: Sequence[str]) -> None:
         """See `Node.refuse`."""
@@ -366,8 +366,7 @@ class SyncNode:
             return future.result()
         except CancelledError:
             raise NodeStateError("this node was closed during the call") from None
-        except BaseException:
-            # Ctrl-C, above all: cancel the call, because no caller waits for its result.
+        except BaseException:  # Ctrl-C, above all: no caller waits for the result any more
             future.cancel()
             raise
 
@@ -390,8 +389,7 @@ class SyncNode:
         asyncio.set_event_loop(loop)
         try:
             loop.run_forever()
-            left = asyncio.all_tasks(loop)
-            for task in left:
+            for task in (left := asyncio.all_tasks(loop)):
                 task.cancel()
             loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
         finally:

@@ -61,24 +61,20 @@ class Sockets:
         self.hello = wire.hello(node, b"", stack, self._features)
         # Encodes what this node sends on all its links. Where topics have labels, no number stands for them.
         self.writer = Writer(numbered)
-        self._stack = stack
-        self._tls = tls
+        self._stack, self._tls = stack, tls
         self._driver: LiveDriver | None = None
-        # All links read into this buffer.
-        self.buffer = memoryview(bytearray(READ_BYTES))
+        self.buffer = memoryview(bytearray(READ_BYTES))  # all links read into it
         # Links give received frames to this function: see `LiveDriver.receive`.
         self.receive: Callable[[NodeId, Sequence[bytes], wire.Reader, str], Receipt] = _drop_frames
         # Links call this function before they flush: see `LiveDriver.flush`.
         self.flush_driver: Callable[[], None] = _flush_nothing
-        # Called for every link that is up.
-        self.on_greeted: Callable[[Link], None] = _ignore_link
+        self.on_greeted: Callable[[Link], None] = _ignore_link  # called for every link that is up
         # Links that sent nothing for a while: what is queued now leaves when the driver has carried out the event.
         self.eager: list[Link] = []
         self._server: asyncio.Server | None = None
         self._tick: asyncio.TimerHandle | None = None
         self._tick_seconds = TICK_SECONDS
-        # For how long this process ran, as its ticks show it.
-        self._ran_seconds = 0.0
+        self._ran_seconds = 0.0  # for how long this process ran, as its ticks show it
         self._by_node: dict[NodeId, Link] = {}
         # Every socket in the order of creation, also those whose handshake is not done.
         self._links: dict[Link, None] = {}

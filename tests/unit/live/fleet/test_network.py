@@ -37,10 +37,11 @@ def test_an_error_is_not_replaced_when_the_members_do_not_leave_in_time(tmp_path
 
     async def fail():
         async with Fleet(tmp_path, [], lambda text: None) as fleet:
-            fleet._parent.wait()
+            for parent in fleet._parents:
+                parent.wait()
             # A process that does not end by itself.
-            fleet._parent = subprocess.Popen(["sleep", "600"], start_new_session=True)
-            parents.append(fleet._parent)
+            parents.append(subprocess.Popen(["sleep", "600"], start_new_session=True))
+            fleet._parents = parents
             raise GossamerError("member 7 did not answer")
 
     with pytest.raises(GossamerError, match="member 7 did not answer"):
