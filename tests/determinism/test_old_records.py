@@ -5,7 +5,7 @@ one of them changes a protocol, a draw or the wire format.
 
 The records of Cyclon and gossip are from before the code was moved into one folder per system. The others were written anew
 when announcements of the tree and of recovery became one message, heartbeats could ask for an answer, messages were given
-up on evidence, and silent references of a tree were replaced.
+up on evidence, silent references of a tree were replaced, and what may be lost was told again.
 """
 
 import gzip
