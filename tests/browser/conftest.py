@@ -12,7 +12,8 @@ CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", 
 FLAGS = ("--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--disable-background-networking")
 
 
-@pytest.fixture(scope="session")
+# One for each test: while Playwright runs, a loop of its own runs in this thread, and other tests could not start theirs.
+@pytest.fixture
 def browser():
     """A running browser."""
     if CHROMIUM is None:
