@@ -4,11 +4,12 @@
 PYTHON ?= python3
 BIN := .venv/bin
 RIVALS := .venv-rivals
+DOCS := .venv-docs
 RUN ?= out/study
 LOCK := uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes \
 	--no-header --no-annotate --no-emit-index-url --no-emit-find-links --quiet
 
-.PHONY: run test test-slow torture bench bench-live bench-fleet setup check lock browser dashboard-libraries clean
+.PHONY: run test test-slow torture bench bench-live bench-fleet docs setup check lock browser dashboard-libraries clean
 
 run: setup
 	@$(BIN)/gossamer study --out $(RUN)
@@ -35,6 +36,16 @@ bench-live: $(RIVALS)/.installed
 # For example: make bench-fleet FLAGS="--nodes 50 --rate 300 --contenders gossamer,zenoh --busy"
 bench-fleet: $(RIVALS)/.installed
 	$(RIVALS)/bin/python -m bench fleet $(FLAGS)
+
+# The pages keep their places, so that links between them, which GitHub follows too, stay true. A broken one is an error.
+docs: $(DOCS)/.installed
+	rm -rf out/docs
+	mkdir -p out/docs/source
+	cp -r *.md docs deploy examples out/docs/source
+	mv out/docs/source/docs/site/*.md out/docs/source
+	rm -r out/docs/source/docs/site
+	$(DOCS)/bin/python -m sphinx -q -W --keep-going -c docs/site out/docs/source out/docs/site
+	@echo "the site is in out/docs/site/index.html"
 
 check: setup
 	$(BIN)/ruff check .
@@ -67,12 +78,20 @@ $(RIVALS)/.installed: requirements-rivals.lock requirements-build.lock pyproject
 	$(RIVALS)/bin/python -m pip install --quiet --no-deps --no-build-isolation -e .
 	@touch $@
 
+$(DOCS)/.installed: requirements-docs.lock requirements-build.lock pyproject.toml
+	test -x $(DOCS)/bin/python || $(PYTHON) -m venv $(DOCS)
+	$(DOCS)/bin/python -m pip install --quiet --require-hashes -r requirements-build.lock
+	$(DOCS)/bin/python -m pip install --quiet --require-hashes --no-build-isolation -r requirements-docs.lock
+	$(DOCS)/bin/python -m pip install --quiet --no-deps --no-build-isolation -e .
+	@touch $@
+
 # The rivals' list takes every version that it shares from ours, but for protobuf's.
 lock:
 	$(BIN)/$(LOCK) --extra build -o requirements-build.lock
 	$(BIN)/$(LOCK) --extra all --extra dev -o requirements.lock
 	grep '==' requirements.lock | grep -v '^protobuf==' | tr -d '\\' \
 		| $(BIN)/$(LOCK) --extra rivals -c /dev/stdin -o requirements-rivals.lock
+	grep '==' requirements.lock | tr -d '\\' | $(BIN)/$(LOCK) --extra docs -c /dev/stdin -o requirements-docs.lock
 
 # The browser of tests/browser. Without it these tests are skipped, with a message.
 browser:
@@ -83,4 +102,4 @@ dashboard-libraries:
 	cd dashboard && npm ci --silent && npm run build --silent
 
 clean:
-	rm -rf .venv $(RIVALS) out dashboard/node_modules
+	rm -rf .venv $(RIVALS) $(DOCS) out dashboard/node_modules

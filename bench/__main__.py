@@ -33,6 +33,7 @@ BENCHMARKS = {
     "sizes": ("sizes", "run"),
     "dashboard": ("dashboard", "run"),
     "telemetry": ("telemetry", "run"),
+    "patterns": ("patterns", "run"),
 }
 
 

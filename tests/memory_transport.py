@@ -41,6 +41,9 @@ class MemoryTransport:
     def end_event(self) -> None:
         """See `interface.Transport`. Frames never wait here."""
 
+    def gather(self, nodes: Sequence[NodeId]) -> None:
+        """See `interface.Transport`. Frames never wait here."""
+
     def is_gathering(self, nodes: Sequence[NodeId]) -> bool:
         """See `interface.Transport`. Frames never wait here."""
         return False

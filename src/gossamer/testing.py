@@ -81,6 +81,7 @@ class VirtualNetwork:
         self._servers: dict[int, tuple[_Endpoint, Callable[[], Any]]] = {}
         self._connections: list[VirtualConnection] = []
         self._dialled = 0
+        self._names: dict[str, list[str]] = {}
         # Which side of the partition each endpoint is on; None while there is no partition.
         self._sides: dict[int, int] | None = None
 
@@ -98,6 +99,16 @@ class VirtualNetwork:
     def now_seconds(self) -> float:
         """Virtual seconds since the run began."""
         return self.loop.time()
+
+    def set_name(self, host: str, nodes: list[Node]) -> None:
+        """Let a name stand for the addresses of these nodes, for `join="HOST:PORT"` with any port."""
+        self._names[host] = [node.address for node in nodes]
+
+    def resolve(self, host: str, port: int) -> list[str]:
+        """The addresses of a name that `set_name` gave; an OSError for any other."""
+        if host not in self._names:
+            raise OSError(f"the virtual network has no name {host!r}")
+        return list(self._names[host])
 
     def partition(self, *sides: list[Node]) -> None:
         """Hold back bytes between nodes on different sides until `heal`. Nodes not listed are on the first side."""
@@ -211,6 +222,10 @@ class _Endpoint:
     def time_ns(self) -> int:
         """The wall clock of every run starts at `EPOCH_SECONDS`; a node's own clock may be ahead or behind."""
         return EPOCH_SECONDS * 1_000_000_000 + self.monotonic_ns() + self._clock_offset_ns
+
+    async def resolve(self, host: str, port: int) -> list[str]:
+        """The addresses that `VirtualNetwork.set_name` gave to a name."""
+        return self._network.resolve(host, port)
 
     async def create_server(self, factory: Callable[[], Any], host: str, port: int, **options: Any) -> VirtualServer:
         """As `loop.create_server`, without TLS."""

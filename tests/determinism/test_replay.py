@@ -137,6 +137,7 @@ def test_two_hash_seeds_give_the_same_run():
 
 def test_every_event_survives_the_record():
     from gossamer.protocols.contract.events import (
+        Contacts,
         Event,
         Loaded,
         MessageReceived,
@@ -159,6 +160,7 @@ def test_every_event_survives_the_record():
     events = [
         Started((Peer(1, b"a"),), False, b"me"),
         Restarted((Peer(1, b"a"),), False, b"me", b"secret", 2**61),
+        Contacts((Peer(1, b"a"),)),
         Subscribe(5, 1),
         Unsubscribe(5),
         Publish(5, b"payload"),

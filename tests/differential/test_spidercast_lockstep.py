@@ -26,6 +26,7 @@ from tests.interpreted import interpreted, seed_that_differs
 
 SEEDS = 160
 KERNEL = [state, coverage, selection, turns, mend]
+READINGS = ("ask_again", "wakes", "parts_above", "agrees_above", "random_parts")
 ROOM = 8  # the largest number of topics of a node
 PURPOSE = 1_000_000
 
@@ -41,7 +42,16 @@ def setting(seed: int):
     law = ("rss", "uniform", "zipf:2")[pick(seed, 2, 0, 2)]
     interest = make_interests(node_count, topic_count, f"1:{most}", law, seed)
     view = (1.0, 1.0, 0.3, 0.6)[pick(seed, 3, 0, 3)]
-    common = {"margin": pick(seed, 4, 0, 3), "view": view, "quarantine_us": pick(seed, 5, 1, 5) * 1_000_000}
+    common = {
+        "margin": pick(seed, 4, 0, 3),
+        "view": view,
+        "quarantine_us": pick(seed, 5, 1, 5) * 1_000_000,
+        "ask_again": ("changed", "changed", "always", "once")[pick(seed, 12, 0, 3)],
+        "wakes": ("change", "always", "loss")[pick(seed, 13, 0, 2)],
+        "parts_above": ("target", "target", "degree")[pick(seed, 14, 0, 2)],
+        "agrees_above": ("L_max", "L_max", "L")[pick(seed, 15, 0, 2)],
+        "random_parts": ("redundant", "redundant", "above")[pick(seed, 16, 0, 2)],
+    }
     which = pick(seed, 6, 0, 7)
     if which == 0:
         parameters = SimilarityParameters(similar=pick(seed, 7, 1, 5), random=pick(seed, 8, 0, 2), **common)
@@ -55,6 +65,7 @@ def setting(seed: int):
         adaptive=which >= 5,
         drop_when_stuck=bool(pick(seed, 9, 0, 2)),
         ties="scan" if which == 2 and view == 1.0 else "random",
+        coin=(0.5, 0.25)[pick(seed, 17, 0, 1)],
         mend_us=pick(seed, 11, 0, 2) * 1_000_000,
         **common,
     )
@@ -98,7 +109,8 @@ def machine_state(driver: Lockstep):
             neighbours = {
                 other: (mine.degree, mine.target, *mine.told, mine.is_bridge) for other, mine in task.neighbours.items()
             }
-            found[node, kind] = (neighbours, task.target, task.coverage, task.under_covered, part.redirect(kind))
+            state = (task.target, task.coverage, task.under_covered, part.redirect(kind), task.is_asleep)
+            found[node, kind] = (neighbours, *state)
         if part._mend_us:
             found[node, "roots"] = {topic: part.roots.lowest(topic) for topic in sorted(part._exchange.topics)}
     return found
@@ -115,7 +127,8 @@ def kernel_state(kernel: population.SpiderCastPopulation):
             redirect = int(task.redirect[node]) if task.redirect[node] >= 0 else None
             rule = kernel._numbers.rules[kind]
             under = int(coverage.under_covered.py_func(task, rule, node))
-            found[node, kind] = (neighbours, int(task.target[node]), int(task.coverage[node]), under, redirect)
+            numbers = (int(task.target[node]), int(task.coverage[node]), under, redirect, bool(task.asleep[node]))
+            found[node, kind] = (neighbours, *numbers)
         if kernel._numbers.mend_us:
             row = slice(kernel.world.starts[node], kernel.world.starts[node] + kernel.world.sizes[node])
             rows = zip(*(column[row].tolist() for column in kernel.roots[:3]), strict=True)
@@ -164,7 +177,9 @@ def first_difference(seed: int, cycles: int = 30, seen: Counter[str] | None = No
             redirects=counts["Redirect"],
             refused_disconnects=counts["DisconnectRequest"] - counts["DisconnectOk"],
             agreed_disconnects=counts["DisconnectOk"],
-            **{f"{name} runs": 1, "partial views": numbers.view < 1, "scans": numbers.scan},
+            **{f"{name} runs": 1, "partial views": numbers.view < 1, "scans": numbers.reading.scan},
+            **{f"{name}={getattr(parameters, name)}": 1 for name in READINGS},
+            asleep=sum(int(task.asleep.sum()) for task in kernel.tasks),
             masked_views=len(kernel.world.mask_starts) > 1,
         )
     return None
@@ -180,7 +195,22 @@ def test_the_kernel_equals_the_machine_link_by_link_under_churn():
     assert {"raises", "stuck", "redirects", "refused_disconnects", "joins", "leaves", "crashes"} <= set(seen)
 
 
-@pytest.mark.parametrize("changed", [{}, {"random_coverage": 1}, {"view": 0.2}, {"adaptive": True}])
+LAZY = {"paper": True, "ask_again": "once", "wakes": "loss"}
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {},
+        {"random_coverage": 1},
+        {"view": 0.2},
+        {"adaptive": True},
+        {"paper": True},
+        {"paper": True, "random_coverage": 1, "view": 0.2},
+        {"paper": True, "agrees_above": "L", "parts_above": "degree"},
+        LAZY,
+    ],
+)
 def test_the_kernel_equals_the_machine_with_the_papers_parameters(changed):
     parameters = SpiderCastParameters(**changed)
     interest = make_interests(300, 100, "10", "zipf:2" if changed.get("adaptive") else "rss", seed=3)
@@ -210,7 +240,8 @@ def test_interests_too_large_for_masks_are_compared_in_full(subscriptions, view)
 
 MUTANTS = {
     "counts coverage one too high": ("before + change < coverage", "before + change <= coverage"),
-    "strict reading of coverage reached": ("if degree < target or (task.asked", "if degree <= target or (task.asked"),
+    "strict reading of coverage reached": ("+ reading.parts_above_degree", "+ 1"),
+    "lenient reading of coverage reached": ("+ reading.parts_above_degree", ""),
     "asks again a peer that refused": (
         "task.asked_degrees[slot] = task.degrees[slot]",
         "task.asked_degrees[slot] = NEVER",
@@ -233,9 +264,17 @@ MUTANTS = {
     "sleeps although a message arrived": ("        task.quiet[other] = False\n", ""),
     "quarantines nobody": ("            task.quarantine[node, cycle % task.quarantine.shape[1]] = peer\n", ""),
     "agrees to part while under-covered": (
-        "if under > 0 and np.int64(task.counts[peer]) <= degree_max(world, task, rule, peer):",
-        "if under > 1 and np.int64(task.counts[peer]) <= degree_max(world, task, rule, peer):",
+        "if under > 0 and np.int64(task.counts[peer]) <= most:",
+        "if under > 1 and np.int64(task.counts[peer]) <= most:",
     ),
+    "agrees above L_max alone": ("if reading.agrees_above_target else", "if False else"),
+    "asks only once": ("if ask_again == ASK_CHANGED:", "if False:"),
+    "never falls asleep": ("return reading.wakes_on_loss and", "return False and"),
+    "wakes on every loss": (
+        "if np.int64(task.counts[node]) < np.int64(task.target[node]) or under_covered(task, rule, node) > 0:",
+        "if True:",
+    ),
+    "random links part as greedy ones": ("and reading.random_parts_above:", "and False:"),
     "keeps L after agreeing to part": ("    if under == 0:\n        task.target[peer] = task.counts[peer]\n", ""),
     "never raises past one": ("random.uncovered[node] > 0 or coverage > ADAPTIVE_COVERAGE_MAX", "True"),
     "drops any neighbour when stuck": ("fewest > (under if stuck else 0)", "fewest > (under + 1 if stuck else 0)"),
@@ -244,7 +283,7 @@ MUTANTS = {
         "            state.stale[node] = True\n",
     ),
     "takes roots from the unmet": ("has_spoken = task.met[slot]", "has_spoken = True"),
-    "keeps idle bridges": ("        _drop_idle_bridges(world, random, node, counters)\n", ""),
+    "keeps idle bridges": ("        _drop_idle_bridges(world, random, rule, node, counters)\n", ""),
     "sleeps through new claims": ("        state.stale[task.nodes[slot]] = True\n", ""),
     "believes dead roots for ever": ("links <= depth_max and", "links <= 255 and"),
     "waits for another check": ("np.int64(state.alone[i]) < patience:", "np.int64(state.alone[i]) <= patience:"),

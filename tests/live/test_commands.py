@@ -142,7 +142,9 @@ def test_commands_use_tls_and_signatures_and_refuse_nodes_without_keys(tmp_path)
         for keys, reason in reasons.items():
             code, out, err = run("pub", "a", "x", *join, *keys, "--timeout", "1")
             assert (code, out) == (1, "")
-            assert "nothing was published, because no node to join accepted a link within 1 s" in err.splitlines()[-1]
+            assert (
+                "the message reached nobody, because no node to join accepted a link within 1 s" in err.splitlines()[-1]
+            )
             assert f"{found['address']}: {reason}" in err.splitlines()[-1]
             with running("sub", "a", *join, *keys) as reader:
                 assert f"warning link to {found['address']} refused: " in reader.stderr.readline()
@@ -202,13 +204,13 @@ def test_a_publisher_without_neighbours_gets_one_sentence_and_exit_code_1():
     code, out, err = run("pub", "t", "x", "--join", "127.0.0.1:1", "--timeout", "0.3")
     assert (code, out) == (1, "")
     assert err == (
-        "gossamer: nothing was published, because no node to join accepted a link within 0.3 s; "
+        "gossamer: the message reached nobody, because no node to join accepted a link within 0.3 s; "
         "127.0.0.1:1: connection refused\n"
     )
     with node() as found:
         code, _, err = run("pub", "t", "x", "--join", found["address"], "--timeout", "0.5", *QUICK)
     assert code == 1
-    assert err == "gossamer: no node with the topic 't' was found within 0.5 s; nothing was published\n"
+    assert err == "gossamer: no node with the topic 't' was found within 0.5 s; the message reached nobody\n"
 
 
 def test_a_node_keeps_trying_to_join_until_the_address_answers():
@@ -364,3 +366,41 @@ def test_sighup_makes_a_node_read_its_access_rules_again(tmp_path):
         assert "unknown field `deny`" in line
         process.send_signal(signal.SIGTERM)
         assert process.wait(SECONDS) == 0
+
+
+def test_a_pattern_on_the_command_line_prints_every_topic_that_matches(tmp_path):
+    with node("--publish", "prices/eur", "--pattern", "prices/*") as found:
+        (tmp_path / "peers.txt").write_text(found["address"] + "\n")
+        with running("sub", "--pattern", "prices/**", "--join-file", str(tmp_path / "peers.txt"), *QUICK) as reader:
+            until_now(lambda: holders(found["metrics"]))
+            assert run("pub", "prices/eur", "1.07", "--join", found["address"], *QUICK)[0] == 0
+            assert reader.stdout.readline() == "prices/eur\t1.07\n"
+            reader.send_signal(signal.SIGINT)
+            assert reader.wait(SECONDS) == 0
+        shown = run("status", found["metrics"])[1]
+        assert "prices/*" in shown
+        assert "prices/eur" in shown
+
+
+def test_a_wrong_pattern_and_no_topic_are_one_sentence_and_exit_code_2():
+    join = ("--join", "127.0.0.1:1")
+    for arguments, sentence in {
+        ("sub", *join): "give a TOPIC to follow, or --pattern",
+        ("sub", "--pattern", "a**", *join): "`**` must be a whole level, as in 'orders/**', got 'a**' in 'a**'",
+        (
+            "sub",
+            "--pattern",
+            "a/*",
+            "--system",
+            "stan",
+            *join,
+        ): "patterns need nodes that tell each other names of topics",
+        ("sub", "a", "--join-file", "nowhere.txt"): "cannot read the addresses to join from nowhere.txt",
+    }.items():
+        code, out, err = run(*arguments)
+        assert (code, out) == (2, "")
+        assert err.startswith(f"gossamer: {sentence}")
+        assert err.count("\n") == 1
+    code, _, err = run("sub", "--pattern", "**", *join)
+    assert code == 1
+    assert "matches every topic; only an access rule" in err

@@ -221,3 +221,33 @@ def test_a_validator_that_fails_on_every_message_does_not_fill_the_log(network, 
     asyncio.run(scenario())
     (record,) = [record for record in caplog.records if "validator of t failed" in record.getMessage()]
     assert "a bug in the application" in str(record.exc_info[1])
+
+
+SIDES = """
+[[allow]]
+names = ["desk"]
+publish = ["convert"]
+subscribe = ["convert/replies"]
+
+[[allow]]
+names = ["service"]
+publish = ["convert/replies"]
+subscribe = ["convert", "convert/replies"]
+"""
+
+
+def test_rules_tell_nodes_that_ask_from_nodes_that_reply(security, tmp_path):
+    async def scenario():
+        desk, service = security("desk"), security("service")
+        (tmp_path / "rules.toml").write_text(SIDES)
+        async with Node(**service) as replier, Node(join=replier.address, **desk) as asker:
+            async with replier.replies("convert") as requests:
+                asked = asyncio.create_task(asker.request("convert", b"1", timeout=10))
+                await (await anext(requests)).reply(b"2")
+                with pytest.raises(NotAllowed, match="do not allow service to publish on 'convert'"):
+                    await replier.request("convert", b"1")
+                with pytest.raises(NotAllowed, match="do not allow desk to publish on 'convert/replies'"):
+                    await asker.replies("convert").__aenter__()
+                return (await asked).payload
+
+    assert asyncio.run(scenario()) == b"2"

@@ -2,11 +2,15 @@
 
 import asyncio
 import json
+import subprocess
+import sys
 from contextlib import AsyncExitStack
 
 import pytest
 
 from gossamer import InputError, Node, PlanEntry
+from gossamer.live.fleet.network import read_members
+from gossamer.live.operations.settings import node_settings
 from tests.live.conftest import free_ports, take
 from tests.waiting import until
 
@@ -86,3 +90,43 @@ def test_a_plan_requires_a_system_that_takes_plans(tmp_path):
         Node(system="planned")
     with pytest.raises(InputError, match="go together"):
         Node(plan=PlanEntry(tmp_path))
+
+
+def test_a_network_runs_from_a_plan_with_the_names_of_its_nodes_and_topics(tmp_path):
+    plan = {
+        "支付": {"topics": ["заказы", "цены"], "publishes": ["цены"], "peers": ["orders"]},
+        "orders": {"topics": ["заказы", "цены"], "peers": ["支付", "third"]},
+        "third": {"topics": ["заказы"], "peers": ["orders"]},
+    }
+    (tmp_path / "peers.json").write_text(json.dumps(plan))
+    arguments = [sys.executable, "-m", "gossamer", "up", "--plan", tmp_path, "--rate", "50", "--seconds", "1"]
+    done = subprocess.run(
+        [*arguments, "--out", tmp_path / "out", "--json"], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["node_with_most_links"] in plan
+    assert found["messages_published"] > 20
+    assert found["delivered"] == sum(phase["expected"] for phase in found["phases"])
+    assert {member.name for member in read_members(tmp_path / "out")} == set(plan)
+
+
+def test_a_node_started_by_name_follows_its_topics_and_shows_names_in_its_status(tmp_path):
+    (path := tmp_path / "peers.json").write_text(json.dumps(PLAN))
+
+    async def scenario():
+        ports = free_ports(2)
+        addresses = {f"n{place}": f"127.0.0.1:{port}" for place, port in enumerate((*ports, 1, 2, 3))}
+        async with AsyncExitStack() as stack:
+            nodes = []
+            for name in ("n0", "n1"):
+                content = {"listen": addresses[name], "system": "planned", "plan": str(path), "name": name}
+                settings = node_settings({**content, "addresses": addresses}, "here")
+                nodes.append(await stack.enter_async_context(settings.node()))
+                for topic in settings.topics()[0]:
+                    await stack.enter_async_context(nodes[-1].subscribe(topic))
+            await until(lambda: [link.name for link in nodes[0].status().links] == ["n1"])
+            status = nodes[0].status()
+            return status.name, {topic.topic for topic in status.topics}
+
+    assert asyncio.run(scenario()) == ("n0", {"all", "pair"})

@@ -27,7 +27,7 @@ def test_a_reader_that_never_reads_does_not_stop_the_other_readers(network):
         limits = Limits(queue_bytes_slow=20_000, patience_seconds=60, reader_messages=10)
         async with network(3, limits=limits) as (one, stuck, healthy):
             async with stuck.subscribe("t") as unread, healthy.subscribe("t", queue=3_000) as messages:
-                one.open_publisher("t")
+                await one.publisher("t").__aenter__()
                 for node in (one, stuck, healthy):
                     await node.ready("t", 2, timeout=20)
 
@@ -139,7 +139,7 @@ def test_a_publisher_waits_for_a_stuck_reader_four_hops_away_once_and_not_once_f
             nodes, peers = await start_chain(stack, tmp_path, names, limits)
             readers = [await stack.enter_async_context(nodes[name].subscribe("t")) for name in names[1:-1]]
             await stack.enter_async_context(nodes["last"].subscribe("t", slow="block", queue=1))
-            nodes["first"].open_publisher("t")
+            await nodes["first"].publisher("t").__aenter__()
             for name in names:
                 await nodes[name].ready("t", len(peers[name]), timeout=20)
             clock, standstills = asyncio.get_running_loop().time, []
@@ -163,7 +163,7 @@ def test_a_healthy_subscriber_pauses_for_less_than_a_second_while_another_reader
     async def scenario(stuck_options):
         async with network(3, audited=False) as (one, stuck, healthy):
             async with stuck.subscribe("t", **stuck_options), healthy.subscribe("t") as messages:
-                one.open_publisher("t")
+                await one.publisher("t").__aenter__()
                 for node in (one, stuck, healthy):
                     await node.ready("t", 2, timeout=20)
 

@@ -20,6 +20,7 @@ from gossamer.planners.greedy import GM, MINMAXODA, lowoda
 from gossamer.planners.greedy import plan as greedy_plan
 from gossamer.planners.improve import attach, improve, shorten
 from gossamer.planners.plan import PlanRequest, plan
+from gossamer.planners.zones import links_inside, plan_by_zones
 from gossamer.workloads.interests import make_interests
 
 RULES = st.sampled_from([GM, lowoda(1), lowoda(3), MINMAXODA])
@@ -278,3 +279,15 @@ def test_an_empty_workload_a_zero_budget_and_too_many_parts_are_refused():
         plan(Workload.from_interest(interest), PlanRequest(parts=11))
     with pytest.raises(InputError, match="at most 24 nodes"):
         optimum(make_interests(30, 4, "2", "rss", seed=1))
+
+
+@given(workloads(), st.lists(st.integers(0, 3), min_size=14, max_size=14), RULES)
+def test_a_plan_by_zones_survives_each_zone_and_connects_inside_zones_first(interest, drawn, rule):
+    zones = np.array(drawn[: interest.node_count], np.int64)
+    overlay = plan_by_zones(interest, zones, rule)
+    assert_connected(overlay, interest)
+    for zone in range(4):
+        assert_connected(overlay, interest.among(zones != zone))
+        assert_connected(overlay, interest.among(zones == zone))
+    graph = graph_of(overlay)
+    assert links_inside(overlay, zones) == sum(zones[u] == zones[v] for u, v in graph.edges)

@@ -8,13 +8,13 @@ import pytest
 pytest.importorskip("pyspark", reason="the pipeline is part of gossamer[spark]")
 
 from gossamer.model.values.errors import CheckFailed, InputError
-from gossamer.pipeline.formats import WHITESPACE, Format
 from gossamer.pipeline.ids import NameIds, is_number, write_ids
 from gossamer.pipeline.ingest import ingest_edges, ingest_machine_events, ingest_memberships
 from gossamer.pipeline.inputs import local_files
 from gossamer.pipeline.lines import EDGES, judge_lines, read_lines
 from gossamer.pipeline.sample import along_edges, write_sample
 from gossamer.pipeline.storage import spark_path
+from gossamer.workloads.formats import WHITESPACE, Format
 
 LINES = """# SNAP says so
 % and KONECT so

@@ -9,11 +9,11 @@ import pytest
 pytest.importorskip("pyspark", reason="the pipeline is part of gossamer[spark]")
 
 from gossamer.model.values.errors import CheckFailed, InputError
-from gossamer.pipeline.formats import Reading
 from gossamer.pipeline.ingest import ingest_edges, ingest_memberships
 from gossamer.pipeline.inputs import local_files
 from gossamer.pipeline.sample import write_sample
 from gossamer.pipeline.storage import pattern_path, read_parquet, spark_path, write_parquet
+from gossamer.workloads.formats import Reading
 
 
 def rows(spark, path, *order):

@@ -1,5 +1,6 @@
 """A study of every kind of input ends in a report. The data are small, and only quick systems run."""
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -8,10 +9,12 @@ pytest.importorskip("pyspark", reason="the pipeline is part of gossamer[spark]")
 from gossamer.analysis.report import write_report
 from gossamer.model.tables.schemas import write_table
 from gossamer.model.tables.workload import read_workload
-from gossamer.model.values.errors import InputError
+from gossamer.model.values.errors import InputError, InputWarning
 from gossamer.model.values.progress import silent
+from gossamer.pipeline.ingest import ingest_memberships
 from gossamer.pipeline.shared_ids import share_ids
 from gossamer.pipeline.study import run_study
+from gossamer.pipeline.study_inputs import study_of
 from gossamer.pipeline.study_samples import take_workload, write_study_sample
 from gossamer.pipeline.study_settings import BOTH, MEMBERSHIPS, WORKLOAD, Candidate, Study
 
@@ -51,7 +54,12 @@ def test_memberships_end_in_a_report_and_a_small_input_is_used_whole(spark, circ
     assert "Use <b>spidercast</b>" in report
     assert "The study uses all 30 nodes of the input; nothing was sampled." in report
     assert "topics (groups)" in report
-    kept = read_workload(circle / "out" / "workload").interest
+    found = read_workload(circle / "out" / "workload")
+    kept = found.interest
+    # The names of the file are those of the workload, and the report shows the largest.
+    assert set(found.names_of_nodes()) == {f"u{user}" for user in range(30)}
+    assert set(found.names_of_topics()) == {f"g{group}" for group in range(7)}
+    assert "<td>g0</td>" in report
     assert kept.subscription_count == len(set((circle / "members.csv").read_text().splitlines())) - 1
 
 
@@ -137,6 +145,43 @@ def test_a_sampled_workload_keeps_its_roles(spark, tmp_path):
     found = pq.read_table(tmp_path / "out" / "interests.parquet").to_pylist()
     assert len(found) == 16
     assert all(row["role"] == 1 + row["node"] % 3 for row in found)
+
+
+def test_roles_and_names_of_a_file_reach_the_sample(spark, tmp_path):
+    (tmp_path / "subs.csv").write_text(
+        "service,topic,role\nBilling,x,pub\nbilling,x,\nbilling,x,producer\n仓库,x,both\n仓库,y,sub\n仓库,z,owner\n"
+    )
+    with pytest.warns(InputWarning, match="users 'Billing' and 'billing' differ only in upper and lower case"):
+        ingest_memberships(spark, [tmp_path / "subs.csv"], tmp_path / "graph")
+    quarantined = pq.read_table(tmp_path / "graph" / "quarantine.parquet").to_pylist()
+    assert [row["reason"] for row in quarantined] == ["role is not follows, publishes or both"]
+    write_study_sample(spark, tmp_path / "graph", tmp_path / "w", MEMBERSHIPS, False, 3, 3, 1, 1)
+    found = read_workload(tmp_path / "w")
+    names, topics, interest = found.names_of_nodes(), found.names_of_topics(), found.interest
+    roles = zip(interest.owners, interest.node_topics, interest.roles.tolist(), strict=True)
+    assert {(names[node], topics[topic], role) for node, topic, role in roles} == {
+        ("Billing", "x", 2),
+        ("billing", "x", 3),
+        ("仓库", "x", 3),
+        ("仓库", "y", 1),
+    }
+
+
+def test_a_workload_with_names_keeps_them_in_a_study(spark, tmp_path):
+    table(tmp_path / "w", "interests", node=[5, 5, 90], topic=[1, 2, 2])
+    write_table("names", tmp_path / "w" / "names.parquet", {"id": [5, 90], "name": ["ann", "鲍勃"]})
+    write_table("names", tmp_path / "w" / "topic_names.parquet", {"id": [1, 2], "name": ["rock", "jazz"]})
+    take_workload(spark, tmp_path / "w", tmp_path / "graph")
+    write_study_sample(spark, tmp_path / "graph", tmp_path / "sample", WORKLOAD, False, 2, 2, 1, 1)
+    found = read_workload(tmp_path / "sample")
+    assert (found.names_of_nodes(), found.names_of_topics()) == (["ann", "鲍勃"], ["rock", "jazz"])
+
+
+def test_a_folder_whose_interests_have_names_is_read_as_memberships(tmp_path):
+    pq.write_table(pa.table({"node": ["a"], "topic": ["x"]}), tmp_path / "interests.parquet")
+    study, sentence = study_of(str(tmp_path), None)
+    assert study.memberships == str(tmp_path / "interests.parquet")
+    assert "has names" in sentence
 
 
 def test_a_workload_with_duplicate_rows_is_refused(spark, tmp_path):

@@ -111,7 +111,7 @@ def test_every_default_says_where_it_comes_from(name):
     info = msgspec.inspect.type_info(LAYERS[name].parameters)
     for field in info.fields:
         description = (field.type.extra_json_schema or {}).get("description", "")
-        assert description.startswith(("Paper:", "Chosen:")), f"{name}.{field.name} does not say"
+        assert description.startswith(("Paper:", "Chosen:", "Differs:")), f"{name}.{field.name} does not say"
 
 
 def test_every_part_belongs_to_a_stack():

@@ -36,12 +36,12 @@ figure { margin: 1rem 0; } figcaption a { margin-right: .6rem; }
 """
 
 
-def page(body: Sequence[str]) -> str:
+def page(body: Sequence[str], title: str = "Gossamer study") -> str:
     """A whole HTML page that opens offline."""
     return (
         '<!doctype html><html lang="en"><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>Gossamer study</title><style>{STYLE}</style><body>{''.join(body)}</body></html>"
+        f"<title>{html.escape(title)}</title><style>{STYLE}</style><body>{''.join(body)}</body></html>"
     )
 
 

@@ -6,6 +6,7 @@ from statistics import mean
 from typing import Any
 
 import msgspec
+import numpy as np
 import pyarrow.parquet as pq
 
 from gossamer.analysis.advice import rank
@@ -13,6 +14,7 @@ from gossamer.analysis.charts import FigureFiles
 from gossamer.analysis.page import percent, table
 from gossamer.analysis.profile import LABELS
 from gossamer.analysis.standing import Row, Standing, by_label
+from gossamer.model.tables.workload import NODE_NAMES, read_workload
 
 # What a topic is, and what the rows of the whole input are, by the kind of the input.
 KINDS = {
@@ -234,7 +236,31 @@ def workload_section(study: Path, rows: Sequence[Row], stages: Mapping[str, Any]
     pictures = "".join(
         figures.shares_above(name.replace("_", "-"), curves, LABELS.get(name, name)) for name, curves in spreads.items()
     )
-    return "<h2>The workload</h2>" + table(["", ""], facts) + pictures
+    return "<h2>The workload</h2>" + table(["", ""], facts) + _largest(study / "workload") + pictures
+
+
+def _largest(folder: Path) -> str:
+    """The topics and the nodes of the first sample with most subscriptions, by name; nothing if there are no names."""
+    if not (folder / NODE_NAMES).exists():
+        return ""
+    workload = read_workload(folder)
+    interest = workload.interest
+    sections = []
+    for title, names, sizes in (
+        ("topic", workload.names_of_topics(), interest.popularity),
+        ("node", workload.names_of_nodes(), interest.sizes),
+    ):
+        order = np.argsort(-sizes, kind="stable")[:LARGEST]
+        sections.append(
+            table(
+                [f"{title}s with most subscriptions", "subscriptions"], [[names[at], f"{sizes[at]:,}"] for at in order]
+            )
+        )
+    return "".join(sections)
+
+
+# The topics and nodes that the report names.
+LARGEST = 10
 
 
 # FigureFiles of a profile in words.

@@ -6,6 +6,7 @@ Exit codes: 0 success; 1 a difference or a failure; 2 a wrong flag, file or valu
 import errno
 import shlex
 import sys
+import warnings
 from typing import Annotated, Any
 
 import typer
@@ -18,6 +19,7 @@ from gossamer.cli import (
     check,
     churn,
     dashboard,
+    deploy,
     ingest,
     keys,
     messages,
@@ -27,20 +29,24 @@ from gossamer.cli import (
     replay,
     reproduce,
     simulate,
+    snapshot,
     status,
     study,
     systems,
     theory,
     torture,
     up,
+    what_if,
     workload,
 )
 from gossamer.cli.console import print_sentence
 from gossamer.cli.flag_names import flags_of, name_flags
 from gossamer.cli.renamed import replace_old_flags
-from gossamer.model.values.errors import CheckFailed, GossamerError, InputError, MissingExtra
+from gossamer.model.values.errors import CheckFailed, GossamerError, InputError, InputWarning, MissingExtra
 
 STUDY, PLAN, RUN, DATA = "Study", "Plan", "Run", "Data"
+# The extra that each command needs; empty for commands of the base install.
+COMMAND_EXTRAS: dict[str, str] = {}
 
 
 class GroupedCommands(TyperGroup):
@@ -67,36 +73,42 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-for _job, _name, _function in (
-    (STUDY, "study", study.study),
-    (STUDY, "sweep", study.sweep),
-    (STUDY, "reproduce", reproduce.reproduce),
-    (STUDY, "systems", systems.systems),
-    (STUDY, "build", build.build),
-    (STUDY, "simulate", simulate.simulate),
-    (STUDY, "analyse", analyse.analyse),
-    (STUDY, "replay", replay.replay),
-    (STUDY, "torture", torture.torture),
-    (PLAN, "plan", plan.plan),
-    (PLAN, "check", check.check),
-    (PLAN, "theory", theory.app),
-    (RUN, "node", node.node),
-    (RUN, "pub", messages.pub),
-    (RUN, "sub", messages.sub),
-    (RUN, "status", status.status),
-    (RUN, "up", up.up),
-    (RUN, "dashboard", dashboard.dashboard),
-    (RUN, "keys", keys.app),
-    (DATA, "workload", workload.app),
-    (DATA, "churn", churn.app),
-    (DATA, "ingest", ingest.ingest),
-    (DATA, "sample", ingest.sample),
-    (DATA, "profile", profile.profile),
+# The last column is the extra that a command needs; the base install has all that a live node needs.
+for _job, _name, _function, _extra in (
+    (STUDY, "study", study.study, "all"),
+    (STUDY, "sweep", study.sweep, "spark"),
+    (STUDY, "reproduce", reproduce.reproduce, "report"),
+    (STUDY, "systems", systems.systems, ""),
+    (STUDY, "build", build.build, "sim"),
+    (STUDY, "simulate", simulate.simulate, "sim"),
+    (STUDY, "analyse", analyse.analyse, "spark"),
+    (STUDY, "replay", replay.replay, ""),
+    (STUDY, "torture", torture.torture, "sim"),
+    (PLAN, "plan", plan.plan, "sim"),
+    (PLAN, "check", check.check, "sim"),
+    (PLAN, "what-if", what_if.what_if, "sim"),
+    (PLAN, "theory", theory.app, "sim"),
+    (RUN, "node", node.node, ""),
+    (RUN, "pub", messages.pub, ""),
+    (RUN, "sub", messages.sub, ""),
+    (RUN, "status", status.status, ""),
+    (RUN, "snapshot", snapshot.snapshot, "sim"),
+    (RUN, "up", up.up, "sim"),
+    (RUN, "dashboard", dashboard.dashboard, "sim"),
+    (RUN, "deploy", deploy.deploy, "sim"),
+    (RUN, "keys", keys.app, ""),
+    (DATA, "workload", workload.app, "sim"),
+    (DATA, "churn", churn.app, "sim"),
+    (DATA, "ingest", ingest.ingest, "spark"),
+    (DATA, "sample", ingest.sample, "spark"),
+    (DATA, "profile", profile.profile, "spark"),
 ):
+    _needs = f"Needs: pip install 'gossamer[{_extra}]'" if _extra else None
     if isinstance(_function, typer.Typer):
-        app.add_typer(_function, name=_name, rich_help_panel=_job)
+        app.add_typer(_function, name=_name, rich_help_panel=_job, epilog=_needs)
     else:
-        app.command(_name, rich_help_panel=_job)(_function)
+        app.command(_name, rich_help_panel=_job, epilog=_needs)(_function)
+    COMMAND_EXTRAS[_name] = _extra
 
 
 def _show_version(wanted: bool) -> None:
@@ -137,10 +149,25 @@ _PATH_ERRORS = {
 
 def main() -> None:
     """Run a command; every expected error is one sentence on standard error."""
-    arguments, warnings = replace_old_flags(sys.argv[1:])
-    for warning in warnings:
+    arguments, old_flags = replace_old_flags(sys.argv[1:])
+    for warning in old_flags:
         print_sentence(warning)
+    _print_input_warnings()
     sys.exit(_run(arguments))
+
+
+def _print_input_warnings() -> None:
+    """Print what is odd about an input as a sentence, like an error, instead of Python's form with a line of code."""
+    usual = warnings.showwarning
+
+    def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+        if issubclass(category, InputWarning):
+            print_sentence(str(message))
+        else:
+            usual(message, category, *place, **more)
+
+    warnings.simplefilter("always", InputWarning)
+    warnings.showwarning = show
 
 
 def _run(arguments: list[str]) -> Any:
@@ -156,6 +183,9 @@ def _run(arguments: list[str]) -> Any:
         extra = _EXTRAS.get((error.name or "").partition(".")[0])
         if extra is None:
             raise
+        # A command that needs Spark and plots needs one install, not two.
+        whole = COMMAND_EXTRAS.get(next(iter(arguments), ""), "")
+        extra = whole if whole == "all" or (whole and extra == "sim") else extra
         return _fail(f"this command needs {error.name}; run: pip install 'gossamer[{extra}]'", 2)
     except UnicodeError:
         return _fail("a path or name is not valid UTF-8; rename it", 2)

@@ -34,7 +34,7 @@ def make(
     until: Annotated[str, typer.Option(metavar="TIME", help="The time at which the table ends.")] = "1000s",
     nodes: Annotated[int | None, typer.Option(metavar="N", help="The number of nodes; their ids are 0 to N-1.")] = None,
     workload: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Use the nodes of this workload instead.")
+        Path | None, typer.Option(metavar="WORKLOAD", help="Use the nodes of this workload instead.")
     ] = None,
     crashes: Annotated[
         float, typer.Option(metavar="SHARE", help="The share of departures that are crashes, without a goodbye.")
@@ -51,10 +51,11 @@ def make(
     import numpy as np
 
     from gossamer.model.tables.folders import check_output, file_sha256, output_folder, write_manifest
-    from gossamer.model.tables.workload import INTERESTS, read_workload, write_churn
+    from gossamer.model.tables.workload import write_churn, write_names
     from gossamer.workloads.churn import make_churn
     from gossamer.workloads.interests import check_sizes
     from gossamer.workloads.laws import duration_law
+    from gossamer.workloads.named import interests_file, read_workload
 
     started = time.monotonic()
     check_output(out, force, [] if workload is None else [workload])
@@ -62,14 +63,15 @@ def make(
         raise InputError("give either --nodes or --workload")
     if nodes is not None:
         check_sizes(nodes, 1)
-    ids = read_workload(workload).node_ids if workload is not None else np.arange(nodes or 0)
+    found = None if workload is None else read_workload(workload)
+    ids = np.arange(nodes or 0) if found is None else found.node_ids
     on_law, off_law = duration_law(on, "--on"), duration_law(off, "--off")
     table = make_churn(len(ids), on_law, off_law, duration_us(until, "--until"), crashes, seed)
     with output_folder(out, force) as folder:
-        rows = write_churn(folder, table, ids)
+        rows = {"churn": write_churn(folder, table, ids), **(write_names(folder, found) if found else {})}
         parameters = {"on": on, "off": off, "until": until, "crashes": crashes, "nodes": len(ids)}
-        inputs = {} if workload is None else {"interests": {"sha256": file_sha256(workload / INTERESTS)}}
-        write_manifest(folder, manifest("churn make", seed, started, inputs, {"churn": rows}, parameters=parameters))
+        inputs = {} if workload is None else {"interests": {"sha256": file_sha256(interests_file(workload))}}
+        write_manifest(folder, manifest("churn make", seed, started, inputs, rows, parameters=parameters))
     _show(out, table, len(ids), json)
 
 
@@ -79,7 +81,7 @@ def from_events(
         Path, typer.Argument(metavar="MACHINES", help="The output of `gossamer ingest machine-events`.")
     ],
     out: Out,
-    workload: Annotated[Path, typer.Option(metavar="FOLDER", help="The workload whose nodes join and leave.")],
+    workload: Annotated[Path, typer.Option(metavar="WORKLOAD", help="The workload whose nodes join and leave.")],
     seed: Seed,
     until: Annotated[
         str, typer.Option(metavar="TIME", help="The time at which the table ends; the trace is compressed to it.")
@@ -96,19 +98,21 @@ def from_events(
     Example: gossamer churn from-events out/machines out/churn --workload out/w --until 600s --seed 1
     """
     from gossamer.model.tables.folders import check_output, file_sha256, output_folder, write_manifest
-    from gossamer.model.tables.workload import INTERESTS, read_workload, write_churn
+    from gossamer.model.tables.workload import write_churn, write_names
     from gossamer.pipeline.events import churn_from_events
     from gossamer.pipeline.session import spark_session
+    from gossamer.workloads.named import interests_file, read_workload
 
     started = time.monotonic()
     check_output(out, force, [machines, workload])
-    ids = read_workload(workload).node_ids
+    found = read_workload(workload)
+    ids = found.node_ids
     with spark_session(master, remote) as spark, working("reading the trace"):
         table = churn_from_events(spark, machines, len(ids), duration_us(until, "--until"), seed)
     with output_folder(out, force, [machines, workload]) as folder:
-        rows = write_churn(folder, table, ids)
-        inputs = {"interests": {"sha256": file_sha256(workload / INTERESTS)}}
-        write_manifest(folder, manifest("churn from-events", seed, started, inputs, {"churn": rows}, until=until))
+        rows = {"churn": write_churn(folder, table, ids), **write_names(folder, found)}
+        inputs = {"interests": {"sha256": file_sha256(interests_file(workload))}}
+        write_manifest(folder, manifest("churn from-events", seed, started, inputs, rows, until=until))
     _show(out, table, len(ids), json)
 
 

@@ -74,12 +74,12 @@ def ingest(
     Example: gossamer ingest edges friends.txt.gz out/graph
     """
     from gossamer.model.values.errors import InputError
-    from gossamer.pipeline.formats import Reading
     from gossamer.pipeline.ingest import ingest_edges, ingest_machine_events, ingest_memberships
     from gossamer.pipeline.inputs import file_labels, find_inputs
     from gossamer.pipeline.latency import ingest_latency
     from gossamer.pipeline.session import spark_session
     from gossamer.pipeline.storage import check_local, fingerprint, is_remote, output_place, read_place, write_facts
+    from gossamer.workloads.formats import Reading
 
     started = time.monotonic()
     out_place = read_place(out)

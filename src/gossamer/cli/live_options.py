@@ -21,6 +21,12 @@ Join = Annotated[
     list[str] | None,
     typer.Option("--join", metavar="HOST:PORT", help="The address of a node through which to join; repeatable."),
 ]
+JoinFile = Annotated[
+    str | None,
+    typer.Option(
+        "--join-file", metavar="FILE", help="A file with one HOST:PORT in each line; read again when it changes."
+    ),
+]
 Advertise = Annotated[
     str | None,
     typer.Option(metavar="HOST:PORT", help="The address that other nodes connect to, if it differs from --listen."),
@@ -98,6 +104,14 @@ HistorySize = Annotated[
 ]
 HistoryAge = Annotated[
     str | None, typer.Option("--history-age", metavar="TIME", help="The age of messages on disk. [default: 7d]")
+]
+Patterns = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--pattern",
+        metavar="PATTERN",
+        help="Follow all topics that match: * is one level, ** any levels. Quote it. Repeatable.",
+    ),
 ]
 Timeout = Annotated[
     float, typer.Option("--timeout", metavar="SECONDS", help="How long to wait for the first neighbour.")

@@ -7,7 +7,7 @@ import os
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import AsyncExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
@@ -23,9 +23,11 @@ from gossamer.cli.live_options import (
     IdentityFile,
     Insecure,
     Join,
+    JoinFile,
     KeysFolder,
     Listen,
     LiveSettings,
+    Patterns,
     RulesFile,
     Secrets,
     Signatures,
@@ -35,6 +37,7 @@ from gossamer.cli.live_options import (
 )
 from gossamer.cli.options import Json
 from gossamer.model.values.errors import GossamerError, InputError
+from gossamer.model.values.pattern import Pattern
 from gossamer.model.values.time import SECOND_US, duration_us
 
 if TYPE_CHECKING:
@@ -104,6 +107,7 @@ def pub(
         str | None, typer.Argument(metavar="[PAYLOAD]", help="The message; without it, each line of standard input.")
     ] = None,
     join: Join = None,
+    join_file: JoinFile = None,
     rate: Annotated[float | None, typer.Option(metavar="R", help="Publish at most R messages per second.")] = None,
     count: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Publish PAYLOAD N times, or at most N lines.")
@@ -124,11 +128,11 @@ def pub(
 ) -> None:
     """Publish messages on a topic.
 
-    Exit code 1 if no neighbour on the topic was found, or a neighbour could not take a message.
+    Exit code 1 if the first message reached nobody, or a neighbour could not take a message.
 
     Example: gossamer pub prices/eur 1.07 --join 127.0.0.1:7400
     """
-    _check_join(join)
+    _check_join(join, join_file)
     if rate is not None and not 0 < rate <= 1_000_000:
         raise InputError(f"--rate must be above 0 and at most 1,000,000 messages per second, got {rate:g}")
     _check_timeout(timeout)
@@ -138,6 +142,7 @@ def pub(
         secrets,
         listen=listen,
         join=join,
+        join_file=join_file,
         advertise=advertise,
         system=system,
         dissemination=dissemination,
@@ -155,8 +160,12 @@ def pub(
 
 
 def sub(
-    topics: Annotated[list[str], typer.Argument(metavar="TOPIC...", help="The topics to follow.")],
+    topics: Annotated[
+        list[str] | None, typer.Argument(metavar="[TOPIC...]", help="The topics to follow.", show_default=False)
+    ] = None,
     join: Join = None,
+    join_file: JoinFile = None,
+    patterns: Patterns = None,
     last: Annotated[int, typer.Option(min=0, metavar="N", help="Start with the last N messages of each topic.")] = 0,
     last_seconds: Annotated[
         float,
@@ -187,12 +196,12 @@ def sub(
 ) -> None:
     """Subscribe to topics and print their messages.
 
-    Each message is a line with its payload, after the topic and a tab if there are several topics; with --json a line
-    of JSON.
+    Each message is a line with its payload, after the topic and a tab if there are several topics or patterns; with
+    --json a line of JSON.
 
     Example: gossamer sub prices/eur prices/usd --join 127.0.0.1:7400 --json
     """
-    _check_join(join)
+    _check_join(join, join_file)
     older: dict[str, Any] = {"last": last, "last_seconds": last_seconds}
     older["since"] = 0.0 if since is None else duration_us(since, "--since") / SECOND_US
     found = settings_of(
@@ -201,6 +210,7 @@ def sub(
         secrets,
         listen=listen,
         join=join,
+        join_file=join_file,
         advertise=advertise,
         system=system,
         dissemination=dissemination,
@@ -213,9 +223,12 @@ def sub(
         history_size=history_size,
         history_age=history_age,
     )
-    _check_secrets(found, topics)
+    if not topics and not patterns:
+        raise InputError("give a TOPIC to follow, or --pattern")
+    _check_secrets(found, topics or [])
+    followed: list[str | Pattern] = [*dict.fromkeys(topics or ()), *map(Pattern, dict.fromkeys(patterns or ()))]
     with _warnings():
-        asyncio.run(_follow(found, list(dict.fromkeys(topics)), older, count, json))
+        asyncio.run(_follow(found, followed, older, count, json))
 
 
 @contextmanager
@@ -231,8 +244,8 @@ def _warnings() -> Iterator[None]:
         logger.removeHandler(handler)
 
 
-def _check_join(addresses: Sequence[str] | None) -> None:
-    if not addresses:
+def _check_join(addresses: Sequence[str] | None, file: str | None) -> None:
+    if not addresses and not file:
         raise InputError("give the address of a node through which to join, such as --join 127.0.0.1:7400")
 
 
@@ -260,31 +273,32 @@ async def _publish(
     """The number of messages that at least one neighbour did not take."""
     refused = 0
     async with settings.node() as node, node.publisher(topic) as publisher:
-        try:
+        with suppress(TimeoutError):
             await node.ready(topic, timeout=timeout)
-        except TimeoutError:
-            raise GossamerError(_no_neighbour(node.status(), topic, settings.join, timeout)) from None
         began = time.monotonic()
         number = 0
         async for content in _lines(payload, count):
             if rate is not None:
                 await asyncio.sleep(max(0.0, began + number / rate - time.monotonic()))
             number += 1
-            receipt = await publisher.publish(content, wait="sent", timeout=timeout)
+            receipt = await publisher.publish(content, wait="sent")
+            if json:
+                typer.echo(msgspec.json.encode(receipt).decode())
+            if receipt.nobody and number == 1:
+                raise GossamerError(_no_neighbour(node.status(), topic, settings.ways_in, timeout))
             if receipt.refused or not receipt.queued:
                 refused += 1
                 reasons = sorted({reason for _, reason in receipt.refused}) or ["no neighbour has the topic"]
                 print_sentence(f"message {number} was not taken by all neighbours: {'; '.join(reasons)}")
-            if json:
-                typer.echo(msgspec.json.encode(receipt).decode())
     return refused
 
 
 def _no_neighbour(status: "NodeStatus", topic: str, addresses: Sequence[str], timeout: float) -> str:
     if status.links:
-        return f"no node with the topic {topic!r} was found within {timeout:g} s; nothing was published"
+        return f"no node with the topic {topic!r} was found within {timeout:g} s; the message reached nobody"
     reasons = [f"{address}: {status.unanswered.get(address, 'no answer')}" for address in addresses]
-    return f"nothing was published, because no node to join accepted a link within {timeout:g} s; {'; '.join(reasons)}"
+    reason = "; ".join(reasons)
+    return f"the message reached nobody, because no node to join accepted a link within {timeout:g} s; {reason}"
 
 
 async def _lines(payload: str | None, count: int | None) -> AsyncIterator[bytes]:
@@ -303,20 +317,24 @@ async def _lines(payload: str | None, count: int | None) -> AsyncIterator[bytes]
 
 
 async def _follow(
-    settings: "NodeSettings", topics: Sequence[str], older: dict[str, Any], count: int | None, json: bool
+    settings: "NodeSettings", topics: Sequence[str | Pattern], older: dict[str, Any], count: int | None, json: bool
 ) -> None:
     from gossamer.live.operations.logs import warn_while_alone
     from gossamer.live.operations.signals import asked_to_stop, first_of
 
+    is_one = len(topics) == 1 and isinstance(topics[0], str)
+
     def line(message: "Message") -> bytes:
         payload: bytes = message.payload
-        return payload + b"\n" if len(topics) == 1 else message.topic.encode() + b"\t" + payload + b"\n"
+        return payload + b"\n" if is_one else message.topic.encode() + b"\t" + payload + b"\n"
 
     printer = Printer(as_json if json else line, count)
     with asked_to_stop() as asked:
-        async with settings.node() as node, AsyncExitStack() as open_things:
-            subscriptions = [node.subscribe(topic, **older) for topic in topics]
+        node = settings.node()
+        # Check topics and patterns before the node listens and joins.
+        subscriptions = [node.subscribe(topic, **older) for topic in topics]
+        async with node, AsyncExitStack() as open_things:
             for subscription in subscriptions:
                 await open_things.enter_async_context(subscription)
-            works: list[Coroutine[Any, Any, object]] = [asked.wait(), warn_while_alone(node, settings.join)]
+            works: list[Coroutine[Any, Any, object]] = [asked.wait(), warn_while_alone(node, settings.ways_in)]
             await first_of([*works, *map(printer.pass_on, subscriptions)])

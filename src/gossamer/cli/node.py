@@ -22,9 +22,11 @@ from gossamer.cli.live_options import (
     IdentityFile,
     Insecure,
     Join,
+    JoinFile,
     KeysFolder,
     Listen,
     LiveSettings,
+    Patterns,
     RulesFile,
     Secrets,
     Signatures,
@@ -33,6 +35,7 @@ from gossamer.cli.live_options import (
     settings_of,
 )
 from gossamer.model.values.errors import InputError
+from gossamer.model.values.pattern import Pattern
 
 if TYPE_CHECKING:
     from gossamer.live.api.node import Node
@@ -55,12 +58,14 @@ def node(
     ] = None,
     listen: Listen = None,
     join: Join = None,
+    join_file: JoinFile = None,
     advertise: Advertise = None,
     follow: Annotated[list[str] | None, typer.Option(metavar="TOPIC", help="Follow a topic; repeatable.")] = None,
     publish: Annotated[
         list[str] | None,
         typer.Option(metavar="TOPIC", help="Publish on a topic and relay it without following it; repeatable."),
     ] = None,
+    patterns: Patterns = None,
     system: SystemName = None,
     settings: LiveSettings = None,
     dissemination: DisseminationName = None,
@@ -90,9 +95,18 @@ def node(
     ] = None,
     trace: Trace = None,
     plan: Annotated[
-        str | None, typer.Option(metavar="FILE", help="With --system planned: the peers.json of `gossamer plan`.")
+        str | None,
+        typer.Option(
+            metavar="PLAN",
+            help="With --system planned: the folder of `gossamer plan`, or its peers.json; needs --name.",
+        ),
     ] = None,
-    name: Annotated[str | None, typer.Option(metavar="NAME", help="This node's name in the plan.")] = None,
+    name: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="This node's name in the plan; it follows its topics there, unless --follow is given."
+        ),
+    ] = None,
     metrics: Annotated[
         str | None, typer.Option(metavar="HOST:PORT", help="Serve /metrics, /status and /healthz at this address.")
     ] = None,
@@ -120,9 +134,11 @@ def node(
         secrets,
         listen=listen,
         join=join,
+        join_file=join_file,
         advertise=advertise,
         follow=follow,
         publish=publish,
+        patterns=patterns,
         system=system,
         dissemination=dissemination,
         keys=keys,
@@ -159,8 +175,10 @@ async def _run(settings: "NodeSettings", prints: bool) -> None:
     with asked_to_stop() as asked:
         node = settings.node()
         # Check topic names and addresses before the node listens and joins.
-        publishers = [node.publisher(topic) for topic in settings.publish]
-        subscriptions = [node.subscribe(topic) for topic in settings.follow]
+        follow, publish = settings.topics()
+        publishers = [node.publisher(topic) for topic in publish]
+        followed: list[str | Pattern] = [*follow, *map(Pattern, settings.patterns)]
+        subscriptions = [node.subscribe(topic) for topic in followed]
         if settings.metrics is not None:
             split_address(settings.metrics)
         async with AsyncExitStack() as open_things:
@@ -176,7 +194,7 @@ async def _run(settings: "NodeSettings", prints: bool) -> None:
             for subscription in subscriptions:
                 await open_things.enter_async_context(subscription)
             read = Printer(as_json).pass_on if prints else _discard
-            works: list[Coroutine[Any, Any, object]] = [asked.wait(), warn_while_alone(node, settings.join)]
+            works: list[Coroutine[Any, Any, object]] = [asked.wait(), warn_while_alone(node, settings.ways_in)]
             await first_of([*works, *map(read, subscriptions)])
             log.info("leaving", extra={"facts": {"node": node.hex_id}})
         log.info("left", extra={"facts": {"node": node.hex_id}})

@@ -46,7 +46,12 @@ Settings = Annotated[
 Bounds = Annotated[
     bool, typer.Option("--bounds", help="Bound topic diameters instead of computing them: faster on large topics.")
 ]
-WorkloadFolder = Annotated[Path, typer.Argument(metavar="WORKLOAD", help="A folder with interests.parquet.")]
+WorkloadFolder = Annotated[
+    Path,
+    typer.Argument(
+        metavar="WORKLOAD", help="A file with columns such as service,topic, or a folder with interests.parquet."
+    ),
+]
 Master = Annotated[
     str | None, typer.Option("--master", metavar="URL", help="A Spark cluster; by default Spark runs in this process.")
 ]
@@ -63,7 +68,13 @@ Conf = Annotated[
         "--conf", metavar="NAME=VALUE", help="A setting of Spark, for example spark.local.dir=/big. Repeatable."
     ),
 ]
-WorkloadPlace = Annotated[str, typer.Argument(metavar="WORKLOAD", help="A folder with interests.parquet, or its URI.")]
+WorkloadPlace = Annotated[
+    str,
+    typer.Argument(
+        metavar="WORKLOAD",
+        help="A file with columns such as service,topic, or a folder with interests.parquet, or its URI.",
+    ),
+]
 OutPlace = Annotated[str, typer.Argument(metavar="OUT", help="The folder to write, or a URI; it must not exist.")]
 Out = Annotated[Path, typer.Argument(metavar="OUT", help="The folder to write; it must not exist.")]
 

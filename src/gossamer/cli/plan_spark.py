@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from gossamer.planners.plan import PlanRequest
 
 
-def check_for_spark(wanted: "PlanRequest", has_kept_links: bool, bounds: bool) -> None:
+def check_for_spark(
+    wanted: "PlanRequest", has_kept_links: bool, bounds: bool, has_zones: bool, nodes: int | None
+) -> None:
     """Refuse options that need the whole overlay in one process."""
     from gossamer.planners.plan import PlanRequest
 
@@ -33,6 +35,8 @@ def check_for_spark(wanted: "PlanRequest", has_kept_links: bool, bounds: bool) -
         "--improve": (wanted.improve, plain.improve),
         "--keep": (has_kept_links, False),
         "--bounds": (bounds, False),
+        "--zones": (has_zones, False),
+        "--nodes": (nodes, None),
     }
     for flag, (given, default) in refused.items():
         if given != default:

@@ -25,7 +25,7 @@ from gossamer.model.values.errors import InputError
 from gossamer.model.values.sizes import size_bytes
 from gossamer.model.values.time import SECOND_US, duration_us
 from gossamer.protocols.contract.system import read_parameters
-from gossamer.systems import check_dissemination, check_recovery, find_system
+from gossamer.systems import check_dissemination, check_recovery, find_live, find_system
 
 RECORD = "record.bin"
 TELEMETRY = "telemetry"
@@ -60,6 +60,14 @@ def simulate(
     churn: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="A churn table, as `gossamer churn make` writes it.")
     ] = None,
+    links: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="OVERLAY",
+            help="Start with the links of a plan or another overlay. SYSTEM is then planned (keeps them, and mends as "
+            "SpiderCast does) or omen-planned (mends as OMen does), as for live nodes.",
+        ),
+    ] = None,
     latency: Annotated[
         str,
         typer.Option(metavar="LAW", help="20ms, uniform:5-50ms, or matrix:FILE (round trips in ms: text or ingested)."),
@@ -85,11 +93,20 @@ def simulate(
     Safety checkers watch every simulation. Writes the tables publications, deliveries, links, control, topics, degrees
     and the final overlay to OUT, and absent if nodes are absent at the end.
 
+    Example: gossamer simulate planned subs.csv out/sim --links out/plan --seed 1 --until 60s
+
     Example: gossamer simulate cyclon out/w out/sim --seed 1 --latency uniform:5-50ms --loss 0.01 --until 300s
     """
-    found = find_system(system)
     given = read_set_flags(settings, dissemination)
-    read_parameters(found, given.system)
+    parameters: dict[str, object] = dict(given.system)
+    shown = system
+    if links is not None:
+        start = find_live(system)
+        if not start.takes_plan:
+            raise InputError(f"{system} does not start from given links; with --links, SYSTEM takes a plan")
+        system, parameters = start.system, {**start.settings, **parameters}
+    found = find_system(system)
+    read_parameters(found, parameters)
     if dissemination is not None:
         check_dissemination(found, dissemination, given.dissemination)
     if recovery:
@@ -116,16 +133,17 @@ def simulate(
     from gossamer.simulator.recorder import TelemetrySpool
 
     started = time.monotonic()
-    sources = [workload, *([churn] if churn is not None else [])]
+    sources = [path for path in (workload, churn, links) if path is not None]
     check_output(out, force, sources)
     run = Run(
         system=system,
-        parameters=given.system,
+        parameters=parameters,
         seed=seed,
         workload=str(workload),
         engine="event",
         until_us=until_us,
         churn=None if churn is None else str(churn),
+        links=None if links is None else str(links),
         dissemination=dissemination,
         dissemination_parameters=given.dissemination,
         recovery={**given.recovery, **({"stores": True} if history_bytes else {})} if recovery else None,
@@ -146,6 +164,6 @@ def simulate(
             for spool in spools:
                 spool.close()
         write_result(folder, result, run, "simulate", started)
-    show_metrics(f"{system} on {workload}", result.metrics, json)
+    show_metrics(f"{shown} on {workload}", result.metrics, json)
     if record and not json:
         typer.echo(f"The record is {out / RECORD}; replay it with: gossamer replay {out / RECORD}")

@@ -37,20 +37,7 @@ def status(
 
     Example: gossamer status 127.0.0.1:9400
     """
-    from gossamer.live.transport.addresses import split_address
-
-    asked = list(addresses or [])
-    if folder is not None:
-        from gossamer.live.fleet.network import read_members
-
-        asked += [member.metrics for member in read_members(folder)]
-    if not asked:
-        raise InputError(
-            "give the --metrics address (HOST:PORT) of each node, or --dir with the folder of `gossamer up`"
-        )
-    for address in asked:
-        split_address(address)
-    answers = asyncio.run(_ask(asked, timeout))
+    answers = asyncio.run(ask(addresses_of(addresses or [], folder), timeout))
     found = [answer for answer in answers if not isinstance(answer, PeerError)]
     silent = [str(answer) for answer in answers if isinstance(answer, PeerError)]
     if json:
@@ -62,19 +49,38 @@ def status(
         raise GossamerError("; ".join(silent[:NAMED]) + others)
 
 
-async def _ask(addresses: list[str], timeout: float) -> "list[NodeStatus | PeerError]":
+def addresses_of(addresses: list[str], folder: Path | None) -> list[str]:
+    """The addresses that were given, and those of the members in the folder of a network."""
+    from gossamer.live.transport.addresses import split_address
+
+    asked = list(addresses)
+    if folder is not None:
+        from gossamer.live.fleet.network import read_members
+
+        asked += [member.metrics for member in read_members(folder)]
+    if not asked:
+        raise InputError(
+            "give the --metrics address (HOST:PORT) of each node, or --dir with the folder of `gossamer up`"
+        )
+    for address in asked:
+        split_address(address)
+    return asked
+
+
+async def ask(addresses: list[str], timeout: float) -> "list[NodeStatus | PeerError]":
+    """The status of each node, or why it did not answer."""
     from gossamer.live.operations.status_server import fetch_status
 
     turns = asyncio.Semaphore(AT_ONCE)
 
-    async def ask(address: str) -> "NodeStatus | PeerError":
+    async def fetch(address: str) -> "NodeStatus | PeerError":
         async with turns:
             try:
                 return await fetch_status(address, timeout)
             except PeerError as error:
                 return error
 
-    return await asyncio.gather(*map(ask, addresses))
+    return await asyncio.gather(*map(fetch, addresses))
 
 
 def _show(found: "list[NodeStatus]") -> None:
@@ -102,12 +108,12 @@ def _show(found: "list[NodeStatus]") -> None:
             node.published,
             node.delivered,
         ]
-        rows.append([node.node, node.address, *(f"{number:,}" for number in numbers)])
+        rows.append([node.name or node.node, node.address, *(f"{number:,}" for number in numbers)])
     print_table("Nodes (a topic is covered if at least one neighbour has it)", columns, rows)
-    counts = [[node.node, reason, f"{count:,}"] for node in found for reason, count in node.counts.items()]
+    counts = [[node.name or node.node, reason, f"{count:,}"] for node in found for reason, count in node.counts.items()]
     if counts:
         print_table("Drops, refusals and errors", ["node", "reason", "times"], counts)
-    unanswered = [[node.node, address, why] for node in found for address, why in node.unanswered.items()]
+    unanswered = [[node.name or node.node, address, why] for node in found for address, why in node.unanswered.items()]
     if unanswered:
         print_table("Nodes to join that did not answer", ["node", "address", "reason"], unanswered)
     if len(found) == 1:
@@ -127,4 +133,12 @@ def _show_one(node: "NodeStatus") -> None:
         + [f"{number:,}" for number in (topic.peers, topic.waiting, topic.dropped)]
         for topic in node.topics
     ]
+    patterns = [[each.pattern, f"{len(each.topics):,}", _first_names(each.topics)] for each in node.patterns]
+    if patterns:
+        print_table("Patterns", ["pattern", "topics that match", "names"], patterns)
     print_table("Topics", ["topic", "follows", "publishes", "neighbours", "waiting", "dropped"], topics)
+
+
+def _first_names(names: list[str]) -> str:
+    more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
+    return ", ".join(names[:NAMED]) + more

@@ -332,19 +332,20 @@ def topics(
     Example: gossamer theory topics out/w out/spidercast --gossip 0.1 --check
     """
     from gossamer.model.arrays.degrees import law_of_overlay
-    from gossamer.model.tables.workload import read_overlay, read_present, read_workload
+    from gossamer.model.tables.workload import read_overlay, read_present
     from gossamer.theory.inverse import topics_on
+    from gossamer.workloads.named import read_workload
 
     found = read_workload(workload)
-    links = read_overlay(overlay, found.node_ids)
-    if read_present(overlay, found.node_ids) is not None:
+    links = read_overlay(overlay, found)
+    if read_present(overlay, found) is not None:
         raise InputError(
             f"{overlay} is the end of a simulation from which some nodes are absent; give an overlay of all nodes of the "
             "workload, such as the output of `gossamer build`"
         )
     rows = [
         {
-            "topic": int(found.topic_ids[topic.topic]),
+            "topic": found.names_of_topics([topic.topic])[0],
             "subscribers": topic.subscribers,
             "percolates": topic.reach.percolates,
             "takes_off": topic.reach.takes_off,

@@ -16,6 +16,7 @@ from gossamer.cli.live_options import DisseminationName, LiveSettings, SystemNam
 from gossamer.cli.options import SEED_MAX, Json
 from gossamer.model.values.draw import Purpose, draw
 from gossamer.model.values.errors import InputError
+from gossamer.systems import DEFAULT_PLANNED
 
 if TYPE_CHECKING:
     from gossamer.live.fleet.count import MessageCount
@@ -45,6 +46,15 @@ class Say:
 
 
 def up(
+    context: typer.Context,
+    plan: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PLAN",
+            help="Run the nodes of a plan, by name: the folder of `gossamer plan`, or its peers.json. Then --nodes, "
+            "--topics, --subscriptions and --popularity have no meaning.",
+        ),
+    ] = None,
     nodes: Annotated[int, typer.Option(min=2, max=NODES_MAX, help="Node processes.")] = 20,
     topics: Annotated[int, typer.Option(min=1, help="Topics in total.")] = 50,
     subscriptions: Annotated[
@@ -87,11 +97,17 @@ def up(
 ) -> None:
     """Run a network of node processes and count every delivery.
 
-    Each node follows topics and publishes on them; deliveries are counted by message id at every subscriber. Exit code 1
-    if a topic stayed disconnected, a node died, or a message was missing, duplicated or out of order. After orders from the
-    dashboard missing messages are counted and not judged.
+    Each node follows topics and publishes on them; a topic that only one node follows gets no messages. Deliveries are
+    counted by message id at every subscriber, except messages from and to nodes that --kill ends. Exit code 1 if a topic
+    stayed disconnected, a node died by itself, or a message was missing, duplicated or out of order. After orders from the
+    dashboard missing messages are counted and not judged. Without --out the logs are deleted at the end.
+
+    With --plan the nodes are those of the plan: they keep its links, follow its topics, and have its names in every
+    output. If some nodes of a topic only publish on it, they alone publish.
 
     Example: gossamer up --nodes 20 --topics 50 --subscriptions 10 --rate 100 --seconds 30 --seed 1
+
+    Example: gossamer up --plan out/plan --seconds 10
     """
     if record and out is None:
         raise InputError("--record needs --out, the folder for the records")
@@ -105,26 +121,32 @@ def up(
     from gossamer.live.api.stacks import find_stack
     from gossamer.live.operations.settings import NodeSettings
 
-    system = system or NodeSettings().system
+    system = system or (NodeSettings().system if plan is None else DEFAULT_PLANNED)
     system_settings, dissemination_settings = live_parameters(settings, system, dissemination)
-    if find_stack(system, system_settings, dissemination, dissemination_settings).takes_plan:
-        raise InputError(f"a plan names its nodes; start each of them with `gossamer node --system {system}`")
+    if find_stack(system, system_settings, dissemination, dissemination_settings).takes_plan != (plan is not None):
+        raise InputError(f"--system {system} and --plan do not go together; --plan needs planned or omen-planned")
+    if plan is not None:
+        _check_without_law(context)
     with ExitStack() as open_things:
         if out is None:
             out = Path(open_things.enter_context(tempfile.TemporaryDirectory(prefix="gossamer-up-")))
-        tasks = fleet_settings(
-            out,
-            fleet_interests(nodes, topics, subscriptions, popularity, seed),
-            rate,
-            seed,
-            payload_bytes=payload,
-            system=system,
-            settings=system_settings,
-            dissemination=dissemination,
-            dissemination_settings=dissemination_settings,
-            record=record,
-            trace=(Telemetry(out, trace or Telemetry.trace).trace) if telemetry else 0,
-        )
+        same = {
+            "payload_bytes": payload,
+            "system": system,
+            "settings": system_settings,
+            "dissemination": dissemination,
+            "dissemination_settings": dissemination_settings,
+            "record": record,
+            "trace": Telemetry(out, trace or Telemetry.trace).trace if telemetry else 0,
+        }
+        if plan is None:
+            interests = fleet_interests(nodes, topics, subscriptions, popularity, seed)
+            tasks = fleet_settings(out, interests, rate, seed, **same)
+        else:
+            from gossamer.live.fleet.planned import planned_members
+
+            tasks = planned_members(plan, out, rate, seed, NODES_MAX, **same)
+            nodes, topics = len(tasks), len({topic for task in tasks for topic in task.topics})
         out.mkdir(parents=True, exist_ok=True)
         found = asyncio.run(_run(out, tasks, seconds, kill, settle, seed, dashboard))
     if json:
@@ -139,6 +161,14 @@ def up(
     bad = ("twice", "out_of_order", "died") + (() if found.get("orders") else ("topics_parted", "missing"))
     if any(found[name] for name in bad):
         raise typer.Exit(1)
+
+
+def _check_without_law(context: typer.Context) -> None:
+    """Refuse flags that describe a generated network."""
+    for name in ("nodes", "topics", "subscriptions", "popularity"):
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            raise InputError(f"--{name} generates a network, and --plan names its nodes and topics; leave out --{name}")
 
 
 def fleet_interests(nodes: int, topics: int, subscriptions: str, popularity: str, seed: int) -> list[list[int]]:
@@ -227,8 +257,11 @@ async def _run(
         }
     typer.echo("counting", err=True)
     gone = {*fleet.killed, *fleet.died}
-    topics = [member.settings.topics for member in fleet.members]
-    count = count_messages(folder, topics, nodes, gone, phases)
+    members = [member.settings for member in fleet.members]
+    followed = [[topic for topic in member.topics if topic not in member.publishes] for member in members]
+    names = {nodes[member.index]: member.name for member in members if member.name and member.index in nodes}
+    named = dict(pair for member in members for pair in zip(member.topics, member.topic_names, strict=False))
+    count = count_messages(folder, followed, nodes, gone, phases, names, named)
     return orders | _summary(count, counts, started - began, connected - started, whole, reconnected, fleet)
 
 
@@ -267,11 +300,12 @@ def _expected(fleet: "Fleet", counts: "dict[int, MemberCounts]") -> int:
     followers: dict[int, int] = {}
     for member in fleet.alive:
         for topic in member.settings.topics:
-            followers[topic] = followers.get(topic, 0) + 1
+            followers[topic] = followers.get(topic, 0) + (topic not in member.settings.publishes)
     expected = 0
     for index, count in counts.items():
-        for topic, published in zip(fleet.members[index].settings.topics, count.published, strict=True):
-            expected += published * (followers.get(topic, 1) - 1)
+        settings = fleet.members[index].settings
+        for topic, published in zip(settings.topics, count.published, strict=True):
+            expected += published * max(followers.get(topic, 0) - (topic not in settings.publishes), 0)
     return expected
 
 
@@ -293,6 +327,8 @@ def _summary(
     links = [each.links for each in counts.values()] or [0]
     frames, sent_bytes = sum(each.frames for each in counts.values()), sum(each.bytes for each in counts.values())
     reasons = sum((Counter(each.reasons) for each in counts.values()), Counter())
+    names = {member.settings.index: member.settings.name for member in fleet.members if member.settings.name}
+    largest = max(counts, key=lambda index: counts[index].links, default=None)
     rss = [each.rss_bytes / 1e6 for each in counts.values()] or [0.0]
     return {
         "seconds_to_start": round(seconds_to_start, 2),
@@ -301,6 +337,7 @@ def _summary(
         **({} if reconnected is None else {"seconds_to_connect_again": round(reconnected, 2)}),
         "links_average": round(sum(links) / len(links), 2),
         "links_most": max(links),
+        **({"node_with_most_links": names[largest]} if largest in names else {}),
         "messages_published": count.published,
         "delivered": count.delivered,
         "refused": sum(each.refused for each in counts.values()),
@@ -318,6 +355,7 @@ def _summary(
         "rss_mb_most": round(max(rss), 1),
         "killed": len(fleet.killed),
         "died": len(fleet.died),
+        **({"killed_nodes": [names[index] for index in fleet.killed]} if names and fleet.killed else {}),
         "missing_examples": count.examples,
         "reasons": dict(sorted(reasons.items())),
         "phases": [

@@ -1,6 +1,7 @@
 """`gossamer workload`: make a workload from laws, or describe one."""
 
 import time
+from collections import Counter
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -8,6 +9,7 @@ import typer
 
 from gossamer.cli.console import print_facts, print_json, progress_bar
 from gossamer.cli.options import Force, Json, Out, Seed, WorkloadFolder, manifest
+from gossamer.cli.results import most, show_most
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
@@ -103,14 +105,15 @@ def make(
 
 @app.command("show")
 def show(workload: WorkloadFolder, json: Json = False) -> None:
-    """Describe a workload: sizes, popularity, similarity of interests.
+    """Describe a workload: sizes, popularity, similarity of interests, largest topics and nodes.
 
-    Example: gossamer workload show out/w
+    Example: gossamer workload show subs.csv
     """
-    from gossamer.model.tables.workload import read_workload
     from gossamer.simulator.measure import describe_interest, interest_correlation, top_intersection
+    from gossamer.workloads.named import read_workload
 
-    interest = read_workload(workload).interest
+    found = read_workload(workload)
+    interest = found.interest
     facts = describe_interest(interest)
     if interest.node_count <= PAIRS_NODES_MAX:
         with progress_bar() as progress:
@@ -118,9 +121,16 @@ def show(workload: WorkloadFolder, json: Json = False) -> None:
             facts["tdi_20_percent"] = top_intersection(interest, 20)
             progress("comparing interests", 1, 2)
             facts["pairs_correlated_at_95_percent"] = interest_correlation(interest, 0.95)
+    topics = most(found.names_of_topics(), interest.popularity.tolist())
+    nodes = most(found.names_of_nodes(), interest.sizes.tolist())
+    zones = {} if found.zones is None else dict(Counter(found.zones.tolist()))
     if json:
-        print_json(facts)
+        print_json({**facts, "largest_topics": topics, "nodes_with_most_topics": nodes, "zones": zones})
         return
     print_facts(str(workload), facts)
+    show_most("Largest topics", topics, ["topic", "nodes"])
+    show_most("Nodes with most topics", nodes, ["node", "topics"])
+    if zones:
+        show_most("Zones", zones, ["zone", "nodes"])
     if interest.node_count > PAIRS_NODES_MAX:
         typer.echo(f"The similarity of interests is left out for more than {PAIRS_NODES_MAX:,} nodes.")

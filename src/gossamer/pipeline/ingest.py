@@ -4,6 +4,7 @@ lines = comments + headers + quarantined + self-loops + merged + rows. The count
 compared, and written to the manifest. Names become dense ids that do not depend on partitioning (`ids.py`).
 """
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,9 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gossamer.model.tables.schemas import check_table_types
-from gossamer.model.values.errors import CheckFailed, InputError
-from gossamer.pipeline.formats import Format, Reading
-from gossamer.pipeline.heads import damaged
+from gossamer.model.values.errors import CheckFailed, InputError, InputWarning
 from gossamer.pipeline.ids import NameIds, comes_after, is_number, write_ids
 from gossamer.pipeline.inputs import file_labels
 from gossamer.pipeline.lines import (
@@ -28,6 +27,8 @@ from gossamer.pipeline.lines import (
     marked_lines,
 )
 from gossamer.pipeline.storage import Place, discard, key_of, read_parquet, same_place, write_parquet
+from gossamer.workloads.formats import Format, Reading
+from gossamer.workloads.heads import damaged
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 MAX_BAD = 0.25
 # Chosen: lines for each partition of a shuffle. A hash table of a million pairs takes about 100 MB.
 PARTITION_LINES = 1_000_000
+# Chosen: names are compared without regard to case only up to this number, which takes seconds.
+ALIKE_NAMES_MAX = 1_000_000
 # The format of every file is found.
 FOUND = Reading()
 
@@ -107,14 +110,35 @@ def _low_first(rows: "DataFrame", are_numbers: bool) -> "DataFrame":
 def ingest_memberships(
     spark: "SparkSession", files: Sequence[Place], folder: Place, max_bad: float = MAX_BAD, reading: Reading = FOUND
 ) -> Ingested:
-    """Write interests(node, topic), where users are nodes and groups are topics, and the names of both."""
+    """Write interests(node, topic[, role]), where users are nodes and groups are topics, and the names of both."""
     groups = group_files(spark, files, MEMBERSHIPS, reading)
     with _read(spark, groups, folder, MEMBERSHIPS, ("user", "group"), max_bad) as (lines, good):
-        rows = good.select(good["user"].alias("node"), good["group"].alias("topic"))
+        roles = [name for name in MEMBERSHIPS.roles if name in good.columns]
+        rows = good.select(good["user"].alias("node"), good["group"].alias("topic"), *roles)
         users = write_ids(rows, ("node",), lines.are_numbers, folder, "names.parquet")
         topics = write_ids(rows, ("topic",), lines.are_numbers, folder, "topic_names.parquet")
+        for what, names in (("users", users), ("groups", topics)):
+            _warn_of_alike(names, what)
         counts = _write_rows(rows, {"node": users, "topic": topics}, folder / "interests.parquet", lines, MEMBERSHIPS)
     return Ingested(counts, {"nodes": users.count, "topics": topics.count}, _formats(groups))
+
+
+def _warn_of_alike(names: NameIds, what: str) -> None:
+    """Warn of names that differ only in upper and lower case; they stay apart."""
+    from pyspark.sql import functions as f
+
+    if names.are_numbers or names.count > ALIKE_NAMES_MAX:
+        return
+    groups = names.table.groupBy(f.lower("name")).agg(f.collect_list("name").alias("names")).where("size(names) > 1")
+    found = groups.agg(f.count(f.lit(1)).alias("count"), f.min("names").alias("first")).first()
+    if found is not None and found["count"]:
+        more = f" and {found['count'] - 1:,} more" if found["count"] > 1 else ""
+        warnings.warn(
+            f"the {what} {' and '.join(map(repr, sorted(found['first'])))}{more} differ only in upper and lower case; they "
+            f"are taken as different {what}",
+            InputWarning,
+            stacklevel=3,
+        )
 
 
 def ingest_machine_events(
@@ -209,7 +233,7 @@ def _write_lines(
     from pyspark.sql import functions as f
 
     seen = Observation()
-    numbered = [name for name in kind.optional if name in kind.numbers]
+    numbered = [name for name in kind.optional if name in (*kind.numbers, *kind.roles)]
     rows = marked_lines(spark, groups, kind)
 
     def count_of(what: "Column") -> "Column":
@@ -294,9 +318,13 @@ def _write_rows(
     kept = [name for name in rows.columns if name in lines.kept]
     key = [name for name in rows.columns if name not in kept]
     rows = rows.where(f"not ({kind.loop})").repartition(list(ids)[-1])
-    smallest = [f.min(f.struct(*kept)).alias("kept")] if kept else []
-    rows = rows.groupBy(*key).agg(f.count(f.lit(1)).alias("times"), *smallest)
-    rows = rows.select(*key, "times", *(f"kept.{name}" for name in kept))
+    roles = [name for name in kept if name in kind.roles]
+    others = [name for name in kept if name not in roles]
+    smallest = [f.min(f.struct(*others)).alias("kept")] if others else []
+    # Rows with different roles mean all of them; null is the usual role, 1.
+    joined = [f.bit_or(f.coalesce(f.col(name), f.lit(1).cast("tinyint"))).alias(name) for name in roles]
+    rows = rows.groupBy(*key).agg(f.count(f.lit(1)).alias("times"), *smallest, *joined)
+    rows = rows.select(*key, "times", *(f"kept.{name}" for name in others), *roles)
     for column in reversed(list(ids)):
         rows = ids[column].put_for(rows, column)
     # Counted where the table is written: Spark counts the rows before a shuffle again when a worker is lost.

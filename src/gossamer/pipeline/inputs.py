@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gossamer.model.values.errors import InputError
-from gossamer.pipeline.heads import HEAD_LINES, PARQUET_MAGIC, Head, read_head
 from gossamer.pipeline.storage import Place, RemotePath, files_in, first_lines, read_parquet, read_place
+from gossamer.workloads.heads import HEAD_LINES, PARQUET_MAGIC, Head, read_head
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

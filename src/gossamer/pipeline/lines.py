@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from gossamer.pipeline.formats import (
+from gossamer.pipeline.inputs import head_of
+from gossamer.pipeline.storage import Place, pattern_path
+from gossamer.workloads.formats import (
     JSON_LINES,
     PARQUET,
     WHITESPACE,
@@ -21,9 +23,8 @@ from gossamer.pipeline.formats import (
     open_quote_pattern,
     quoted_pattern,
 )
-from gossamer.pipeline.heads import UTF8_MARK
-from gossamer.pipeline.inputs import head_of
-from gossamer.pipeline.storage import Place, pattern_path
+from gossamer.workloads.heads import UTF8_MARK
+from gossamer.workloads.words import ROLE_WORDS
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -46,6 +47,8 @@ class LineKind:
     numbers: tuple[str, ...] = ()
     whole: tuple[str, ...] = ()
     may_be_empty: tuple[str, ...] = ()
+    # Columns of roles (`workloads.words.ROLE_WORDS`).
+    roles: tuple[str, ...] = ()
     # Upper bounds of columns.
     at_most: tuple[tuple[str, int], ...] = ()
     # The condition of rows that are left out, because they link a node to itself.
@@ -58,7 +61,9 @@ class LineKind:
 
 
 EDGES = LineKind(("source", "target"), ("weight", "time"), numbers=("weight", "time"), loop="source = target")
-MEMBERSHIPS = LineKind(("user", "group"), ("weight", "time"), numbers=("weight", "time"))
+MEMBERSHIPS = LineKind(
+    ("user", "group"), ("weight", "time", "role"), numbers=("weight", "time"), roles=("role",), may_be_empty=("role",)
+)
 MACHINE_EVENTS = LineKind(
     ("time", "machine", "event"),
     ("platform", "cpus", "memory"),
@@ -230,6 +235,9 @@ def _judge_column(reason: "Column", column: "Column", name: str, kind: LineKind)
     is_empty = column == ""
     if name not in kind.may_be_empty:
         reason = reason.when(is_empty, f"{name} is empty")
+    if name in kind.roles:
+        known = f.lower(column).isin(*ROLE_WORDS)
+        return reason.when(~is_empty & ~known, f"{name} is not follows, publishes or both")
     if name in kind.whole:
         reason = reason.when(~column.rlike(r"^\d{1,18}$|^\d{19}$"), f"{name} is not a whole number")
         reason = reason.when(column.try_cast("bigint").isNull(), f"{name} is too large")
@@ -248,7 +256,18 @@ def _judge_column(reason: "Column", column: "Column", name: str, kind: LineKind)
 def _typed(column: "Column", name: str, kind: LineKind) -> "Column":
     if name in kind.whole:
         return column.try_cast("bigint")
+    if name in kind.roles:
+        return _role(column)
     return column.try_cast("double") if name in kind.numbers else column
+
+
+def _role(column: "Column") -> "Column":
+    """The number of a role; null for the usual role, so that a table in which all nodes follow has no column of roles."""
+    from pyspark.sql import functions as f
+
+    numbers = f.create_map(*(f.lit(each) for pair in ROLE_WORDS.items() for each in pair))
+    number = f.element_at(numbers, f.lower(column)).cast("tinyint")
+    return f.when(number > 1, number)
 
 
 def bad_lines(judged: "DataFrame", labels: Mapping[str, str]) -> "DataFrame":

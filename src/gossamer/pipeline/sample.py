@@ -166,7 +166,29 @@ def write_sample(
         nodes = sample_nodes(spark, along_edges(rows), linked, node_count, wanted, seeds, seed, hops)
         counts = _write_edges(spark, rows, nodes, wanted, folder, kind)
     discard(spark, hops)
+    copy_names(spark, graph, folder)
     return counts
+
+
+def copy_names(spark: "SparkSession", graph: Place, folder: Place) -> None:
+    """Write the names of the nodes and topics of a workload, if the tables that it was taken from have names.
+
+    The topics of a graph are its users.
+    """
+    users, topics = graph / "names.parquet", graph / "topic_names.parquet"
+    if not exists(spark, users):
+        return
+    rows = read_parquet(spark, folder / "interests.parquet")
+    _write_named(spark, users, rows, "node", folder / "names.parquet")
+    if exists(spark, topics):
+        _write_named(spark, topics, rows, "topic", folder / "topic_names.parquet")
+    elif exists(spark, graph / "edges.parquet"):
+        _write_named(spark, users, rows, "topic", folder / "topic_names.parquet")
+
+
+def _write_named(spark: "SparkSession", names: Place, rows: "DataFrame", column: str, place: Place) -> None:
+    ids = rows.select(rows[column].alias("id")).distinct()
+    _write_small(read_parquet(spark, names).join(ids, "id", "left_semi").select("id", "name"), place)
 
 
 def _write_edges(

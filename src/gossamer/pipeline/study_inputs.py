@@ -8,15 +8,16 @@ import msgspec
 
 from gossamer.model.tables.schemas import check_table_columns
 from gossamer.model.values.errors import InputError
-from gossamer.pipeline.formats import NUMBER, QUOTE, Reading, find_delimiter, split_line
-from gossamer.pipeline.heads import data_lines, read_head
 from gossamer.pipeline.inputs import local_files
 from gossamer.pipeline.lines import EDGES as EDGE_LINES
 from gossamer.pipeline.lines import MACHINE_EVENTS, group_files
 from gossamer.pipeline.lines import MEMBERSHIPS as MEMBERSHIP_LINES
 from gossamer.pipeline.storage import is_remote
 from gossamer.pipeline.study_settings import EDGES, MEMBERSHIPS, WORKLOAD, Study
-from gossamer.pipeline.words import plain_word, words_of
+from gossamer.workloads.formats import NUMBER, QUOTE, Reading, find_delimiter, split_line
+from gossamer.workloads.heads import data_lines, read_head
+from gossamer.workloads.named import has_names
+from gossamer.workloads.words import plain_word, words_of
 
 # The columns of each kind, and words in comments or file names that tell the kind.
 _COLUMNS = {EDGES: EDGE_LINES.columns, MEMBERSHIPS: MEMBERSHIP_LINES.columns}
@@ -43,6 +44,8 @@ def study_of(path: str, kind: str | None, base: Study | None = None) -> tuple[St
         path = str(folder.parent if folder.name == "interests.parquet" else folder)
     elif Path(path).is_dir() and (Path(path) / "edges.parquet").exists() and found == EDGES:
         path = str(Path(path) / "edges.parquet")
+    elif found == MEMBERSHIPS and (Path(path) / "interests.parquet").is_file():
+        path = str(Path(path) / "interests.parquet")
     study = msgspec.structs.replace(base, **{found: path})
     return study, f"{path} is read as {found} ({reason})"
 
@@ -50,13 +53,18 @@ def study_of(path: str, kind: str | None, base: Study | None = None) -> tuple[St
 def find_kind(path: str) -> tuple[str, str]:
     """The kind of a file or folder, and the reason; refuses where it cannot be told."""
     folder = Path(path)
-    if folder.name == "interests.parquet" or (folder / "interests.parquet").exists():
+    interests = folder if folder.name == "interests.parquet" else folder / "interests.parquet"
+    if interests.is_file() and has_names(interests):
+        return MEMBERSHIPS, "its interests.parquet has names"
+    if folder.name == "interests.parquet" or interests.exists():
         return WORKLOAD, "it has interests.parquet"
     if (folder / "edges.parquet").exists():
         return EDGES, "it has edges.parquet"
     file = local_files(path)[0]
     found = _by_names(_column_names(file), "its columns are {}") or _by_text(file) or _by_values(_rows(file))
     if found is None:
+        if len(_column_names(file)) == 1:
+            raise InputError(f"{path} has one column; expected two on each line, such as service,topic")
         raise InputError(
             f"{path} may be edges (two users on a line) or memberships (a user and a group on a line); say which with "
             "--kind edges or --kind memberships"

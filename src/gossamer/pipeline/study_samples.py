@@ -4,9 +4,17 @@ from typing import TYPE_CHECKING, Any
 
 from gossamer.model.values.errors import InputError
 from gossamer.pipeline.ids import write_ids
-from gossamer.pipeline.sample import FOLLOWERS, FRIENDS, along_edges, sample_nodes, with_hint, write_sample
+from gossamer.pipeline.sample import (
+    FOLLOWERS,
+    FRIENDS,
+    along_edges,
+    copy_names,
+    sample_nodes,
+    with_hint,
+    write_sample,
+)
 from gossamer.pipeline.sample import MEMBERSHIPS as BY_GROUPS
-from gossamer.pipeline.storage import Place, discard, read_parquet, rewritten, write_parquet
+from gossamer.pipeline.storage import Place, discard, exists, read_parquet, rewritten, write_parquet
 from gossamer.pipeline.study_settings import BOTH, EDGES
 
 if TYPE_CHECKING:
@@ -27,8 +35,22 @@ def take_workload(spark: "SparkSession", workload: Place, folder: Place) -> dict
     numbered = names.put_for(rows, "node")
     columns = ["node", "cast(topic as bigint) as topic", *(["role"] if "role" in rows.columns else [])]
     write_parquet(numbered.selectExpr(*columns), folder / "interests.parquet")
+    _take_names(spark, workload, folder)
     topics = rows.select("topic").distinct().count()
     return {"rows": count, "nodes": names.count, "topics": topics}
+
+
+def _take_names(spark: "SparkSession", workload: Place, folder: Place) -> None:
+    """Put the names of the workload, if it has names, in place of its own ids."""
+    path, aside = folder / "names.parquet", folder / "ids.aside"
+    if exists(spark, workload / path.name):
+        given = read_parquet(spark, workload / path.name).selectExpr("id as own", "name")
+        ids = rewritten(read_parquet(spark, path).selectExpr("id", "cast(name as bigint) as own"), aside)
+        discard(spark, path)
+        write_parquet(ids.join(given, "own").select("id", "name").orderBy("id"), path)
+        discard(spark, aside)
+    if exists(spark, workload / "topic_names.parquet"):
+        write_parquet(read_parquet(spark, workload / "topic_names.parquet"), folder / "topic_names.parquet")
 
 
 def write_study_sample(
@@ -52,6 +74,8 @@ def write_study_sample(
     else:
         counts = write_sample(spark, graph, folder, wanted, starts, seed, BY_GROUPS)
         _add_roles(spark, graph, folder)
+    if not exists(spark, folder / "names.parquet"):
+        copy_names(spark, graph, folder)
     return {**counts, "of_nodes": users}
 
 

@@ -18,6 +18,7 @@ from gossamer.planners.divide import RunParts, plan_in_parts
 from gossamer.planners.greedy import GM, MINMAXODA, Draft, GreedyRule, lowoda
 from gossamer.planners.improve import attach, improve, shorten
 from gossamer.planners.per_topic import ring_per_topic
+from gossamer.planners.zones import links_inside, plan_by_zones
 
 OBJECTIVES = ("average", "maximum", "balanced")
 
@@ -44,6 +45,8 @@ class PlanRequest:
     improve: bool = False
     # The number of parts that the nodes are divided into; each part is planned alone and the parts are then joined.
     parts: int = 1
+    # If the workload has zones: links inside zones first, and every topic stays connected without any one zone.
+    by_zones: bool = True
 
     def __post_init__(self) -> None:
         if self.objective not in OBJECTIVES:
@@ -116,7 +119,14 @@ def plan(
         raise InputError(
             "`keep` can be combined with `redundancy` and `diameter` only: other options would remove kept links"
         )
-    overlay, disconnected = _connect(interest, request, keep, progress, run_parts)
+    zones = None
+    if workload.zones is not None and request.by_zones:
+        _check_for_zones(request)
+        zones = np.unique(workload.zones.astype(str), return_inverse=True)[1].astype(np.int64)
+        overlay = plan_by_zones(interest, zones, request.rule(), keep, progress)
+        disconnected = np.zeros(0, np.int64)
+    else:
+        overlay, disconnected = _connect(interest, request, keep, progress, run_parts)
     # The bounds and the local search leave out topics that the budget leaves disconnected: those need no links.
     overlay, facts = _refine(interest, _without(interest, disconnected), overlay, request, progress)
     if len(disconnected):
@@ -126,6 +136,8 @@ def plan(
             workload.topic_ids[after].tolist(), workload.topic_ids[np.intersect1d(after, disconnected)].tolist()
         )
         disconnected = after
+    if zones is not None:
+        facts |= {"zones": int(zones.max()) + 1, "links_inside_zones": links_inside(overlay, zones)}
     bounds = lower_bounds(_without(interest, disconnected), _within(interest, request.redundancy), progress)
     return PlannedOverlay(
         workload=workload,
@@ -135,6 +147,14 @@ def plan(
         small_topics=workload.topic_ids[_small_topics(interest, request.redundancy)].tolist(),
         facts=facts,
     )
+
+
+def _check_for_zones(request: PlanRequest) -> None:
+    if request.degree_budget is not None or request.redundancy > 1 or request.parts > 1 or request.improve:
+        raise InputError(
+            "`degree_budget`, `redundancy`, `parts` and `improve` cannot be combined with zones; leave them out, or plan "
+            "without zones"
+        )
 
 
 def _connect(

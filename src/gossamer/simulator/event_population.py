@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 
 from gossamer.model.arrays.interest import Interest
+from gossamer.model.arrays.overlay import Overlay
 from gossamer.protocols.contract.events import Subscribe
 from gossamer.protocols.contract.facts import Heard
 from gossamer.protocols.contract.messages import Digest, Peer
@@ -17,7 +18,15 @@ from gossamer.protocols.contract.system import System
 from gossamer.simulator.disks import SimulatedDisks
 from gossamer.simulator.engine import EventEngine, Watcher
 from gossamer.simulator.network import Network
-from gossamer.simulator.population import first_peers, newcomer, planned_start, together_among, with_links
+from gossamer.simulator.population import (
+    FirstPeers,
+    GivenLinks,
+    first_peers,
+    newcomer,
+    planned_start,
+    together_among,
+    with_links,
+)
 from gossamer.simulator.views import InterestOracle
 from gossamer.systems import make_machine
 
@@ -38,7 +47,9 @@ class EventPopulation:
         settings: Mapping[str, object] | None = None,
         recovery: Mapping[str, object] | None = None,
         disks: SimulatedDisks | None = None,
+        links: Overlay | None = None,
     ) -> None:
+        """`links` are an overlay that the nodes start with; the system must be one that takes a plan."""
         self._system = system
         self._parameters = parameters
         self._seed = seed
@@ -49,7 +60,9 @@ class EventPopulation:
         self._settings = settings
         self._recovery = recovery
         self._oracle = InterestOracle(interest.node_count)
-        self._first_peers = first_peers(system, parameters, seed, self._oracle)
+        self._first_peers: FirstPeers | None = (
+            first_peers(system, parameters, seed, self._oracle) if links is None else GivenLinks(links, interest)
+        )
         self._disks = disks
         # Nodes that were started at least once.
         self.known = np.zeros(interest.node_count, np.bool_)

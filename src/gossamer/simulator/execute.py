@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from gossamer.model.arrays.interest import Interest
 from gossamer.model.arrays.overlay import Overlay
-from gossamer.model.tables.workload import Workload, read_workload
+from gossamer.model.tables.workload import Workload
 from gossamer.model.values.errors import InputError
 from gossamer.model.values.progress import Progress, silent
 from gossamer.model.values.run import FRIENDS, GridLaw, Run
@@ -31,6 +31,7 @@ from gossamer.simulator.measure import (
 from gossamer.simulator.simulate import Simulation
 from gossamer.systems import check_dissemination, check_recovery, find_dissemination, find_system
 from gossamer.workloads.interests import make_grid_interests, make_interests
+from gossamer.workloads.named import read_workload
 from gossamer.workloads.social import read_friends
 
 
@@ -114,6 +115,8 @@ def _check(run: Run) -> _Settings:
             "churn, loss, partitions, dissemination and recovery need an end: set `until_us`; "
             "a run without it is a build"
         )
+    if run.links is not None and (run.until_us is None or run.engine != "event"):
+        raise InputError("`links` are given to the nodes of a simulation: set `until_us`, and engine='event'")
     system = find_system(run.system, run.module)
     parameters = read_parameters(system, run.parameters)
     carried = recovery = None
@@ -160,13 +163,13 @@ def _measured(run: Run, settings: _Settings, outcome: _Outcome, exact: bool, pro
     """Measure the overlay among the nodes that are present."""
     overlay, present = outcome.overlay, outcome.present
     interest = outcome.workload.interest.among(present)
-    topics = measure_topics(overlay, interest, exact, progress)
+    topics = measure_topics(overlay, interest, exact, progress, run.lengths)
     metrics = {
         "system": run.system,
         **settings.described(),
         "engine": run.engine,
         "seed": run.seed,
-        **summarise(overlay, interest, topics, present),
+        **summarise(overlay, interest, topics, present, run.lengths),
         **outcome.facts,
         **_further_metrics(run, overlay, interest),
     }

@@ -63,15 +63,18 @@ def measure(
 
 
 def measure_topics(
-    overlay: Overlay, interest: Interest, exact: bool = True, progress: Progress = silent
+    overlay: Overlay, interest: Interest, exact: bool = True, progress: Progress = silent, costly: bool = True
 ) -> TopicMeasures:
-    """All registered measures of every topic. Without `exact`, diameters are bounds: `diameter` and `diameter_most`."""
+    """All registered measures of every topic; without `costly`, only the cheap ones.
+
+    Without `exact`, diameters are bounds: `diameter` and `diameter_most`.
+    """
     exact_nodes = overlay.node_count if exact else -1
     arrays = (interest.topic_starts, interest.topic_nodes, overlay.starts, overlay.neighbours)
     found: list[dict[str, NDArray[Any]]] = []
     for first, last in _ranges(interest.topic_starts, interest.topic_count):
         progress("measuring topics", first, interest.topic_count)
-        found.append(measure_range(TopicRange(*arrays, first, last, exact_nodes)))
+        found.append(measure_range(TopicRange(*arrays, first, last, exact_nodes), costly))
     progress("measuring topics", interest.topic_count, interest.topic_count)
     return TopicMeasures({name: np.concatenate([columns[name] for columns in found]) for name in found[0]})
 

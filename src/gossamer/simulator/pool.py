@@ -32,7 +32,7 @@ AnyRun = TypeVar("AnyRun", bound=Run | Experiment)
 def execute_all(
     runs: Sequence[Run | Experiment], kept: Path, jobs: int, progress: Progress
 ) -> dict[bytes, dict[str, Any]]:
-    """The metrics of every run, by `run_key`. Equal runs are computed once."""
+    """The metrics of every run, by `run_key`, with its CPU time (`cpu_seconds`). Equal runs are computed once."""
     wanted = {run_key(run): resolved(run) for run in runs}
     done = {key: found for key, run in wanted.items() if (found := kept_result(kept, run)) is not None}
     todo = [run for key, run in wanted.items() if key not in done]
@@ -49,7 +49,7 @@ def execute_all(
         initializer=load_measures,
         initargs=(measure_modules(),),
     ) as pool:
-        waiting = {pool.submit(run_metrics, run): run for run in todo}
+        waiting = {pool.submit(_timed_metrics, run): run for run in todo}
         try:
             for finished in as_completed(waiting):
                 run = waiting[finished]
@@ -88,6 +88,13 @@ def run_metrics(run: Run | Experiment) -> dict[str, Any]:
     return {**result.metrics, **kept}
 
 
+def _timed_metrics(run: Run | Experiment) -> dict[str, Any]:
+    began = os.times()
+    metrics = run_metrics(run)
+    ended = os.times()
+    return {**metrics, "cpu_seconds": ended.user - began.user + ended.system - began.system}
+
+
 def experiment_metrics(experiment: Experiment) -> dict[str, Any]:
     """Call the function that an experiment names."""
     system = find_system(experiment.system, experiment.module)
@@ -98,23 +105,31 @@ def experiment_metrics(experiment: Experiment) -> dict[str, Any]:
     return metrics
 
 
+# The size of a workload that is read from a file is not known in advance; it may be the largest.
+_UNKNOWN = 10**9
+
+
 def _size(run: Run | Experiment) -> int:
     if isinstance(run, Experiment):
-        return int(run.arguments.get("nodes", 0))
+        return int(run.arguments.get("nodes", _UNKNOWN if run.data else 0))
     law = run.workload
-    return 0 if isinstance(law, str) else law.nodes * (20 if run.engine == "event" else 1)
+    return _UNKNOWN if isinstance(law, str) else law.nodes * (20 if run.engine == "event" else 1)
 
 
 @cache
 def code_hash(*more: str, modules: tuple[str, ...] = ()) -> str:
-    """A hash of the source of all rooms that a result depends on, of more rooms, and of modules of other packages."""
+    """A hash of the source of all rooms that a result depends on, of more rooms, and of modules of other packages.
+
+    Exhibits only choose runs and read their metrics, so that a change of an exhibit keeps the stored results.
+    """
     root = Path(str(gossamer.__file__)).parent
     rooms = ("kernels", "model", "planners", "protocols", "simulator", "systems", "workloads", *more)
     places = [root / room for room in rooms] + [_source(module) for module in modules]
     digest = hashlib.sha256()
     for place in places:
         for path in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
-            digest.update(path.read_bytes())
+            if path.parent.name != "exhibits":
+                digest.update(path.read_bytes())
     return digest.hexdigest()
 
 

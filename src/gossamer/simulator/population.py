@@ -85,6 +85,26 @@ class FirstPeers(Protocol):
         ...
 
 
+class GivenLinks:
+    """First peers from an overlay: a node knows its neighbours in each topic, as a live node knows those of its plan."""
+
+    def __init__(self, overlay: Overlay, interest: Interest) -> None:
+        self._overlay = overlay
+        self._topics = [frozenset(interest.topics_of(node).tolist()) for node in range(interest.node_count)]
+
+    def start_together(self, interest: Interest) -> None:
+        """The overlay is given already."""
+
+    def together(self, node: int, topic: int, role: int) -> Subscribe:
+        """The event of a node that starts with all others."""
+        neighbours = self._overlay.neighbours_of(node).tolist()
+        return Subscribe(topic, role, tuple(Peer(other) for other in neighbours if topic in self._topics[other]))
+
+    def joining(self, node: int, topic: int, role: int, now_us: int) -> Subscribe:
+        """A node that joins later knows the same neighbours."""
+        return self.together(node, topic, role)
+
+
 def first_peers(system: System, parameters: Any, seed: int, oracle: Any) -> FirstPeers | None:
     """The object that chooses first peers for this system; None where these parameters give nodes no first peers."""
     if system.first_peers is None or not system.takes_first_peers(parameters):

@@ -10,7 +10,7 @@ import numpy as np
 
 from gossamer.model.arrays.churn import CRASH, JOIN, LEAVE, Churn
 from gossamer.model.arrays.overlay import Overlay
-from gossamer.model.tables.workload import Workload, read_churn
+from gossamer.model.tables.workload import Workload, read_churn, read_overlay
 from gossamer.model.values.draw import Purpose, draw, unit
 from gossamer.model.values.errors import InputError
 from gossamer.model.values.progress import Progress
@@ -51,7 +51,7 @@ class Simulation:
             )
         self._run, self._system, self._workload = run, system, workload
         self._node_count = workload.interest.node_count
-        self._churn = read_churn(Path(run.churn), workload.node_ids) if run.churn else Churn.none()
+        self._churn = read_churn(Path(run.churn), workload) if run.churn else Churn.none()
         self._links, self._views = LinkBook(keep_history=True), ViewBook()
         self._control, self._deliveries = ControlCounter(SECOND_US), DeliveryLog()
         disks = SimulatedDisks(run.history_bytes, run.history_age_us) if run.history_bytes else None
@@ -76,6 +76,7 @@ class Simulation:
             run.dissemination_parameters,
             run.recovery,
             disks,
+            read_overlay(Path(run.links), workload) if run.links else None,
         )
         self._publications = Publications(self._population, workload.interest, run.seed)
 

@@ -70,7 +70,8 @@ class InterestOracle:
         view = getattr(parameters, "view", 1.0)
         if view < 1:
             visible = _bits_of(view_slots(seed, node, self.node_count, view))
-        return OracleView(self, visible, ties == "scan", distance_us if ties == "near" else None)
+        coin = getattr(parameters, "coin", 0.5) if ties == "scan" else None
+        return OracleView(self, visible, coin, distance_us if ties == "near" else None)
 
     def holders(self, topic: int) -> int:
         """The nodes with this topic that are present, as bits."""
@@ -84,14 +85,15 @@ class InterestOracle:
 class OracleView:
     """What one node knows (`contract.parts.InterestView` and `InterestLookup`), answered by the oracle."""
 
-    __slots__ = ("_distance_us", "_oracle", "_scan", "_visible")
+    __slots__ = ("_coin", "_distance_us", "_oracle", "_visible")
 
     def __init__(
-        self, oracle: InterestOracle, visible: int | None, scan: bool, distance_us: Callable[[int], int] | None
+        self, oracle: InterestOracle, visible: int | None, coin: float | None, distance_us: Callable[[int], int] | None
     ) -> None:
         self._oracle = oracle
         self._visible = visible
-        self._scan = scan
+        # With a coin, ties are decided by a scan.
+        self._coin = coin
         self._distance_us = distance_us
 
     def best_cover(self, topics: Sequence[int], exclude: Collection[int], key: int) -> Peer | None:
@@ -113,7 +115,9 @@ class OracleView:
             return None
         if self._distance_us is not None:
             best = _nearest(best, self._distance_us)
-        return self._pick(best, key, scan=self._scan)
+        if best and self._coin is not None:
+            return Peer(_scanned(best, key, coin_limit(self._coin)))
+        return self._pick(best, key)
 
     def random_cover(self, topics: Sequence[int], exclude: Collection[int], key: int) -> Peer | None:
         """See `InterestView`."""
@@ -154,11 +158,9 @@ class OracleView:
             allowed &= ~(1 << node)
         return allowed
 
-    def _pick(self, candidates: int, key: int, scan: bool = False) -> Peer | None:
+    def _pick(self, candidates: int, key: int) -> Peer | None:
         if not candidates:
             return None
-        if scan:
-            return Peer(_scanned(candidates, key))
         if candidates.bit_count() <= FEW:
             return Peer(min((finish((key + node * ITEM_FACTOR) & MASK), node) for node in _ids(candidates))[1])
         return Peer(_smallest_draw(candidates, key))
@@ -218,10 +220,15 @@ def _smallest_draw(bits: int, key: int) -> int:
     return int(nodes[np.argmin(finish_all(np.uint64(key & MASK) + nodes * np.uint64(ITEM_FACTOR)))])
 
 
-def _scanned(candidates: int, key: int) -> int:
+def coin_limit(coin: float) -> int:
+    """A coin with this probability wins if its 64-bit draw is at most this number."""
+    return min(int(coin * 2**64), MASK)
+
+
+def _scanned(candidates: int, key: int, limit: int) -> int:
     """Scan by id and flip a coin at each tie. Higher ids win more often: a biased rule for the exhibit of Figure 6."""
     chosen = -1
     for node in _ids(candidates):
-        if chosen < 0 or finish((key + node * ITEM_FACTOR) & MASK) & 1:
+        if chosen < 0 or finish((key + node * ITEM_FACTOR) & MASK) <= limit:
             chosen = node
     return chosen

@@ -45,6 +45,7 @@ from gossamer.protocols.dissemination import DISSEMINATIONS as BUILDING_BLOCKS
 
 # Everything that other rooms need to know about systems; they import it from here.
 __all__ = [
+    "DEFAULT_PLANNED",
     "DEFAULT_SYSTEM",
     "NOTHING_ASSUMED",
     "RECOVERY",
@@ -74,6 +75,8 @@ __all__ = [
 GROUP = "gossamer.systems"
 # The system that a live node, a fleet or a benchmark runs by default.
 DEFAULT_SYSTEM = "spidercast"
+# The live name that nodes of a plan run by default.
+DEFAULT_PLANNED = "planned"
 
 
 @dataclass(frozen=True)
@@ -149,10 +152,10 @@ class _Registry:
                 if start.name in self.live:
                     raise InputError(f"its live name {start.name} is taken; choose another")
             for parameter in describe_parameters(each.parameters):
-                if not parameter["origin"].startswith(("Paper:", "Chosen:")):
+                if not parameter["origin"].startswith(("Paper:", "Chosen:", "Differs:")):
                     raise InputError(
                         f"parameter {parameter['name']} of {each.name} does not say where its default comes from; "
-                        "describe it with a sentence that begins with Paper: or Chosen:"
+                        "describe it with a sentence that begins with Paper:, Chosen: or Differs:"
                     )
 
 

@@ -8,10 +8,12 @@ import sys
 import tomllib
 from dataclasses import replace
 from importlib.resources import files
+from pathlib import Path
 from random import Random
 
 import pyarrow.parquet as pq
 import pytest
+from msgspec import structs
 
 from gossamer.analysis.exhibits.catalogue import all_exhibits, find_exhibits
 from gossamer.analysis.exhibits.harness import (
@@ -21,6 +23,7 @@ from gossamer.analysis.exhibits.harness import (
     SeriesValue,
     as_expected,
     chosen_settings,
+    claim_sources,
     compare,
     falls,
     fitted_series,
@@ -30,6 +33,7 @@ from gossamer.analysis.exhibits.harness import (
     published_values,
     rival_readings,
     show_deviation,
+    steps,
     summary,
 )
 from gossamer.analysis.exhibits.picture import draw
@@ -37,8 +41,10 @@ from gossamer.cli import app as cli
 from gossamer.model.values.errors import InputError
 from gossamer.model.values.run import Run, WorkloadLaw
 from gossamer.protocols.contract.system import load, read_parameters
+from gossamer.simulator.pool import run_key, run_metrics
 from gossamer.systems import all_systems, find_system
 
+ROOT = Path(__file__).parents[3]
 FIG12 = all_exhibits()["spidercast/fig12"]
 RUN = Run(system="spidercast", seed=1, workload=WorkloadLaw(nodes=10, topics=5, subscriptions="2", popularity="rss"))
 
@@ -172,12 +178,68 @@ def test_every_published_value_has_a_source_and_stands_once(name):
 @pytest.mark.parametrize("package", sorted({exhibit.package for exhibit in all_exhibits().values()}))
 def test_no_row_of_published_values_is_repeated(package):
     content = tomllib.loads((files(package) / "published.toml").read_text(encoding="utf-8"))
-    keys = {"source", "chosen", "x", "series", "fitted", "rival_readings"}
+    keys = {"source", "chosen", "x", "series", "fitted", "rival_readings", "claims"}
     assert all(set(entry) <= keys for entry in content.values())
     rows = [tuple(row) for entry in content.values() for row in entry.get("series", {}).values() if len(row) > 1]
     assert len(rows) == len(set(rows))
     # A row of one repeated number is a number that the paper gives once.
     assert all(len(set(row)) > 1 for row in rows)
+
+
+@pytest.mark.parametrize("name", sorted(all_exhibits()))
+def test_every_claim_names_the_sentence_that_it_judges_or_says_that_it_is_ours(name):
+    exhibit = all_exhibits()[name]
+    sources = claim_sources(exhibit)
+    assert set(sources) == {claim.text for claim in exhibit.claims}
+    for text, source in sources.items():
+        assert re.match(r"ours|[\dIVX][\w.-]*: .{15}", source), f"{text}: {source}"
+        assert published_source(exhibit).startswith("ours") <= source.startswith("ours"), text
+
+
+def plain(text):
+    """Text without marks of the scan, on one line."""
+    return re.sub(r"\s+", " ", re.sub(r"[*$`\\]", "", text).replace("\u2019", "'")).strip()
+
+
+def sentences():
+    """(exhibit column, section, quote) of the tables in docs/papers.md, by paper."""
+    text = (ROOT / "docs/papers.md").read_text(encoding="utf-8").split("## Every sentence that states a result")[1]
+    found = {}
+    for part in text.split("### ")[1:]:
+        rows = re.findall(r"^\| ([\dIVX][\w.-]*) \| (.+?) \| (.+) \|$", part, re.MULTILINE)
+        found[part.partition("\n")[0].split()[0].lower()] = rows
+    return found
+
+
+def test_every_sentence_has_an_exhibit_or_a_reason_and_every_claim_its_sentence():
+    listed = sentences()
+    assert set(listed) == {"spidercast", "stan", "gossip", "feverfew", "omen"}
+    for paper, rows in listed.items():
+        quotes = {f"{section}: {quote}": where for section, quote, where in rows}
+        exhibits = {name: exhibit for name, exhibit in all_exhibits().items() if name.startswith(f"{paper}/")}
+        for where in quotes.values():
+            assert where.startswith(("none: ", "judged with")) or set(re.findall(r"`(\w+/[\w-]+)`", where)) <= set(
+                exhibits
+            )
+        for name, exhibit in exhibits.items():
+            for source in claim_sources(exhibit).values():
+                assert source.startswith("ours") or source in quotes, f"{name}: {source} is not in docs/papers.md"
+
+
+@pytest.mark.parametrize("paper", ["spidercast", "stan", "gossip", "feverfew", "omen"])
+def test_quoted_sentences_stand_in_the_paper(paper):
+    path = ROOT.parent / "shared" / "papers" / f"{paper}.txt"
+    if not path.is_file():
+        pytest.skip("the texts of the papers are not beside this repository")
+    text = plain(path.read_text(encoding="utf-8"))
+    for section, quote, _ in sentences()[paper]:
+        assert plain(quote) in text, f"{section}: {quote}"
+
+
+def test_a_claim_about_a_series_that_does_not_exist_is_refused():
+    claim = Claim("it falls", lambda values: steps(values, ["no such series"], rising=False))
+    with pytest.raises(ValueError, match="fig12 has no series 'no such series'"):
+        judge(replace(FIG12, claims=(claim,)), False, as_published())
 
 
 def test_settings_that_no_paper_gives_are_marked_as_chosen():
@@ -274,7 +336,8 @@ def test_every_exhibit_has_valid_runs_and_a_source(name):
                 inspect.signature(function).bind(seed=point.run.seed, **point.run.arguments, **point.run.data)
     assert len(exhibit.points(True)) < len(exhibit.points(False))
     assert exhibit.left_out
-    assert {series for series, _ in published_values(exhibit)} <= {point.series for point in exhibit.points(False)}
+    measured = {(point.series, point.x) for point in exhibit.points(False)}
+    assert set(published_values(exhibit)) <= measured, "a published value that nothing is compared with"
 
 
 def test_an_exhibit_is_found_by_its_name_its_paper_and_all():
@@ -298,12 +361,14 @@ def test_reproduce_writes_table_picture_and_verdict_and_reuses_stored_runs(monke
             for seed in (1, 2)
         ]
 
-    monkeypatch.setitem(all_exhibits(), "spidercast/fig12", replace(FIG12, points=points))
+    monkeypatch.setitem(all_exhibits(), "spidercast/fig12", replace(FIG12, points=points, claims=()))
     monkeypatch.chdir(tmp_path)
 
     def reproduce():
         monkeypatch.setattr(
-            sys, "argv", ["gossamer", "reproduce", "spidercast/fig12", "--quick", "--json", "--out", "r"]
+            sys,
+            "argv",
+            ["gossamer", "reproduce", "spidercast/fig12", "--quick", "--json", "--out", "r", "--html", "all.html"],
         )
         with pytest.raises(SystemExit) as ended:
             cli.main()
@@ -317,6 +382,15 @@ def test_reproduce_writes_table_picture_and_verdict_and_reuses_stored_runs(monke
         ["manifest.json", f"{stem}.png", f"{stem}.svg", "values.csv", "values.parquet", "verdict.json"]
     )
     assert first["verdict"] == "missed"  # sixty nodes are not a thousand
+    assert first["cpu_seconds"] > 0
+    page = (tmp_path / "all.html").read_text()
+    for part in (
+        "spidercast/fig12: missed",
+        "gossamer reproduce spidercast/fig12 --quick",
+        "left out",
+        "data:image/svg",
+    ):
+        assert part in page
     table = pq.read_table(folder / "values.parquet").to_pylist()
     assert [row["measured"] for row in table] == [value["measured"] for value in first["values"]]
     with (folder / "values.csv").open() as file:
@@ -325,6 +399,13 @@ def test_reproduce_writes_table_picture_and_verdict_and_reuses_stored_runs(monke
     assert len(kept) == 4
     assert reproduce() == [first]
     assert kept == {path.name: path.stat().st_mtime_ns for path in (tmp_path / "r" / "runs").iterdir()}
+
+
+def test_a_page_in_a_folder_that_does_not_exist_is_refused_before_any_run(gossamer, tmp_path):
+    code, _, complaint = gossamer("reproduce", "gossip/fig6", "--quick", "--html", "no/such/page.html")
+    assert code == 2
+    assert "--html no/such/page.html" in complaint
+    assert not list(tmp_path.iterdir())
 
 
 def test_reproduce_lists_every_exhibit(monkeypatch, capsys):
@@ -337,3 +418,39 @@ def test_reproduce_lists_every_exhibit(monkeypatch, capsys):
 def test_every_system_of_the_exhibits_is_listed():
     systems = {point.run.system for exhibit in all_exhibits().values() for point in exhibit.points(True)}
     assert systems <= set(all_systems())
+
+
+def small(run):
+    """The run on forty nodes, for a short time."""
+    law = run.workload
+    if isinstance(law, WorkloadLaw):
+        subscriptions = law.subscriptions if ":" in law.subscriptions else str(min(int(law.subscriptions), 5))
+        law = structs.replace(law, nodes=40, topics=min(law.topics, 20), subscriptions=subscriptions)
+    else:
+        law = structs.replace(law, nodes=40, topics=20)
+    parameters = {**run.parameters, "degree": "poisson:3"} if "degree" in run.parameters else run.parameters
+    until_us = None if run.until_us is None else min(run.until_us, 3_000_000)
+    return structs.replace(
+        run, workload=law, parameters=parameters, until_us=until_us, event_count=min(run.event_count, 5)
+    )
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("spidercast", "stan/table1", "stan/table2", "stan/fig2", "stan/fig3", "stan/table3"),
+        *("planners/average-degree", "gossip/fig4", "gossip/fig7"),
+    ],
+)
+def test_every_measure_finds_its_metric_although_a_run_measures_only_what_is_needed(name):
+    kept = {}
+    for exhibit in find_exhibits(name):
+        points = {(point.series, point.quantity): point for point in exhibit.points(True)}
+        for point in points.values():
+            if "10:" in str(getattr(point.run.workload, "subscriptions", "")) or point.run.until_us:
+                continue
+            run = small(point.run)
+            metrics = kept.get(run_key(run)) or run_metrics(run)
+            kept[run_key(run)] = metrics
+            assert measured_at(exhibit, point, metrics) >= 0
+            assert exhibit.spread is None or exhibit.spread(metrics) >= 0

@@ -45,11 +45,16 @@ def write_study(folder, rows, labels, runs=(), metrics='{"parameters": {}}'):
     write_table("spreads", folder / "profile" / "spreads.parquet", spread)
 
 
-def test_the_report_shows_every_labelled_figure_of_the_results(tmp_path):
+def test_the_report_shows_every_labelled_figure_of_the_results_and_the_names_of_the_workload(tmp_path):
     rows = [{**row("a", "spidercast", 9, 0, seed), "colours": float(seed)} for seed in (2, 5)]
     write_study(tmp_path, rows, {"colours": "colours of a topic"})
+    write_table("interests", tmp_path / "workload" / "interests.parquet", {"node": [3, 7, 7], "topic": [0, 0, 1]})
+    for name, ids, names in (("names", [3, 7], ["ann", "仓库"]), ("topic_names", [0, 1], ["订单", "jazz"])):
+        write_table("names", tmp_path / "workload" / f"{name}.parquet", {"id": ids, "name": names})
     write_report(tmp_path, tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text()
+    assert "<tr><td>订单</td><td>2</td></tr><tr><td>jazz</td><td>1</td></tr>" in page
+    assert "<tr><td>仓库</td><td>2</td></tr><tr><td>ann</td><td>1</td></tr>" in page
     assert "Use <b>a</b>" in page
     assert "<th>colours of a topic</th></tr></thead><tbody><tr><td>a</td><td>3.5</td>" in page
     assert "No run failed." in page

@@ -27,7 +27,8 @@ OPTIONS = [
 def test_a_plan_is_connected_measured_and_written_for_live_nodes(gossamer, workload, tmp_path, flags):
     code, out, error = gossamer("plan", workload, "p", *flags, "--json")
     assert code == 0, error
-    expected = ["degrees.parquet", "manifest.json", "metrics.json", "overlay.parquet", "peers.json", "topics.parquet"]
+    expected = ["degrees.parquet", "interests.parquet", "manifest.json", "metrics.json", "overlay.parquet"]
+    expected += ["peers.json", "topics.parquet"]
     assert files(tmp_path / "p") == expected
     metrics = json.loads(out)
     assert metrics == json.loads((tmp_path / "p" / "metrics.json").read_text())
@@ -197,3 +198,47 @@ def test_a_workload_that_does_not_exist_is_refused_before_spark_starts(gossamer,
     code, _, error = gossamer("plan", "nowhere", "p", "--spark")
     assert code == 2
     assert "nowhere is not a folder; a workload is a folder that contains interests.parquet" in error
+
+
+SUBS = """service,topic,role,zone
+支付-1,заказы,publishes,eu
+支付-1,prices,follows,eu
+orders-1,заказы,follows,eu
+orders-1,prices,both,eu
+orders-2,заказы,follows,us
+orders-2,prices,follows,us
+billing,заказы,follows,asia
+"""
+
+
+def test_names_go_in_from_a_csv_and_come_out_of_every_command(gossamer, tmp_path):
+    (tmp_path / "subs.csv").write_text(SUBS)
+    code, out, error = gossamer("workload", "show", "subs.csv", "--json")
+    assert code == 0, error
+    shown = json.loads(out)
+    assert shown["largest_topics"] == {"заказы": 4, "prices": 3}
+    assert shown["zones"] == {"asia": 1, "eu": 2, "us": 1}
+    code, out, error = gossamer("plan", "subs.csv", "p")
+    assert code == 0, error
+    assert "支付-1" in out
+    assert "also without any one of 3 zones" in out
+    peers = json.loads((tmp_path / "p" / "peers.json").read_text())
+    assert peers["支付-1"]["topics"] == ["prices", "заказы"]
+    assert peers["支付-1"]["publishes"] == ["заказы"]
+    assert set(peers["billing"]["peers"]) <= set(peers)
+    # The folder of a plan is a workload too.
+    assert json.loads(gossamer("check", "p", "p", "--json")[1])["disconnected_topics"] == []
+    (tmp_path / "more.csv").write_text(SUBS + "late,заказы,follows,us\n")
+    code, out, error = gossamer("check", "p", "more.csv")
+    assert code == 0, error
+    assert "1 of 2 topics are disconnected: заказы" in out
+
+
+def test_a_plan_for_the_first_nodes_has_only_these_and_their_topics(gossamer, tmp_path):
+    (tmp_path / "subs.csv").write_text(SUBS)
+    assert gossamer("plan", "subs.csv", "p", "--nodes", 2, "--ignore-zones")[0] == 0
+    peers = json.loads((tmp_path / "p" / "peers.json").read_text())
+    assert list(peers) == ["billing", "orders-1"]
+    code, _, error = gossamer("plan", "subs.csv", "q", "--redundancy", 2)
+    assert code == 2
+    assert "cannot be combined with zones" in error

@@ -43,6 +43,12 @@ def test_a_kind_that_cannot_be_told_is_asked_for(tmp_path, text):
     assert "is read as edges (as --kind says)" in sentence
 
 
+def test_a_file_with_one_column_is_refused(tmp_path):
+    (tmp_path / "services.csv").write_text("service\na\nb\n")
+    with pytest.raises(InputError, match="has one column; expected two on each line"):
+        find_kind(str(tmp_path / "services.csv"))
+
+
 @pytest.mark.parametrize("given_as", ["", "interests.parquet"])
 def test_a_folder_with_interests_is_a_workload(tmp_path, given_as):
     write_table("interests", tmp_path / "interests.parquet", {"node": [1, 2], "topic": [5, 5]})

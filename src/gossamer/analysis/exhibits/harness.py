@@ -47,6 +47,8 @@ class Point:
     measure: Callable[[Metrics], float] | None = None
     # The value of the theory.
     expected: float | None = None
+    # The label of the y axis on which the series is drawn, if it is not that of the exhibit.
+    quantity: str | None = None
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,8 @@ class SeriesValue:
     expected: float | None = None
     # How the value is compared with the published one: prediction, fitted or rival reading.
     ground: str | None = None
+    # As in `Point`.
+    quantity: str | None = None
 
 
 @dataclass(frozen=True)
@@ -101,8 +105,21 @@ class Exhibit:
     claims: tuple[Claim, ...] = ()
     # Results of experiments with this exhibit, mainly why published values are missed.
     remark: str = ""
+    # Studies (studies/NAME.py of the repository) with experiments on why values are missed.
+    studies: tuple[str, ...] = ()
     log_x: bool = False
     log_y: bool = False
+    # The y axis begins at zero, because ratios are read from it.
+    from_zero: bool = False
+    # The x is a value, the y the share of nodes that have it.
+    is_histogram: bool = False
+    # The x is the number of a setting: no line joins the points.
+    is_categorical: bool = False
+    # Half of the 95% interval over the nodes of a run. Where the paper's error bars are over nodes, so are ours; otherwise
+    # they are over seeds.
+    spread: Callable[[Metrics], float] | None = None
+    # By series: the x at which the theory is infinite. Its line is drawn up to there and begins anew behind it.
+    asymptotes: Mapping[str, float] = field(default_factory=dict)
     # The package whose `published.toml` has the published values; the catalogue fills it in.
     package: str = ""
 
@@ -200,6 +217,11 @@ def published_source(exhibit: Exhibit) -> str:
     return str(_published(exhibit).get("source", ""))
 
 
+def claim_sources(exhibit: Exhibit) -> dict[str, str]:
+    """Where each claim comes from, by its text: a section and the paper's words, or `ours` and the reason."""
+    return dict(_published(exhibit).get("claims", {}))
+
+
 def _published(exhibit: Exhibit) -> dict[str, Any]:
     entry: dict[str, Any] = _published_file(exhibit.package).get(exhibit.name.partition("/")[2], {})
     return entry
@@ -235,17 +257,34 @@ def measured_at(exhibit: Exhibit, point: Point, metrics: Metrics) -> float:
     return measure(metrics)
 
 
-def judge(exhibit: Exhibit, quick: bool, measured: Sequence[tuple[Point, float]]) -> JudgedExhibit:
-    """Take means over seeds, compare them with the published values, and check the claims."""
+def spread_at(exhibit: Exhibit, point: Point, metrics: Metrics) -> float | None:
+    """Half of the interval over the nodes of a point's run, if the exhibit's error bars are over nodes."""
+    return exhibit.spread(metrics) if exhibit.spread and point.quantity is None else None
+
+
+def judge(
+    exhibit: Exhibit,
+    quick: bool,
+    measured: Sequence[tuple[Point, float]],
+    spreads: Sequence[float | None] | None = None,
+) -> JudgedExhibit:
+    """Take means over seeds, compare them with the published values, and check the claims.
+
+    `spreads` has `spread_at` for each point; without it, intervals are over seeds.
+    """
     published, rivals, fitted = published_values(exhibit), rival_readings(exhibit), fitted_series(exhibit)
     groups: dict[tuple[str, float], list[float]] = {}
-    expected: dict[tuple[str, float], float | None] = {}
-    for point, value in measured:
+    widths: dict[tuple[str, float], list[float]] = {}
+    points: dict[tuple[str, float], Point] = {}
+    for (point, value), width in zip(measured, spreads or [None] * len(measured), strict=True):
         groups.setdefault((point.series, point.x), []).append(value)
-        expected[point.series, point.x] = point.expected
+        points[point.series, point.x] = point
+        if width is not None:
+            widths.setdefault((point.series, point.x), []).append(width)
     values = []
     for (series, x), samples in groups.items():
-        middle, spread = mean(samples), _half_width(samples)
+        over_nodes = widths.get((series, x))
+        middle, spread = mean(samples), mean(over_nodes) if over_nodes else _half_width(samples)
         ground = RIVAL if series in rivals else FITTED if series in fitted else PREDICTION
         known = published.get((rivals.get(series, series), x))
         deviation, verdict = compare(known, middle, exhibit.tolerance) if known is not None else (None, None)
@@ -260,13 +299,15 @@ def judge(exhibit: Exhibit, quick: bool, measured: Sequence[tuple[Point, float]]
                 known,
                 deviation,
                 verdict,
-                expected[series, x],
+                points[series, x].expected,
                 None if known is None else ground,
+                points[series, x].quantity,
             )
         )
-    own = [value for value in values if value.series not in rivals]
+    own = MeasuredValues([value for value in values if value.series not in rivals], exhibit)
+    everything = MeasuredValues(values, exhibit)
     claims = tuple((claim.text, _claim_verdict(claim, own)) for claim in exhibit.claims if not claim.is_rival)
-    others = tuple((claim.text, _claim_verdict(claim, values)) for claim in exhibit.claims if claim.is_rival)
+    others = tuple((claim.text, _claim_verdict(claim, everything)) for claim in exhibit.claims if claim.is_rival)
     return JudgedExhibit(exhibit, quick, tuple(values), claims, others)
 
 
@@ -290,8 +331,34 @@ def _half_width(samples: Sequence[float]) -> float:
     return _STUDENT.get(len(samples) - 1, 1.96) * stdev(samples) / sqrt(len(samples))
 
 
+class MeasuredValues(list[SeriesValue]):
+    """The values that a claim gets. It knows which series its exhibit has."""
+
+    def __init__(self, values: Sequence[SeriesValue], exhibit: Exhibit) -> None:
+        super().__init__(values)
+        self._exhibit = exhibit
+        self._series = {value.series for value in values}
+
+    def check(self, series: str) -> None:
+        """Raise a ValueError for a series that neither version of the exhibit has."""
+        if series in self._series:
+            return
+        known = _all_series(self._exhibit.points)
+        if series not in known:
+            raise ValueError(
+                f"{self._exhibit.name} has no series {series!r}; it has: {', '.join(sorted(known | self._series))}"
+            )
+
+
+@cache
+def _all_series(points: Callable[[bool], list[Point]]) -> frozenset[str]:
+    return frozenset(point.series for quick in (False, True) for point in points(quick))
+
+
 def curve(values: Sequence[SeriesValue], series: str) -> list[SeriesValue]:
-    """The values of one series, ordered by x."""
+    """The values of one series, ordered by x. A claim about a series that the exhibit never has is refused."""
+    if isinstance(values, MeasuredValues):
+        values.check(series)
     return sorted((value for value in values if value.series == series), key=lambda value: value.x)
 
 
@@ -299,6 +366,20 @@ def as_expected(values: Sequence[SeriesValue], tolerance: float) -> bool | None:
     """Whether every value with a theoretical value deviates from it by at most this share; None if there is none."""
     found = [value.measured / value.expected - 1 for value in values if value.expected is not None]
     return all(abs(deviation) <= tolerance for deviation in found) if found else None
+
+
+def is_ordered(numbers: Sequence[float], rising: bool) -> bool | None:
+    """Whether each number is above (or below) the one before it; None with fewer than two numbers."""
+    if len(numbers) < 2:
+        return None
+    return all(later > earlier if rising else later < earlier for earlier, later in pairwise(numbers))
+
+
+def steps(values: Sequence[SeriesValue], names: Sequence[str], rising: bool) -> bool | None:
+    """Whether every one of these series rises (or falls) at every step of x; None if none has two points."""
+    found = [is_ordered([value.measured for value in curve(values, name)], rising) for name in names]
+    known = [each for each in found if each is not None]
+    return all(known) if known else None
 
 
 def falls(values: Sequence[SeriesValue], series: str) -> bool:

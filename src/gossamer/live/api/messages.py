@@ -35,6 +35,11 @@ class Receipt(Struct, frozen=True, gc=False):
     # The neighbours that it was not queued for, each with the reason.
     refused: tuple[tuple[str, str], ...] = ()
 
+    @property
+    def nobody(self) -> bool:
+        """Whether no neighbour was there to take the message: the node knows no other node with the topic yet."""
+        return not self.queued and not self.refused
+
 
 class Gap(Struct, frozen=True, gc=False):
     """Messages of a publisher that are lost: those with after < sequence < before."""
@@ -46,7 +51,7 @@ class Gap(Struct, frozen=True, gc=False):
 
 
 class Codec(Protocol):
-    """Encodes values as bytes and decodes them; `decode` may raise ValueError."""
+    """Encodes values as bytes and decodes them. A message that `decode` raises on is dropped, counted and logged."""
 
     def encode(self, value: Any) -> bytes:
         """The bytes of a value."""
@@ -69,10 +74,26 @@ def _same(payload: bytes) -> bytes:
     return payload
 
 
+def _encoder(name: str, encode: Callable[[Any], bytes]) -> Callable[[Any], bytes]:
+    """The function with an InputError for a value that has no such encoding."""
+
+    def checked(value: Any) -> bytes:
+        try:
+            return encode(value)
+        except (TypeError, ValueError, OverflowError, RecursionError) as error:
+            raise InputError(f"codec={name!r} cannot encode this payload: {error}") from None
+
+    return checked
+
+
+def _to_json(value: Any) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
 CODECS: dict[str, Codec] = {
     "bytes": _Functions(_same, _same),
-    "json": _Functions(lambda value: json.dumps(value, separators=(",", ":")).encode(), json.loads),
-    "msgpack": _Functions(msgspec.msgpack.encode, msgspec.msgpack.decode),
+    "json": _Functions(_encoder("json", _to_json), json.loads),
+    "msgpack": _Functions(_encoder("msgpack", msgspec.msgpack.encode), msgspec.msgpack.decode),
 }
 
 

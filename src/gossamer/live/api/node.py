@@ -8,12 +8,15 @@ async with gossamer.Node(listen="127.0.0.1:0", join=["127.0.0.1:7400"]) as node:
 
 import asyncio
 import logging
-from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Any, Literal, Self, Unpack
 
+from gossamer.live.api.discovery import Discovery
+from gossamer.live.api.held import HeldTopics
 from gossamer.live.api.limits import Limits
-from gossamer.live.api.messages import Codec, Receipt, find_codec
+from gossamer.live.api.messages import Codec, Message, Receipt, find_codec
 from gossamer.live.api.options import (
     DeprecatedOptions,
     DiskHistory,
@@ -25,12 +28,14 @@ from gossamer.live.api.options import (
     check_reachable,
     replace_deprecated,
 )
+from gossamer.live.api.patterns import LivePatterns, PatternSubscription
 from gossamer.live.api.permissions import Permissions
 from gossamer.live.api.plans import PlannedPeers
 from gossamer.live.api.publisher import Publisher
+from gossamer.live.api.requests import Asker, Replies, replies_topic
 from gossamer.live.api.running import NodeParts, RunningNode
 from gossamer.live.api.stacks import find_stack
-from gossamer.live.api.subscription import NOTHING_OLDER, Slow, Subscription, Wanted, check_wanted
+from gossamer.live.api.subscription import Slow, Subscription, check_wanted
 from gossamer.live.api.topics import LiveTopic, LiveTopics, Validator, check_topic
 from gossamer.live.api.validation import Validation
 from gossamer.live.operations.status import NodeStatus
@@ -41,17 +46,25 @@ from gossamer.live.transport.environment import REAL, Environment
 from gossamer.live.transport.sockets import Sockets
 from gossamer.model.values.errors import InputError, NodeStateError
 from gossamer.model.values.ids import NodeId
-from gossamer.protocols.contract.events import Outcome, Validated
+from gossamer.model.values.pattern import Pattern
+from gossamer.protocols.contract.events import Contacts
 from gossamer.protocols.contract.messages import Peer
 from gossamer.systems import DEFAULT_SYSTEM
 
 log = logging.getLogger("gossamer.live")
 
+# Chosen: how long a publication on a new topic waits for the first neighbour. Subscribers that are found later still get the
+# message, by recovery.
+NEIGHBOUR_SECONDS = 3.0
+# Chosen: how long a request waits for replies.
+REPLY_SECONDS = 5.0
+
 
 class Node:
     """A live node. `async with` starts it and stops it.
 
-    `join` are addresses of nodes in the network. `settings` are parameters of the system. `advertise` is the address that
+    `join` is an address of a node in the network, or several; a name stands for all its addresses. `join_file` is a file with
+    one address in each line, read again when it changes. `settings` are parameters of the system. `advertise` is the address that
     other nodes use, if it differs from `listen`. `identity_file` keeps the identity over restarts. `record` is a file of all
     events and actions for `gossamer replay`, without payloads and secrets if `record_content` is False. `telemetry` is a folder
     for files of telemetry records. With `history` the node gets what it missed while it was away, and keeps messages for
@@ -61,8 +74,9 @@ class Node:
     def __init__(
         self,
         listen: str = "127.0.0.1:0",
-        join: Sequence[str] = (),
+        join: str | Sequence[str] = (),
         *,
+        join_file: FilePath | None = None,
         system: str = DEFAULT_SYSTEM,
         settings: Mapping[str, object] | None = None,
         dissemination: str | None = None,
@@ -82,11 +96,9 @@ class Node:
         join, security, plan = replace_deprecated(join, security, plan, deprecated)
         self._listen = split_address(listen, "`listen`")
         check_reachable(self._listen[0], security)
-        for address in join:
-            split_address(address, "`join`")
         if advertise is not None:
             split_address(advertise, "`advertise`")
-        self._join = tuple(join)
+        self._discovery = Discovery(join, None if join_file is None else Path(join_file), environment)
         self._environment = environment
         self._advertise = advertise
         stack = find_stack(system, settings, dissemination, dissemination_settings, history is not None)
@@ -97,16 +109,18 @@ class Node:
         self._plan = None if plan is None else PlannedPeers(plan)
         self._topics = LiveTopics(stack.discloses, limits.payload_bytes, security.secrets)
         node_security = NodeSecurity(security, identity_file, self._topics, environment.random_bytes)
-        reading = self.pause_reading, self.resume_reading
-        validation = Validation(self._topics, self._on_validated, *reading, node_security.unseal, environment.monotonic)
+        held = self._held = HeldTopics(self._topics, node_security, self._plan, limits.payload_bytes)
+        reading = held.pause_reading, held.resume_reading
+        validation = Validation(self._topics, held.on_validated, *reading, node_security.unseal, environment.monotonic)
         files = record, record_content, telemetry, history
         self._parts = NodeParts(stack, limits, node_security, self._topics, validation, *files)
         self.id: NodeId = node_security.node
         self._permissions = Permissions(node_security, validation, self.hex_id)
+        self._asker = Asker(self, held)
+        self._patterns = LivePatterns(held, node_security, stack.discloses)
+        held.on_publisher = self._patterns.publishes
         self._address = ""
-        self._finding_peers: asyncio.Task[None] | None = None
-        # Messages that readers lost, by reason.
-        self._drops: Counter[str] = Counter()
+        self._tasks: list[asyncio.Task[None]] = []
         self._was_started = False
         self._running: RunningNode | None = None
 
@@ -136,15 +150,18 @@ class Node:
         self._address = await sockets.listen(*self._listen, self._advertise)
         parts.security.attach(sockets)
         try:
-            running = RunningNode(parts, sockets, self._address)
+            running = RunningNode(parts, sockets, self._address, self._patterns.on_message)
         except BaseException:
             sockets.stop_listening()
             raise
         self._running, self._was_started = running, True
-        contacts = tuple(Peer(0, address.encode()) for address in self._join if address != self._address)
-        running.start(contacts, self._address)
+        self._held.start(running)
+        running.start(self._contacts(await self._discovery.find()), self._address)
+        self._patterns.start(sockets, self._address)
+        looking = self._discovery.watch(lambda: not any(sockets.links()), self._on_contacts)
+        self._tasks.append(asyncio.create_task(looking))
         if self._plan is not None:
-            self._finding_peers = asyncio.create_task(self._plan.find(sockets, self._on_planned_peer))
+            self._tasks.append(asyncio.create_task(self._plan.find(sockets, self._held.on_planned_peer)))
         log.info("listening on %s", self._address, extra={"facts": {"address": self._address, "node": self.hex_id}})
 
     async def stop(self) -> None:
@@ -152,13 +169,21 @@ class Node:
         running = self._running
         if running is None:
             return
-        for topic in list(self._topics.by_id.values()):
-            for subscription in list(topic.subscriptions):
-                subscription.close()
-        if self._finding_peers is not None:
-            self._finding_peers.cancel()
-        self._running = None
+        self._patterns.stop()
+        self._held.close_all()
+        self._asker.stop()
+        for task in self._tasks:
+            task.cancel()
+        self._running = self._held.running = None
         await running.stop()
+
+    def _contacts(self, addresses: Sequence[str]) -> tuple[Peer, ...]:
+        return tuple(Peer(0, address.encode()) for address in addresses if address != self._address)
+
+    def _on_contacts(self, addresses: Sequence[str]) -> None:
+        """The addresses to join through have changed."""
+        if self._running is not None:
+            self._running.driver.give(Contacts(self._contacts(addresses)))
 
     @property
     def address(self) -> str:
@@ -172,7 +197,7 @@ class Node:
 
     def subscribe(
         self,
-        topic: str,
+        topic: str | Pattern,
         *,
         slow: Slow = "drop",
         own: bool = False,
@@ -182,24 +207,38 @@ class Node:
         last_seconds: float = 0.0,
         since: float = 0.0,
     ) -> Subscription:
-        """Follow a topic: enter the result with `async with`, then iterate over it.
+        """Follow a topic, or all topics that match a `Pattern`: enter the result with `async with`, then iterate over it.
 
-        `slow="drop"` drops the oldest messages of a reader that is too slow, and lists them in `gaps`; `slow="block"` stops
-        reading instead, so that nodes behind this one wait too. `last` (a number) and `last_seconds` (a period) request earlier
-        messages that neighbours have in memory, in the order of their age. `since` requests all messages of the last seconds, also
-        those on disk, each publisher's in order. `own` also delivers the messages of this node.
+        `own` also delivers the messages that this node publishes. `codec` decodes payloads. `slow="drop"` drops the oldest
+        messages of a reader that is too slow, and lists them in `gaps`; `slow="block"` stops reading instead, so that nodes
+        behind this one wait too. `last` (a number) and `last_seconds` (a period) request earlier messages that neighbours have
+        in memory, in the order of their age. `since` requests all messages of the last seconds, also those on disk, each
+        publisher's in order.
         """
-        check_topic(topic)
+        if isinstance(topic, Pattern):
+            self._patterns.check(topic)
+        else:
+            check_topic(topic)
         wanted = check_wanted(slow, last, last_seconds, since, queue)
         limits, unseal = self._parts.limits, self._parts.security.unseal
         most = (queue or limits.reader_messages, limits.reader_bytes)
-        return Subscription(self, topic, find_codec(codec), unseal, most, slow, own, wanted)
+        options = find_codec(codec), unseal, most, slow, own, wanted
+        if isinstance(topic, Pattern):
+            return PatternSubscription(self._patterns, topic, *options)
+        return Subscription(self._held, topic, *options)
 
     def publisher(self, topic: str, codec: str | Codec = "bytes") -> Publisher:
         """Publish on a topic without following it: enter the result with `async with`."""
         check_topic(topic)
         find_codec(codec)
-        return Publisher(self, topic, codec)
+        return Publisher(self, self._held, topic, codec)
+
+    def replies(
+        self, topic: str, *, codec: str | Codec = "bytes", slow: Slow = "drop", queue: int | None = None
+    ) -> Replies:
+        """Reply to the requests of a topic: enter the result with `async with`, iterate over it, call `reply` of each."""
+        publisher = self.publisher(replies_topic(topic, self._held))
+        return Replies(self.subscribe(topic, slow=slow, own=True, codec=codec, queue=queue), publisher, codec)
 
     def validate(self, topic: str, validator: Validator) -> None:
         """Call this function (or coroutine function) for each message of a topic before it is delivered and relayed.
@@ -207,22 +246,15 @@ class Node:
         It returns an Outcome, or True to accept and False to reject. It may be set before the node starts. It is also called
         for messages that this node publishes, whose sequence number is still 0.
         """
-        found = self._topics.get_or_add(topic)
-        found.validator = validator
-        self._update(found)
+        self._held.set_validator(topic, validator)
 
     def limit(self, topic: str, payload_bytes: int) -> None:
         """Refuse messages of a topic with longer payloads, from every publisher."""
-        most = self._parts.limits.payload_bytes
-        if not 0 < payload_bytes <= most:
-            raise InputError(f"`payload_bytes` must lie between 1 and {most}, got {payload_bytes}")
-        found = self._topics.get_or_add(topic)
-        found.payload_bytes = payload_bytes
-        self._update(found)
+        self._held.set_limit(topic, payload_bytes)
 
     async def ready(self, topic: str, peers: int = 1, timeout: float = 10.0) -> None:
         """Wait until at least this many neighbours hold the topic; TimeoutError if that takes too long."""
-        running = self._require_running()
+        running = self._held.require_running()
         found = self._topics.by_name.get(topic)
         if found is None or not found.is_held:
             raise InputError(f"this node neither follows {topic!r} nor publishes on it; subscribe to it first")
@@ -230,7 +262,7 @@ class Node:
 
     def peers(self, topic: str) -> list[str]:
         """The ids of the neighbours that hold a topic."""
-        running, found = self._require_running(), self._topics.by_name.get(topic)
+        running, found = self._held.require_running(), self._topics.by_name.get(topic)
         return [] if found is None else [f"{node:016x}" for node in running.overlay.neighbours_on(found.id)]
 
     def reload_rules(self) -> None:
@@ -244,26 +276,25 @@ class Node:
         *,
         wait: Literal["queued", "sent"] = "queued",
         slow: Slow = "block",
-        timeout: float = 10.0,
+        timeout: float = NEIGHBOUR_SECONDS,
         codec: str | Codec = "bytes",
     ) -> Receipt:
         """Publish on a topic, or on several at once: the message crosses each link once.
 
-        If the node does not hold a topic, it opens a publisher and waits for a neighbour, at most `timeout` seconds.
+        If the node does not hold a topic, it opens a publisher and waits for a neighbour, at most `timeout` seconds. If there
+        is none, the receipt says so (`nobody`); the message stays in the history for subscribers that this node finds later.
         NotAllowed says why this node's own access rules or its validator forbid the message.
         `slow="block"` waits for slow links; `slow="drop"` leaves them out, and the receipt lists them.
         """
-        running = self._running
-        if running is None:
-            raise self._not_running()
+        running = self._running or self._held.require_running()
+        content = payload if type(payload) is bytes and codec == "bytes" else find_codec(codec).encode(payload)
+        if type(content) is not bytes:
+            raise InputError(f"a codec must encode to bytes; this one gave {type(content).__name__}")
         found = self._topics.by_name.get(topic) if type(topic) is str else None
         if found is not None and found.is_held:
             topics: Sequence[LiveTopic] = (found,)
         else:
             topics = await self._ready_topics((topic,) if isinstance(topic, str) else tuple(topic), timeout)
-        content = payload if type(payload) is bytes and codec == "bytes" else find_codec(codec).encode(payload)
-        if type(content) is not bytes:
-            raise InputError(f"a codec must encode to bytes; this one gave {type(content).__name__}")
         for each in topics:
             if len(content) > each.payload_bytes:
                 raise InputError(f"the payload has {len(content):,} bytes; {each.name!r} takes {each.payload_bytes:,}")
@@ -273,7 +304,7 @@ class Node:
                 await self._permissions.ask_validator(each, content, running.driver.clock_us())
         if self._running is not running:
             # It was stopped while this call waited for a neighbour or for a validator.
-            raise self._not_running()
+            self._held.require_running()
         patient, outgoing = slow == "block", running.outgoing
         if len(topics) == 1 or self._parts.stack.discloses:
             sequence, tally = outgoing.publish(topics, content, patient)
@@ -288,109 +319,55 @@ class Node:
         refused = tuple((f"{node:016x}", reason) for node, reason in tally.refused) if tally.refused else ()
         return Receipt(topics[0].name, sequence, len(tally.queued), sent, refused)
 
+    async def request(
+        self, topic: str, payload: Any, *, timeout: float = REPLY_SECONDS, codec: str | Codec = "bytes"
+    ) -> Message:
+        """Ask the nodes that reply on a topic (`replies`), and return the first reply.
+
+        NoReply, after 3 s at most, if no node that replies is found: nothing was sent. NoReply after `timeout` seconds if
+        no reply came: a node may have carried the request out. Replies travel on `TOPIC/replies`, which this node follows
+        from its first request on.
+        """
+        return await self._asker.first(topic, payload, timeout, codec)
+
+    async def request_all(
+        self,
+        topic: str,
+        payload: Any,
+        *,
+        timeout: float = REPLY_SECONDS,
+        codec: str | Codec = "bytes",
+        most: int | None = None,
+    ) -> list[Message]:
+        """As `request`, with all replies that come within `timeout` seconds, or the first `most`; perhaps none."""
+        return await self._asker.all(topic, payload, timeout, codec, most)
+
     async def _ready_topics(self, names: tuple[str, ...], timeout: float) -> list[LiveTopic]:
         if not names:
             raise InputError("publish needs at least one topic")
         for name in names:
             self._permissions.check_publisher(name)
-        topics = []
+        running, topics = self._held.require_running(), []
+        until = running.readiness.now() + timeout
         for name in dict.fromkeys(names):
             found = self._topics.by_name.get(name)
             if found is None or not found.is_held:
-                self.open_publisher(name)
-                await self.ready(name, 1, timeout)
+                self._held.open_publisher(name)
                 found = self._topics.by_name[name]
+                with suppress(TimeoutError):
+                    await running.readiness.wait(found, 1, max(until - running.readiness.now(), 0))
             topics.append(found)
         return topics
 
     def status(self) -> NodeStatus:
         """Links, topics, coverage, queues and drops at this moment."""
-        return self._require_running().status(self._address, self._join, self._drops)
+        running, drops = self._held.require_running(), self._held.drops
+        return running.status(self._address, self._discovery.contacts, drops, self._patterns.status(), self._plan)
 
     def watch(self, after: int = 0, every: int = 1) -> NodeWatch:
         """The status, and the telemetry records behind number `after`; every `every`-th message is traced from now on."""
-        return self._require_running().watch(self.status(), after, every)
+        return self._held.require_running().watch(self.status(), after, every)
 
     def refuse(self, nodes: Sequence[str]) -> None:
         """Cut off these nodes, named by their ids: close links to them and accept none, until the next call."""
-        self._require_running().refuse(nodes)
-
-    # Called by subscriptions and publishers.
-
-    def open_subscription(self, subscription: Subscription) -> None:
-        """A subscription was entered."""
-        self._require_running()
-        self._permissions.check_subscriber(subscription.topic)
-        topic = self._topics.get_or_add(subscription.topic)
-        self._require_running().keep_position(subscription, topic)
-        was_followed = bool(topic.subscriptions)
-        topic.subscriptions.append(subscription)
-        if not was_followed or subscription.wanted != NOTHING_OLDER:
-            self._update(topic, subscription.wanted)
-
-    def close_subscription(self, subscription: Subscription) -> None:
-        """A subscription was closed."""
-        topic = self._topics.by_name.get(subscription.topic)
-        if topic is not None and subscription in topic.subscriptions:
-            topic.subscriptions.remove(subscription)
-            if not topic.subscriptions:
-                self._update(topic)
-
-    def open_publisher(self, name: str) -> None:
-        """A publisher was entered."""
-        self._require_running()
-        self._permissions.check_publisher(name)
-        topic = self._topics.get_or_add(name)
-        topic.publishers += 1
-        if topic.publishers == 1:
-            self._update(topic)
-
-    def close_publisher(self, name: str) -> None:
-        """A publisher was left."""
-        topic = self._topics.by_name[name]
-        topic.publishers -= 1
-        if not topic.publishers:
-            self._update(topic)
-
-    def count_drop(self, reason: str) -> None:
-        """Count a message that a reader lost."""
-        self._drops[reason] += 1
-
-    def pause_reading(self, reason: str) -> None:
-        """Read from no link until the same reason is resumed."""
-        if self._running is not None:
-            self._running.sockets.pause_reading(reason)
-
-    def resume_reading(self, reason: str) -> None:
-        """Read again, unless there is another reason to pause."""
-        if self._running is not None:
-            self._running.sockets.resume_reading(reason)
-
-    def _require_running(self) -> RunningNode:
-        if self._running is None:
-            raise self._not_running()
-        return self._running
-
-    def _not_running(self) -> NodeStateError:
-        if self._was_started:
-            return NodeStateError("this node was stopped; make a new Node")
-        return NodeStateError("this node was not started; use it inside `async with gossamer.Node(...) as node`")
-
-    def _on_validated(self, ticket: int, outcome: Outcome) -> None:
-        if self._running is not None:
-            self._running.driver.give(Validated(ticket, int(outcome)))
-
-    def _on_planned_peer(self, topics: frozenset[str]) -> None:
-        """A peer of the plan was found: the machine learns it with the topics of both."""
-        for name in topics & self._topics.by_name.keys():
-            if self._topics.by_name[name].is_held:
-                self._update(self._topics.by_name[name])
-
-    def _update(self, topic: LiveTopic, wanted: Wanted = NOTHING_OLDER) -> None:
-        """Tell the machine the node's present role on a topic."""
-        if self._running is None:
-            return
-        peers = () if self._plan is None else self._plan.peers_on(topic.name)
-        self._running.hold(topic, peers, wanted)
-        if not topic.is_held and topic.validator is None:
-            self._topics.forget(topic)
+        self._held.require_running().refuse(nodes)

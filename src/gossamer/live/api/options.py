@@ -106,7 +106,7 @@ class Telemetry:
 class DeprecatedOptions(TypedDict, total=False):
     """Keywords of `Node` that still work in this release and give a DeprecationWarning."""
 
-    seeds: Sequence[str]
+    seeds: str | Sequence[str]
     keys: FilePath | None
     insecure: bool
     signatures: str
@@ -121,7 +121,7 @@ _IN_PLAN = ("name", "addresses")
 
 
 def replace_deprecated(
-    join: Sequence[str],
+    join: str | Sequence[str],
     security: Security | None,
     plan: PlanEntry | FilePath | None,
     old: Mapping[str, Any],
@@ -148,7 +148,7 @@ def replace_deprecated(
     if plan is not None and not isinstance(plan, PlanEntry):
         _warn("plan=path", "plan=PlanEntry(path, name=...)")
         plan = PlanEntry(plan, **in_plan)
-    return join, security or Security(**in_security), plan
+    return (join,) if isinstance(join, str) else join, security or Security(**in_security), plan
 
 
 def _warn(old: str, new: str) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Literal
 
+from gossamer.live.api.subscription import Subscription
 from gossamer.live.api.topics import LiveTopic
 from gossamer.live.transport.driver import LiveDriver
 from gossamer.live.transport.publications import Tally
@@ -50,11 +51,13 @@ class Outgoing:
         self.since_yield += 1
         for topic in topics:
             for subscription in topic.subscriptions:
-                if subscription.own:
+                # A pattern may match several topics of a message, and gets it once.
+                if subscription.own and (topic is first or _first_of(topics, subscription) is topic):
                     # A subscription expects an envelope; the signature may not exist yet.
                     own = b"\0" + content if self._signs else content
                     at_us = published_us or driver.now_us
                     subscription.put((Deliver(topic.id, own, self._node, sequence, 0, at_us),))
+                    subscription.wake()
         return sequence, tally
 
     def publish_on_each(self, topics: Sequence[LiveTopic], content: bytes, patient: bool) -> tuple[int, Tally]:
@@ -74,3 +77,8 @@ class Outgoing:
             if link is not None and wait == "sent":
                 sent += await link.emptied()
         return sent
+
+
+def _first_of(topics: Sequence[LiveTopic], subscription: Subscription) -> LiveTopic:
+    """The first of these topics that the subscription follows."""
+    return next(topic for topic in topics if subscription in topic.subscriptions)

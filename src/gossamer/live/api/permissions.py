@@ -18,13 +18,9 @@ class Permissions:
         # Whether each publication must be checked by `check_publisher`.
         self.checks_each = security.checks_publications
 
-    def check_subscriber(self, topic: str) -> None:
-        """Check a subscription."""
-        _refuse(self._security.why_not_subscribe(topic))
-
     def check_publisher(self, topic: str) -> None:
         """Check the right to publish on a topic."""
-        _refuse(self._security.why_not_publish(topic))
+        refuse(self._security.why_not_publish(topic))
 
     async def ask_validator(self, topic: LiveTopic, content: bytes, published_us: int) -> None:
         """Check one publication on a topic with a validator, which sees it as receivers do, but without a number."""
@@ -35,6 +31,7 @@ class Permissions:
             raise NotAllowed(f"the validator of {topic.name!r} {verb} this message; it was not published")
 
 
-def _refuse(reason: str | None) -> None:
+def refuse(reason: str | None) -> None:
+    """Raise NotAllowed if there is a reason."""
     if reason is not None:
         raise NotAllowed(reason)

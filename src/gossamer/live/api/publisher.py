@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any, Self
 
+from gossamer.live.api.held import HeldTopics
 from gossamer.live.api.messages import Codec, Receipt
 
 if TYPE_CHECKING:
@@ -11,19 +12,20 @@ if TYPE_CHECKING:
 class Publisher:
     """The result of `Node.publisher`: inside `async with`, the node is part of the topic's overlay."""
 
-    def __init__(self, node: "Node", topic: str, codec: str | Codec) -> None:
+    def __init__(self, node: "Node", held: HeldTopics, topic: str, codec: str | Codec) -> None:
         self._node = node
+        self._held = held
         self._topic = topic
         self._codec = codec
 
     async def __aenter__(self) -> Self:
         """Join the topic's overlay."""
-        self._node.open_publisher(self._topic)
+        self._held.open_publisher(self._topic)
         return self
 
     async def __aexit__(self, *exception: object) -> None:
         """Leave the topic's overlay."""
-        self._node.close_publisher(self._topic)
+        self._held.close_publisher(self._topic)
 
     async def publish(self, payload: Any, **options: Any) -> Receipt:
         """See `Node.publish`."""

@@ -18,6 +18,10 @@ class Readiness:
         self._neighbours_on = neighbours_on
         self._waiters: list[tuple[LiveTopic, int, asyncio.Future[None]]] = []
 
+    def now(self) -> float:
+        """The loop's clock, in seconds."""
+        return asyncio.get_running_loop().time()
+
     async def wait(self, topic: LiveTopic, peers: int, timeout: float) -> None:
         """Wait until this many neighbours hold the topic; TimeoutError says how many do."""
         if len(self._neighbours_on(topic.id)) >= peers:

@@ -14,6 +14,7 @@ from gossamer.live.api.incoming import Incoming
 from gossamer.live.api.limits import Limits
 from gossamer.live.api.options import DiskHistory, FilePath, Telemetry
 from gossamer.live.api.outgoing import Outgoing
+from gossamer.live.api.plans import PlannedPeers
 from gossamer.live.api.readiness import Readiness
 from gossamer.live.api.stacks import Stack
 from gossamer.live.api.subscription import NOTHING_OLDER, Subscription, Wanted
@@ -21,7 +22,7 @@ from gossamer.live.api.topics import LiveTopic, LiveTopics
 from gossamer.live.api.validation import Validation
 from gossamer.live.history.keeper import HistoryKeeper
 from gossamer.live.operations.spooling import NodeSpool
-from gossamer.live.operations.status import NodeStatus, link_status, topic_status
+from gossamer.live.operations.status import NodeStatus, PatternStatus, link_status, topic_status
 from gossamer.live.operations.trace import NodeTrace, NodeWatch
 from gossamer.live.security.node_security import NodeSecurity
 from gossamer.live.transport.driver import LiveDriver
@@ -36,7 +37,7 @@ from gossamer.model.values.ids import NodeId, TopicId
 from gossamer.model.values.shown import SECRET_BYTES
 from gossamer.protocols.contract.actions import Deliver, Load, Store, Validate
 from gossamer.protocols.contract.events import Restarted, Started, Subscribe, Unsubscribe
-from gossamer.protocols.contract.messages import Peer
+from gossamer.protocols.contract.messages import Peer, WireMessage
 from gossamer.protocols.contract.node import NodeMachine
 from gossamer.protocols.telemetry import StepTelemetry
 from gossamer.systems import make_machine
@@ -65,7 +66,13 @@ class NodeParts:
 class RunningNode:
     """The machine of a started node, with its driver, its sockets and its record."""
 
-    def __init__(self, parts: NodeParts, sockets: Sockets, address: str) -> None:
+    def __init__(
+        self,
+        parts: NodeParts,
+        sockets: Sockets,
+        address: str,
+        aside: Callable[[NodeId, str, WireMessage], None],
+    ) -> None:
         environment = sockets.environment
         seed = int.from_bytes(environment.random_bytes(8), "big")
         machine = _make_machine(parts.stack, seed, parts.security.node)
@@ -104,6 +111,7 @@ class RunningNode:
             self._numbers,
             None if parts.security.topics_file is None else LastNumbers(parts.security.topics_file),
             None if parts.stack.discloses else TopicLabels(parts.security.node),
+            aside,
         )
         self.incoming.driver = self.driver
         self._watcher: StepWatcher | None = None
@@ -184,20 +192,30 @@ class RunningNode:
                 LONELY_SECONDS,
             )
 
-    def status(self, address: str, join: Sequence[str], drops: Counter[str]) -> NodeStatus:
+    def status(
+        self,
+        address: str,
+        join: Sequence[str],
+        drops: Counter[str],
+        patterns: list[PatternStatus],
+        plan: PlannedPeers | None = None,
+    ) -> NodeStatus:
         """The state of the node at this moment; `drops` are messages that its readers lost, by reason."""
+        names = {} if plan is None else plan.names()
         parts, sockets, neighbours_on = self._parts, self.sockets, self.overlay.neighbours_on
         counts = drops + self._counts()[1]
         return NodeStatus(
             node=f"{parts.security.node:016x}",
+            name=parts.security.name if plan is None else plan.name,
             address=address,
             stack=list(parts.stack.names),
-            links=[link_status(link, kept) for link, kept in sockets.links()],
+            links=[link_status(link, kept, names.get(link.node, link.name)) for link, kept in sockets.links()],
             topics=[topic_status(topic, len(neighbours_on(topic.id))) for topic in parts.topics.by_id.values()],
             published=self.outgoing.published,
             delivered=self.incoming.delivered,
             counts=dict(sorted(counts.items())),
             unanswered={each: why for each in join if (why := sockets.problem_of(each)) is not None},
+            patterns=patterns,
         )
 
     def _counts(self) -> tuple[int, Counter[str]]:

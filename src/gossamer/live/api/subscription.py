@@ -8,18 +8,20 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, Self
 
+from gossamer.live.api.arrival import Arrival
 from gossamer.live.api.messages import (
     CODECS,
     Codec,
     Gap,
     Message,
 )
-from gossamer.model.values.errors import InputError
+from gossamer.model.values.errors import InputError, NodeStateError
 from gossamer.model.values.ids import NodeId
 from gossamer.protocols.contract.actions import Deliver
 
 if TYPE_CHECKING:
-    from gossamer.live.api.node import Node
+    from gossamer.live.api.held import HeldTopics
+    from gossamer.live.api.patterns import LivePatterns
 
 log = logging.getLogger("gossamer.live")
 
@@ -69,7 +71,7 @@ class Subscription:
 
     def __init__(
         self,
-        node: "Node",
+        held: "HeldTopics | LivePatterns",
         topic: str,
         codec: Codec,
         unseal: Callable[[Deliver], bytes] | None,
@@ -87,7 +89,7 @@ class Subscription:
         self._missed: dict[NodeId, tuple[int, int]] = {}
         self.own = own
         self.wanted = wanted
-        self._node = node
+        self._held = held
         # Content of the codec "bytes" needs no decoding.
         self._decode = None if codec is CODECS["bytes"] else codec.decode
         self._unseal = unseal
@@ -99,16 +101,21 @@ class Subscription:
         self._most, self._bytes_most = queue
         self._bytes = 0
         self._queue: deque[Deliver] = deque()
-        self._waiter: asyncio.Future[None] | None = None
-        self._is_open = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._waiter: Arrival | None = None
+        self._is_open = self._was_entered = False
         self._is_pausing = False
         self._since_yield = 0
         self._key = f"reader {id(self)}"
+        # A pattern stands for several topics.
+        self._is_one_topic = type(self) is Subscription
 
     async def __aenter__(self) -> Self:
         """Follow the topic from now on."""
-        self._node.open_subscription(self)
-        self._is_open = True
+        self._held.open_subscription(self)
+        # Kept, because asking for the running loop takes a system call.
+        self._loop = asyncio.get_running_loop()
+        self._is_open = self._was_entered = True
         return self
 
     async def __aexit__(self, *exception: object) -> None:
@@ -121,8 +128,16 @@ class Subscription:
             return
         self._is_open = False
         self._resume_reading()
-        self._node.close_subscription(self)
-        self._wake()
+        self._held.close_subscription(self)
+        self.wake()
+
+    def require_entered(self) -> None:
+        """Raise a NodeStateError if the subscription was never entered: no message can arrive."""
+        if not self._was_entered:
+            raise NodeStateError(
+                f"the subscription to {self.topic!r} was not entered; "
+                "use `async with node.subscribe(...) as messages` (`with` for a SyncNode)"
+            )
 
     def __aiter__(self) -> Self:
         """Iterate over the messages."""
@@ -133,10 +148,11 @@ class Subscription:
         queue = self._queue
         while True:
             while not queue:
-                if not self._is_open:
+                if not self._is_open or self._loop is None:
+                    self.require_entered()
                     raise StopAsyncIteration
                 self._bytes = 0
-                self._waiter = asyncio.get_running_loop().create_future()
+                self._waiter = Arrival(self._loop)
                 await self._waiter
             self._since_yield += 1
             if self._since_yield >= YIELD_EVERY:
@@ -155,16 +171,20 @@ class Subscription:
                     content = payload if self._unseal is None else self._unseal(action)
                 except ValueError:
                     self.unreadable += 1
-                    self._node.count_drop("payload not encrypted with the topic's secret")
+                    reason = "payload not encrypted with the topic's secret"
+                    self._held.count_drop(reason, f"dropped a message on {self.topic!r}: {reason}")
                     continue
                 try:
                     payload = content if self._decode is None else self._decode(content)
-                except ValueError:
+                except Exception as error:
                     self.unreadable += 1
-                    self._node.count_drop("payload not readable by the codec")
+                    problem = f"{type(error).__name__}: {error}"
+                    sentence = f"dropped a message on {self.topic!r}: the codec cannot decode its payload ({problem})"
+                    self._held.count_drop("payload not readable by the codec", sentence)
                     continue
             publisher, published_at = hex_id(action.publisher), action.published_us / 1e6
-            return Message(self.topic, payload, publisher, action.sequence, action.hops, published_at)
+            topic = self.topic if self._is_one_topic else self.name_of(action)
+            return Message(topic, payload, publisher, action.sequence, action.hops, published_at)
 
     @property
     def waiting(self) -> int:
@@ -189,18 +209,28 @@ class Subscription:
         note, self._note = self._note, None
         return note
 
+    def name_of(self, action: Deliver) -> str:
+        """The name of the topic that a message is delivered on."""
+        return self.topic
+
     def put(self, actions: Sequence[Deliver]) -> None:
-        """Add messages to the queue."""
+        """Add messages to the queue; `wake` follows."""
         self._queue.extend(actions)
-        self._bytes += sum([len(action.payload) for action in actions])
+        self._bytes += (
+            len(actions[0].payload) if len(actions) == 1 else sum([len(action.payload) for action in actions])
+        )
         if self._is_full():
             if self._slow == "drop":
                 self._drop_oldest()
             elif not self._is_pausing:
                 self._is_pausing = True
-                self._node.pause_reading(self._key)
-        if self._waiter is not None:
-            self._wake()
+                self._held.pause_reading(self._key)
+
+    def wake(self) -> None:
+        """Let the reader run if it waits."""
+        waiter, self._waiter = self._waiter, None
+        if waiter is not None:
+            waiter.wake()
 
     def _is_full(self) -> bool:
         # One message is always kept, however large it is.
@@ -221,7 +251,7 @@ class Subscription:
             action = self._queue.popleft()
             self._bytes -= len(action.payload)
             self.dropped += 1
-            self._node.count_drop("reader too slow")
+            self._held.count_drop("reader too slow")
             first, _ = self._missed.get(action.publisher, (action.sequence, 0))
             self._missed[action.publisher] = (first, action.sequence)
             if len(self._missed) > GAPS_MAX:
@@ -235,9 +265,4 @@ class Subscription:
     def _resume_reading(self) -> None:
         if self._is_pausing:
             self._is_pausing = False
-            self._node.resume_reading(self._key)
-
-    def _wake(self) -> None:
-        waiter, self._waiter = self._waiter, None
-        if waiter is not None and not waiter.done():
-            waiter.set_result(None)
+            self._held.resume_reading(self._key)

@@ -13,13 +13,18 @@ import threading
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import CancelledError
+from functools import partial
 from typing import Any, Self, TypeVar
 
-from gossamer.live.api.messages import Gap, Message, Receipt
+from gossamer.live.api.messages import Codec, Gap, Message, Receipt
 from gossamer.live.api.node import Node
+from gossamer.live.api.publisher import Publisher
+from gossamer.live.api.requests import Replies, Request
 from gossamer.live.api.subscription import Subscription
+from gossamer.live.api.topics import Validator
 from gossamer.live.operations.status import NodeStatus
 from gossamer.model.values.errors import NodeStateError
+from gossamer.model.values.ids import NodeId
 
 # Chosen: the most messages in transit from the loop's thread to the reader's; beyond that, the subscription's queue
 # fills.
@@ -76,9 +81,24 @@ class SyncSubscription:
         return message
 
     @property
+    def own(self) -> bool:
+        """Whether the messages of this node are delivered too."""
+        return self._subscription.own
+
+    @property
     def dropped(self) -> int:
         """The number of messages that were dropped because the reader was slow."""
         return self._subscription.dropped
+
+    @property
+    def unreadable(self) -> int:
+        """The number of messages that could not be decoded or decrypted."""
+        return self._subscription.unreadable
+
+    @property
+    def waiting(self) -> int:
+        """The number of messages that the reader has not taken."""
+        return self._subscription.waiting + len(self._messages)
 
     @property
     def gaps(self) -> list[Gap]:
@@ -86,6 +106,7 @@ class SyncSubscription:
         return list(self._subscription.gaps)
 
     def _take(self, timeout: float | None) -> Message | None:
+        self._subscription.require_entered()
         with self._changed:
             if not self._changed.wait_for(lambda: self._messages or self._is_over, timeout):
                 raise TimeoutError(f"no message on {self.topic!r} within {timeout:g} s")
@@ -121,6 +142,89 @@ class SyncSubscription:
             with self._changed:
                 self._is_over = True
                 self._changed.notify_all()
+
+
+class SyncPublisher:
+    """The result of `SyncNode.publisher`: inside `with`, the node is part of the topic's overlay."""
+
+    def __init__(self, node: "SyncNode", publisher: Publisher) -> None:
+        self._node = node
+        self._publisher = publisher
+
+    def __enter__(self) -> Self:
+        """Join the topic's overlay."""
+        self._node.run(self._publisher.__aenter__())
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        """Leave the topic's overlay."""
+        self._node.run(self._publisher.__aexit__())
+
+    def publish(self, payload: Any, **options: Any) -> Receipt:
+        """See `Node.publish`."""
+        return self._node.run(self._publisher.publish(payload, **options))
+
+
+class SyncRequest:
+    """A request, as `SyncReplies` gives it; see `Request`."""
+
+    def __init__(self, node: "SyncNode", request: Request) -> None:
+        self.message = request.message
+        self._node = node
+        self._request = request
+
+    @property
+    def payload(self) -> Any:
+        """The content of the request."""
+        return self._request.payload
+
+    def reply(self, payload: Any) -> Receipt:
+        """See `Request.reply`."""
+        return self._node.run(self._request.reply(payload))
+
+
+class SyncReplies:
+    """The result of `SyncNode.replies`: enter it with `with`, then iterate over the requests."""
+
+    def __init__(self, node: "SyncNode", replies: Replies) -> None:
+        self._node = node
+        self._replies = replies
+        self._publisher = SyncPublisher(node, replies.publisher)
+        self._messages = SyncSubscription(node, replies.subscription)
+
+    def __enter__(self) -> Self:
+        """Take requests from now on."""
+        self._publisher.__enter__()
+        try:
+            self._messages.__enter__()
+        except BaseException:
+            self._publisher.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        """Take no more requests."""
+        self.close()
+        self._publisher.__exit__()
+
+    def close(self) -> None:
+        """Take no more requests; iteration ends. Any thread may call it, more than once."""
+        self._messages.close()
+
+    def __iter__(self) -> Self:
+        """Iterate over the requests; iteration ends with `close` or with the node."""
+        return self
+
+    def __next__(self) -> SyncRequest:
+        """The next request."""
+        return self._request(next(self._messages))
+
+    def get(self, timeout: float | None = None) -> SyncRequest:
+        """The next request; TimeoutError if none comes in time, NodeStateError after the end."""
+        return self._request(self._messages.get(timeout))
+
+    def _request(self, message: Message) -> SyncRequest:
+        return SyncRequest(self._node, self._replies.request_of(message))
 
 
 class SyncNode:
@@ -166,13 +270,53 @@ class SyncNode:
                 loop.call_soon_threadsafe(loop.stop)
                 thread.join()
 
+    def start(self) -> None:
+        """As `with`, without its end: call `stop` afterwards."""
+        self.__enter__()
+
+    def stop(self) -> None:
+        """As `close`; `Node` has this name for it."""
+        self.close()
+
     def subscribe(self, topic: str, **options: Any) -> SyncSubscription:
         """Follow a topic: enter the result with `with`. The options are those of `Node.subscribe`."""
         return SyncSubscription(self, self._node.subscribe(topic, **options))
 
+    def publisher(self, topic: str, codec: str | Codec = "bytes") -> SyncPublisher:
+        """Publish on a topic without following it: enter the result with `with`."""
+        return SyncPublisher(self, self._node.publisher(topic, codec))
+
+    def replies(self, topic: str, **options: Any) -> SyncReplies:
+        """Reply to the requests of a topic: enter the result with `with`. The options are those of `Node.replies`."""
+        return SyncReplies(self, self._node.replies(topic, **options))
+
     def publish(self, topic: str | Sequence[str], payload: Any, **options: Any) -> Receipt:
         """See `Node.publish`."""
         return self.run(self._node.publish(topic, payload, **options))
+
+    def request(self, topic: str, payload: Any, **options: Any) -> Message:
+        """See `Node.request`."""
+        return self.run(self._node.request(topic, payload, **options))
+
+    def request_all(self, topic: str, payload: Any, **options: Any) -> list[Message]:
+        """See `Node.request_all`."""
+        return self.run(self._node.request_all(topic, payload, **options))
+
+    def validate(self, topic: str, validator: Validator) -> None:
+        """See `Node.validate`. The validator is called on the node's thread. It may be set before the node starts."""
+        self._apply(partial(self._node.validate, topic, validator))
+
+    def limit(self, topic: str, payload_bytes: int) -> None:
+        """See `Node.limit`."""
+        self._apply(partial(self._node.limit, topic, payload_bytes))
+
+    def peers(self, topic: str) -> list[str]:
+        """See `Node.peers`."""
+        return self.run(_answer(partial(self._node.peers, topic)))
+
+    def reload_rules(self) -> None:
+        """See `Node.reload_rules`."""
+        self._apply(self._node.reload_rules)
 
     def ready(self, topic: str, peers: int = 1, timeout: float = 10.0) -> None:
         """See `Node.ready`."""
@@ -188,9 +332,19 @@ class SyncNode:
         return self._node.address
 
     @property
+    def id(self) -> NodeId:
+        """This node's id as a number."""
+        return self._node.id
+
+    @property
     def hex_id(self) -> str:
         """This node's id, as messages show it."""
         return self._node.hex_id
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the node was started and not stopped since."""
+        return self._node.is_running
 
     def run(self, work: Coroutine[Any, Any, Answer]) -> Answer:
         """Run a coroutine on the node's loop and wait for its result."""
@@ -213,6 +367,13 @@ class SyncNode:
         loop, thread = self._loop, self._thread
         if loop is not None and thread is not None and thread.is_alive() and not loop.is_closed():
             loop.call_soon_threadsafe(function)
+
+    def _apply(self, change: Callable[[], None]) -> None:
+        """Change the node, on its loop if it runs."""
+        if self._node.is_running:
+            self.run(_answer(change))
+        else:
+            change()
 
     def _live(self) -> None:
         loop = self._loop

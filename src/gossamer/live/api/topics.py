@@ -94,6 +94,10 @@ class LiveTopics:
         self.by_id.pop(topic.id, None)
         self.by_name.pop(topic.name, None)
 
+    def has_secret(self, name: str) -> bool:
+        """Whether the application gave this topic a secret."""
+        return name in self._secrets
+
     def secret_of(self, topic: TopicId) -> bytes:
         """The secret of a topic; empty if it has none, or is not known here."""
         found = self.by_id.get(topic)

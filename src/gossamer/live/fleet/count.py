@@ -56,18 +56,21 @@ def count_messages(
     nodes: Mapping[int, int],
     gone: Collection[int],
     phases: Iterable[tuple[str, int]],
+    node_names: Mapping[int, str] | None = None,
+    topic_names: Mapping[int, str] | None = None,
 ) -> MessageCount:
     """Count the traffic of a network.
 
     `topics` are the topics that each member followed, `nodes` the node id of each member, `gone` the members that were
     killed. `phases` are names with start times, in order. Messages from and to killed members are not expected to arrive.
+    Missing messages are listed with the names of nodes and topics, by id, or with their ids.
     """
     count = MessageCount([Phase(name, from_ns) for name, from_ns in phases])
-    followers: dict[int, list[int]] = {}
+    followers: dict[int, set[int]] = {}
     for member, followed in enumerate(topics):
         for topic in followed:
             if member not in gone:
-                followers.setdefault(topic, []).append(member)
+                followers.setdefault(topic, set()).add(member)
     # (publisher, number) -> topic, time, phase (-1 for messages of a killed node), deliveries so far.
     messages: dict[tuple[int, int], list[int]] = {}
     for member, node in nodes.items():
@@ -84,14 +87,15 @@ def count_messages(
         count.published += 1
         if place < 0:
             continue
-        expected = len(followers.get(topic, ())) - (members[node] not in gone)
+        expected = len(followers.get(topic, ())) - (members[node] in followers.get(topic, ()))
         phase = count.phases[place]
         phase.published += 1
         phase.expected += expected
         phase.missing += expected - arrived
         if expected > arrived and len(count.examples) < EXAMPLES_MAX:
             count.examples.append(
-                f"message {number} of {node:016x} on topic {topic}: delivered at {arrived} of {expected} nodes"
+                f"message {number} of {(node_names or {}).get(node, f'{node:016x}')} on topic "
+                f"{(topic_names or {}).get(topic, topic)}: delivered at {arrived} of {expected} nodes"
             )
     count.missing = sum(phase.missing for phase in count.phases)
     for phase, found in zip(count.phases, latencies, strict=False):

@@ -25,7 +25,7 @@ import msgspec
 from msgspec import Struct
 
 from gossamer.live.api.node import Node
-from gossamer.live.api.options import Telemetry
+from gossamer.live.api.options import PlanEntry, Telemetry
 from gossamer.live.api.subscription import Subscription
 from gossamer.live.operations.logs import log_to
 from gossamer.live.operations.status_server import serve_status
@@ -70,6 +70,14 @@ class MemberSettings(Struct, frozen=True, kw_only=True):
     logs: bool = True
     # One message in so many is traced in the member's telemetry; 0: it writes none.
     trace: int = 0
+    # For a network from a plan: the names of the topics, the topics that the member only publishes on, the member's
+    # name, the plan, the addresses of its nodes, and its own.
+    topic_names: tuple[str, ...] = ()
+    publishes: tuple[int, ...] = ()
+    name: str = ""
+    plan: str | None = None
+    addresses: dict[str, str] = {}
+    listen: str = "127.0.0.1:0"
 
 
 class MemberHello(Struct, frozen=True):
@@ -79,6 +87,7 @@ class MemberHello(Struct, frozen=True):
     node: str
     address: str
     metrics: str
+    name: str = ""
 
 
 class MemberCounts(Struct, frozen=True):
@@ -133,14 +142,16 @@ class Member:
         self._published = [0] * len(settings.topics)
         self._delivered: Counter[str] = Counter()
         self._refused = 0
-        self._names = [topic_name(topic) for topic in settings.topics]
+        self._names = list(settings.topic_names) or [topic_name(topic) for topic in settings.topics]
         record = Path(settings.folder) / f"member-{settings.index:04d}.record" if settings.record else None
         self._node = Node(
-            join=settings.join,
+            settings.listen,
+            settings.join,
             system=settings.system,
             settings=settings.settings,
             dissemination=settings.dissemination,
             dissemination_settings=settings.dissemination_settings,
+            plan=None if settings.plan is None else PlanEntry(settings.plan, settings.name, settings.addresses),
             record=record,
             telemetry=Telemetry(Path(settings.folder) / TELEMETRY, settings.trace) if settings.trace else None,
         )
@@ -152,12 +163,15 @@ class Member:
     async def start(self, open_things: AsyncExitStack) -> MemberHello:
         """Join the network, follow the topics, and serve the status."""
         await open_things.enter_async_context(self._node)
-        await self.follow(self._names)
+        publishes = dict(zip(self._settings.topics, self._names, strict=True))
+        for topic in self._settings.publishes:
+            await open_things.enter_async_context(self._node.publisher(publishes[topic]))
+        await self.follow([name for topic, name in publishes.items() if topic not in self._settings.publishes])
         writing = asyncio.ensure_future(self._write_log())
         open_things.callback(writing.cancel)
         server = await serve_status(self._node, "127.0.0.1:0")
         open_things.push_async_callback(server.close)
-        return MemberHello(os.getpid(), self._node.hex_id, self._node.address, server.address)
+        return MemberHello(os.getpid(), self._node.hex_id, self._node.address, server.address, self._settings.name)
 
     def counts(self) -> MemberCounts:
         """See `MemberCounts`."""

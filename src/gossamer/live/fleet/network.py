@@ -21,6 +21,11 @@ MEMBERS = "members.json"
 ERRORS = "errors.log"
 # Chosen: all other members join the network through the first three.
 FIRST_MEMBERS = 3
+# Chosen: members that start at the same time. A node that joins takes 0.1 s of CPU and more; if two hundred began at once,
+# none of them would answer in time on a small machine.
+STARTING_MAX = 16
+# Chosen: the shortest time between two looks at whether all topics are connected.
+LOOK_SECONDS = 0.25
 # Chosen: members that take longer to leave are killed.
 LEAVE_SECONDS = 10.0
 # Chosen: long enough for an answer on a machine with far more processes than cores.
@@ -31,13 +36,14 @@ _Reply = TypeVar("_Reply")
 
 
 class MemberEntry(Struct, frozen=True):
-    """One member in `members.json`."""
+    """One member in `members.json`. A node of `gossamer deploy` has neither a process nor an id yet."""
 
     index: int
     pid: int
     node: str
     address: str
     metrics: str
+    name: str = ""
 
 
 class MemberProcess:
@@ -150,17 +156,19 @@ class Fleet:
         return [index for index in indices if index not in self.killed]
 
     async def start(self) -> None:
-        """Start all nodes: the first few one after another, then the others, which join through these."""
+        """Start all nodes: the first few one after another, then the others, some at a time, which join through these."""
         first, others = self.members[:FIRST_MEMBERS], self.members[FIRST_MEMBERS:]
         addresses = self._join
         for member in first:
             hello = await member.start(addresses)
             addresses += [] if hello is None else [hello.address]
         done = len(first)
+        places = asyncio.Semaphore(STARTING_MAX)
 
         async def start(member: MemberProcess) -> None:
             nonlocal done
-            await member.start(addresses)
+            async with places:
+                await member.start(addresses)
             done += 1
             self._say(f"{done} of {len(self.members)} nodes are up")
 
@@ -192,10 +200,7 @@ class Fleet:
             for member in self.members
             if member.hello is not None
         ]
-        # Renamed when complete: `gossamer status --dir` may read it at any time.
-        making = self.folder / f".{MEMBERS}"
-        making.write_bytes(msgspec.json.encode(entries))
-        making.replace(self.folder / MEMBERS)
+        write_members(self.folder, entries)
 
     async def tell(self, command: str) -> None:
         """Send all members a command that has no answer: "publish" or "quiet"."""
@@ -214,13 +219,15 @@ class Fleet:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + seconds
         while True:
+            began = loop.time()
             connected, topics = await self._connected_topics()
             self._say(f"{connected} of {topics} topics are connected")
             if connected == topics:
                 return True
             if loop.time() >= deadline:
                 return False
-            await asyncio.sleep(0.25)
+            # A look costs the members CPU that they need for their links: it takes at most half of the time.
+            await asyncio.sleep(max(LOOK_SECONDS, loop.time() - began))
 
     def kill(self, indices: Iterable[int]) -> None:
         """Kill these members with SIGKILL."""
@@ -260,6 +267,13 @@ def is_connected(peers: Mapping[str, set[str]]) -> bool:
                 found.add(other)
                 left.append(other)
     return len(found) == len(peers)
+
+
+def write_members(folder: Path, entries: Sequence[MemberEntry]) -> None:
+    """Write members.json; it is renamed when complete, because `gossamer status --dir` may read it at any time."""
+    making = folder / f".{MEMBERS}"
+    making.write_bytes(msgspec.json.encode(entries))
+    making.replace(folder / MEMBERS)
 
 
 def read_members(folder: Path) -> list[MemberEntry]:

@@ -12,6 +12,7 @@ from msgspec import Struct, field
 from gossamer.live.api.limits import Limits
 from gossamer.live.api.node import Node
 from gossamer.live.api.options import DiskHistory, PlanEntry, Security, Telemetry
+from gossamer.live.api.plans import node_of_plan
 from gossamer.live.transport.addresses import words_of
 from gossamer.model.values.errors import InputError
 from gossamer.model.values.sizes import size_bytes
@@ -19,7 +20,7 @@ from gossamer.model.values.time import SECOND_US, duration_us
 from gossamer.systems import DEFAULT_SYSTEM
 
 # The values of these keys are paths; in a file they are relative to the folder of the file.
-_PATHS = ("keys", "identity_file", "rules", "record", "telemetry", "plan", "history")
+_PATHS = ("keys", "identity_file", "rules", "record", "telemetry", "plan", "history", "join_file")
 
 
 class NodeSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -30,13 +31,18 @@ class NodeSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     advertise: str | None = None
     # Addresses of nodes through which this node joins.
     join: tuple[str, ...] = ()
+    # A file with more of them, one in each line; it is read again when it changes.
+    join_file: str | None = None
     system: str = DEFAULT_SYSTEM
     settings: dict[str, Any] = field(default_factory=dict)
     dissemination: str | None = None
     dissemination_settings: dict[str, Any] = field(default_factory=dict)
-    # Topics to subscribe to, and topics to relay and publish on without subscribing.
+    # Topics to subscribe to, and topics to relay and publish on without subscribing. If neither is given, those of the
+    # plan.
     follow: tuple[str, ...] = ()
     publish: tuple[str, ...] = ()
+    # Patterns of topics to subscribe to.
+    patterns: tuple[str, ...] = ()
     keys: str | None = None
     insecure: bool = False
     signatures: str = "off"
@@ -61,11 +67,24 @@ class NodeSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     metrics: str | None = None
     limits: Limits = field(default_factory=Limits)
 
+    @property
+    def ways_in(self) -> tuple[str, ...]:
+        """Through what the node joins, for messages to the user."""
+        return self.join if self.join_file is None else (*self.join, self.join_file)
+
+    def topics(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The topics that the node follows, and those that it only publishes on: given, or those of its plan."""
+        if self.plan is None or self.follow or self.publish:
+            return self.follow, self.publish
+        mine, _ = node_of_plan(self.plan, self.name)
+        return tuple(mine.follows), tuple(mine.publishes)
+
     def node(self) -> Node:
         """A node with these settings; it is not started."""
         return Node(
             self.listen,
             self.join,
+            join_file=self.join_file,
             system=self.system,
             settings=self.settings,
             dissemination=self.dissemination,

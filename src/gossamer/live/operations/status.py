@@ -64,6 +64,13 @@ class TopicStatus(Struct, frozen=True):
     latencies: Histogram | None
 
 
+class PatternStatus(Struct, frozen=True):
+    """One pattern that the node follows, and the names of the topics that it matches."""
+
+    pattern: str
+    topics: list[str]
+
+
 class NodeStatus(Struct, frozen=True):
     """The state of a node at one moment."""
 
@@ -76,8 +83,11 @@ class NodeStatus(Struct, frozen=True):
     delivered: int
     # How often something was dropped, refused or failed, by reason.
     counts: dict[str, int]
+    # The node's name in its plan or in its certificate; empty if it has neither.
+    name: str = ""
     # The addresses of `join` whose last dial failed, each with the reason.
     unanswered: dict[str, str] = field(default_factory=dict)
+    patterns: list[PatternStatus] = field(default_factory=list)
 
     @property
     def covered(self) -> int:
@@ -85,11 +95,11 @@ class NodeStatus(Struct, frozen=True):
         return sum(topic.peers > 0 for topic in self.topics)
 
 
-def link_status(link: "Link", kept: bool) -> LinkStatus:
-    """The status of a link."""
+def link_status(link: "Link", kept: bool, name: str) -> LinkStatus:
+    """The status of a link to the peer of this name."""
     return LinkStatus(
         node=f"{link.node:016x}",
-        name=link.name,
+        name=name,
         address=link.address.decode(errors="replace"),
         kept=kept,
         queued_bytes=link.queued_bytes,

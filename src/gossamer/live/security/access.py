@@ -19,6 +19,7 @@ import msgspec
 
 from gossamer.model.values.errors import InputError
 from gossamer.model.values.ids import NodeId, TopicId
+from gossamer.model.values.pattern import matches
 from gossamer.protocols.contract.messages import Burst, Data
 
 # Chosen: about 10 MB when full. Cached answers by name and topic; the least recently used is evicted.
@@ -48,6 +49,11 @@ class AccessRules:
         self.may_subscribe: Callable[[str, str], bool] = _cached_matcher(
             [(rule.names, rule.subscribe) for rule in allow if rule.subscribe]
         )
+        self._all_names = [pattern for rule in allow if "*" in rule.subscribe for pattern in rule.names]
+
+    def may_follow_all(self, name: str) -> bool:
+        """Whether a rule allows a node of this name to subscribe to every topic (`subscribe = ["*"]`)."""
+        return any(matches(pattern, name) for pattern in self._all_names)
 
     @classmethod
     def load(cls, path: Path) -> Self:
@@ -127,20 +133,3 @@ def _cached_matcher(rules: list[tuple[list[str], list[str]]]) -> Callable[[str, 
         )
 
     return allowed
-
-
-def matches(pattern: str, text: str) -> bool:
-    """Whether a pattern matches a text; the time is proportional to both lengths, so no text from a peer can make it slow."""
-    first, *rest = pattern.split("*")
-    if not rest:
-        return text == first
-    *middle, last = rest
-    if not text.startswith(first) or len(text) < len(first) + len(last):
-        return False
-    place, end = len(first), len(text) - len(last)
-    for piece in middle:
-        place = text.find(piece, place, end)
-        if place < 0:
-            return False
-        place += len(piece)
-    return text.endswith(last)

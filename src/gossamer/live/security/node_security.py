@@ -49,8 +49,8 @@ class NodeSecurity:
         self._policy: Any = None
         self._certificate: bytes | None = None
         self._sockets: Sockets | None = None
-        # The name in this node's certificate.
-        self._name = ""
+        # The name in this node's certificate; empty without keys.
+        self.name = ""
         # Where the last sequence number, and that on each topic, are kept over restarts, if the identity is kept.
         self.sequence_file: Path | None = None
         self.topics_file: Path | None = None
@@ -64,7 +64,7 @@ class NodeSecurity:
 
             loaded = Keys.load(Path(keys))
             self.node: NodeId = loaded.node
-            self._name = loaded.name
+            self.name = loaded.name
             self.sequence_file = Path(keys) / "node.sequence"
             self.topics_file = Path(keys) / "node.topics"
             self.tls = Tls(loaded.server_context(), loaded.client_context(), peer_of, why_refused)
@@ -141,8 +141,8 @@ class NodeSecurity:
 
     def why_not_publish(self, topic_name: str) -> str | None:
         """Why this node may not publish on a topic, or None: other nodes would refuse its messages."""
-        if self._allowed is not None and not self._allowed.may_publish(self._name, topic_name):
-            return f"the access rules do not allow {self._name} to publish on {topic_name!r}"
+        if self._allowed is not None and not self._allowed.may_publish(self.name, topic_name):
+            return f"the access rules do not allow {self.name} to publish on {topic_name!r}"
         if self._certificate is not None:
             try:
                 self._policy.certified(self._certificate)
@@ -152,11 +152,29 @@ class NodeSecurity:
 
     def why_not_subscribe(self, topic_name: str) -> str | None:
         """Why this node may not subscribe to a topic, or None: other nodes would send it nothing."""
-        if self._allowed is not None and not self._allowed.may_subscribe(self._name, topic_name):
-            return f"the access rules do not allow {self._name} to subscribe to {topic_name!r}"
+        if self._allowed is not None and not self._allowed.may_subscribe(self.name, topic_name):
+            return f"the access rules do not allow {self.name} to subscribe to {topic_name!r}"
         return None
 
+    @property
+    def may_follow_all(self) -> bool:
+        """Whether a rule allows this node to subscribe to every topic; without rules nothing does."""
+        return self._allowed is not None and bool(self._allowed.may_follow_all(self.name))
+
     # What other nodes may do.
+
+    @property
+    def has_rules(self) -> bool:
+        """Whether there are access rules."""
+        return self._allowed is not None
+
+    def may_be_told(self, link_name: str, topic_name: str) -> bool:
+        """Whether the node at the other end of a link may learn that a topic exists: it may subscribe to it."""
+        return self._allowed is None or bool(self._allowed.may_subscribe(link_name, topic_name))
+
+    def may_tell(self, link_name: str, topic_name: str) -> bool:
+        """Whether the node at the other end of a link may name a topic on which it publishes."""
+        return self._allowed is None or bool(self._allowed.may_publish(link_name, topic_name))
 
     def attach(self, sockets: Sockets) -> None:
         """Use the names of these links in access rules for outgoing messages."""

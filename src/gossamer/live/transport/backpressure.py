@@ -63,6 +63,8 @@ class Backpressure:
 
     def check(self, now: float, interval_seconds: float) -> None:
         """Give up on slow peers that take too little; called once every interval."""
+        if not self.slow:
+            return
         patience = self._limits.patience_seconds
         for link, (sent, since) in list(self.slow.items()):
             if link.sent_bytes >= sent + self._limits.drain_bytes_per_second * interval_seconds:

@@ -137,7 +137,10 @@ class Dialler:
             self.problems.pop(address, None)
             self._note_answer(address, link.node)
             # The other end accepts one link from this node: if an earlier dial to it succeeded, use that link.
-            (self._sockets.link(link.node) or link).write(Parcel(waiting))
+            used = self._sockets.link(link.node) or link
+            used.write(Parcel(waiting))
+            # No event of the driver ends here.
+            used.flush()
             return link
         self._sockets.counts["frames lost: unreachable"] += len(waiting)
         if problem is not None:

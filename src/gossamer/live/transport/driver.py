@@ -83,16 +83,15 @@ class LiveDriver:
         numbers: SequenceNumbers | None = None,
         last_numbers: LastNumbers | None = None,
         labels: TopicLabels | None = None,
+        aside: Callable[[NodeId, str, Any], None] | None = None,
     ) -> None:
         self.node = node
         self.address = address
         # Frames dropped, by reason.
         self.counts: Counter[str] = Counter()
         self.sent_count = 0
-        self._machine = machine
-        self._transport = transport
-        self._watch = watch
-        self._guard = guard
+        self._machine, self._transport, self._guard = machine, transport, guard
+        self._watch, self._aside = watch, aside or _ignore
         # Sees every event and the machine's answer; it may be replaced while the node runs.
         self.watcher = watcher
         self._environment = environment
@@ -105,9 +104,9 @@ class LiveDriver:
         self.now_us = 0
         self._numbers = numbers or SequenceNumbers()
         # Only a node that keeps its identity keeps these.
-        self._last_numbers = last_numbers
-        self._labels = labels
-        self._timers: set[asyncio.TimerHandle] = set()
+        self._last_numbers, self._labels = last_numbers, labels
+        self._timers: dict[int, asyncio.TimerHandle] = {}
+        self._timer_count = 0
         self._tally: Tally | None = None
         self._newcomers = Newcomers()
         self._burst_bytes = min(burst_bytes, BURST_BYTES) - BURST_HEAD_BYTES
@@ -136,7 +135,7 @@ class LiveDriver:
             return
         self.give(Stopping())
         self._running = False
-        for timer in self._timers:
+        for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()
         self._transport.close(self)
@@ -145,18 +144,18 @@ class LiveDriver:
         if self.watcher is not None:
             self.watcher.flush()
 
-    def give(self, event: Event, earliest_us: int = 0) -> None:
+    def give(self, event: Event) -> None:
         """Give the machine an event and carry out its actions."""
         if self._labels is not None and type(event) is Subscribe:
             self._labels.note(event)
-        self._give_all((event,), earliest_us)
+        self._give_all((event,))
         if self._labels is not None and type(event) is Unsubscribe:
             self._labels.note(event)
 
     def _give_all(self, events: Sequence[Event], earliest_us: int = 0) -> None:
         """Give the machine events of the same time and carry out its actions.
 
-        Messages to a node keep their order and leave before its link is closed. Deliveries come last.
+        Messages to a node keep their order and leave before its link is closed. Deliveries come last: readers run meanwhile.
         """
         if not self._running:
             if self._loop is None:
@@ -164,7 +163,7 @@ class LiveDriver:
             return
         if self._burst is not None:
             self.flush()
-        self.now_us = now_us = max(self.clock_us(), self.now_us, earliest_us)
+        self.now_us = now_us = max(self._monotonic_ns() // 1000 + self._offset_us, self.now_us, earliest_us)
         handle, carry = self._machine.handle, self._carry
         delivered: list[Deliver] = []
         to: tuple[NodeId, ...] = ()
@@ -194,11 +193,11 @@ class LiveDriver:
                             to, messages = (), []
         finally:
             # Also when the last event failed: the machine counts these messages as delivered and sent.
-            if delivered:
-                self._deliver(delivered)
             if messages:
                 self._send(to, (), messages)
             self._transport.end_event()
+            if delivered:
+                self._deliver(delivered)
 
     def publish(
         self,
@@ -234,6 +233,7 @@ class LiveDriver:
             self._tally = None
         if self._burst_bytes > 0 and tally.queued and tally.is_lasting and not also:
             self._burst = OpenBurst(topic, sequence + 1, tally)
+            self._transport.gather(tally.queued)
         return tally
 
     def flush(self) -> None:
@@ -300,6 +300,8 @@ class LiveDriver:
                     offences += 1
                 elif type(message) is wire.Bye:
                     goodbye = message.reason
+                elif type(message) in wire.ASIDE:
+                    self._aside(sender, link_name, message)
                 elif type(message) is not Join or not self._holds_back(sender, message):
                     events.append(MessageReceived(sender, message))
         self._give_all(events)
@@ -374,15 +376,13 @@ class LiveDriver:
 
     def _set_timer(self, action: SetTimer) -> None:
         assert self._loop is not None
-        handles: list[asyncio.TimerHandle] = []
+        number = self._timer_count = self._timer_count + 1
+        self._timers[number] = self._loop.call_at((action.at_us - self._offset_us) / 1e6, self._fire, number, action)
 
-        def fire() -> None:
-            self._timers.discard(handles[0])
-            # A coarse clock may fire a little early; the machine never sees a timer before its time.
-            self.give(TimerFired(action.timer), action.at_us)
-
-        handles.append(self._loop.call_at((action.at_us - self._offset_us) / 1_000_000, fire))
-        self._timers.add(handles[0])
+    def _fire(self, number: int, action: SetTimer) -> None:
+        del self._timers[number]
+        # A coarse clock may fire a little early; the machine never sees a timer before its time.
+        self._give_all((TimerFired(action.timer),), action.at_us)
 
     def _observe(self, action: Observe) -> None:
         if isinstance(action.fact, PeerMisbehaved):
@@ -393,5 +393,5 @@ class LiveDriver:
             self._watch(action.fact)
 
 
-def _ignore(actions: Sequence[Deliver]) -> None:
-    """Ignore deliveries: this driver has no callback for them."""
+def _ignore(*what: Any) -> None:
+    """Ignore an action or a message: this driver has no callback for it."""

@@ -5,9 +5,12 @@
 
 import asyncio
 import os
+import socket
 import time
 from collections.abc import Callable
 from typing import Any, Protocol
+
+from gossamer.live.transport.addresses import join_address
 
 
 class Environment(Protocol):
@@ -27,6 +30,10 @@ class Environment(Protocol):
     # Returns the given number of random bytes.
     @property
     def random_bytes(self) -> Callable[[int], bytes]: ...  # noqa: D102
+
+    async def resolve(self, host: str, port: int) -> list[str]:
+        """The addresses of a host, as HOST:PORT; an OSError if there are none."""
+        ...
 
     async def create_server(self, factory: Callable[[], Any], host: str, port: int, **options: Any) -> Any:
         """As `loop.create_server`."""
@@ -48,6 +55,11 @@ class RealEnvironment:
     monotonic_ns = staticmethod(time.monotonic_ns)
     time_ns = staticmethod(time.time_ns)
     random_bytes = staticmethod(os.urandom)
+
+    async def resolve(self, host: str, port: int) -> list[str]:
+        """See `Environment`."""
+        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        return list(dict.fromkeys(join_address(str(where[0]), port) for *_, where in found))
 
     async def create_server(self, factory: Callable[[], Any], host: str, port: int, **options: Any) -> Any:
         """See `Environment`."""

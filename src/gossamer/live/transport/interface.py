@@ -40,6 +40,10 @@ class Transport(Protocol):
         """The driver has carried out an event, or the events of one read: links that were idle send their queue now."""
         ...
 
+    def gather(self, nodes: Sequence[NodeId]) -> None:
+        """Further messages to these nodes may follow: each of their links flushes its queue at the end of this turn."""
+        ...
+
     def is_gathering(self, nodes: Sequence[NodeId]) -> bool:
         """Whether each of these links flushes its queue at the end of this turn of the loop, and none of them is slow.
 

@@ -36,6 +36,7 @@ class Link(asyncio.BufferedProtocol):
         "_budget",
         "_budget_at",
         "_flushed_at",
+        "_frame_bytes",
         "_loop",
         "_monotonic",
         "_needed",
@@ -52,6 +53,7 @@ class Link(asyncio.BufferedProtocol):
         "dialled",
         "expected",
         "fault",
+        "features",
         "flush_is_due",
         "frames_in",
         "greeted",
@@ -75,12 +77,11 @@ class Link(asyncio.BufferedProtocol):
         # The node that the dialling end wants to reach; 0: any.
         self.expected = expected
         # The name in the other end's certificate; empty without TLS.
-        self.name = ""
-        self.address = b""
+        self.name, self.address = "", b""
+        self.features: tuple[str, ...] = ()
         self.is_up = False
         # Slow: the queue is long enough that publishers wait. Stuck: it stayed long, and publishers stopped waiting.
-        self.is_slow = False
-        self.is_stuck = False
+        self.is_slow = self.is_stuck = False
         self.used_at = 0.0
         # When bytes last arrived, and when the frame began of which only a part has arrived.
         self.read_at = self.unfinished_since = 0.0
@@ -101,6 +102,8 @@ class Link(asyncio.BufferedProtocol):
         # The part of a frame that has arrived, and the number of bytes until more of it can be read.
         self._rest = bytearray()
         self._needed = 0
+        # The bound on the length of the next frame. A greeting is short, so a peer that has not greeted sends little.
+        self._frame_bytes = min(sockets.limits.frame_bytes, wire.HELLO_BYTES)
         # What waits for the next write.
         self.queue = SendQueue(sockets.limits.frame_bytes, sockets.writer)
         # Replaced after the greeting, which tells the version.
@@ -190,14 +193,22 @@ class Link(asyncio.BufferedProtocol):
 
     def write(self, parcel: Parcel) -> None:
         """Queue messages. They leave in this turn of the loop; if no frame left for a while, at the end of this event."""
-        self.queue.add(parcel)
-        if self.queue.size >= GATHER_BYTES:
+        queue = self.queue
+        queue.add(parcel)
+        if queue.size >= GATHER_BYTES:
             self.flush()
         elif not self.flush_is_due:
             self.flush_is_due = True
-            self._loop.call_soon(self.flush)
             if self._monotonic() - self._flushed_at > IDLE_SECONDS:
                 self._sockets.eager.append(self)
+            else:
+                self._loop.call_soon(self.flush)
+
+    def gather(self) -> None:
+        """Flush at the end of this turn of the loop: more messages may follow until then."""
+        if not self.flush_is_due:
+            self.flush_is_due = True
+            self._loop.call_soon(self.flush)
 
     def flush(self) -> None:
         """Write the queue to the socket, and the messages that the driver has gathered."""
@@ -210,12 +221,6 @@ class Link(asyncio.BufferedProtocol):
             self._written_bytes += len(content)
             self._transport.write(content)
             self.used_at = self._flushed_at = self._monotonic()
-
-    def flush_early(self) -> None:
-        """Write the queue now; messages that are queued later in this turn of the loop leave at its end."""
-        if self.flush_is_due:
-            self.flush()
-            self.flush_is_due = True
 
     @property
     def queued_bytes(self) -> int:
@@ -299,12 +304,6 @@ class Link(asyncio.BufferedProtocol):
 
     # Within.
 
-    @property
-    def _frame_bytes(self) -> int:
-        """The bound on the length of the next frame. A greeting is short, so a peer that has not greeted sends little."""
-        most = self._sockets.limits.frame_bytes
-        return most if self.is_up else min(most, wire.HELLO_BYTES)
-
     def _with_rest(self, nbytes: int) -> bytes:
         """The received bytes behind the unfinished frame; empty while that frame needs more, and while the link closes."""
         if self.is_ending:
@@ -365,9 +364,10 @@ class Link(asyncio.BufferedProtocol):
             self.close(str(error))
             return
         self._cancel_timeout()
-        self.node, self.name, self.address = node, name, greeting.address
+        self.node, self.name, self.address, self.features = node, name, greeting.address, greeting.features
         version = self.queue.version = wire.common_version(greeting, self._sockets.hello)
         self._read = self._sockets.make_reader(version)
+        self._frame_bytes = self._sockets.limits.frame_bytes
         self.is_up = True
         self._sockets.on_up(self)
         self._settle()

@@ -15,14 +15,16 @@ class Parcel:
 
     __slots__ = ("_frames", "bodies", "era", "joined", "messages", "used")
 
+    # Version 3: each message, all of them together, and the definitions that they need, in this era of the writer.
+    bodies: list[bytes]
+    joined: bytes
+    used: set[Definition]
+
     def __init__(self, messages: Sequence[Any]) -> None:
         self.messages = messages
         self._frames: list[bytes] | None = None
-        # Version 3: each message, all of them together, and the definitions that they need, in this era of the writer.
+        # Until a link needs version 3, it is not encoded.
         self.era = -1
-        self.bodies: list[bytes] = []
-        self.joined = b""
-        self.used: set[Definition] = set()
 
     @property
     def count(self) -> int:
@@ -84,10 +86,13 @@ class SendQueue:
             self.frames_out += len(frames)
             self.size += sum(map(len, frames))
             return
-        if parcel.era != self._writer.era:
+        era = self._writer.era
+        if parcel.era != era:
             parcel.encode(self._writer)
-        if self._era != parcel.era:
-            self._told, self._era = set(), parcel.era
+            # The encoding may begin an era.
+            era = parcel.era
+        if self._era != era:
+            self._told, self._era = set(), era
         if not parcel.used <= self._told:
             self._define(parcel.used)
         length = len(parcel.joined)

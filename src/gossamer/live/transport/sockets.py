@@ -7,7 +7,7 @@ the pool of links that this node opened, and the links that strangers opened.
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from gossamer.live.api.limits import Limits
 from gossamer.live.transport import wire
@@ -31,8 +31,8 @@ from gossamer.protocols.contract.compact import Writer
 # Chosen: the size of one read, which no bound on a peer can shorten. Asyncio alone would allocate 256 KiB for every
 # read, at the price of two page faults for each message when messages are few.
 READ_BYTES = 64 * 1024
-# Chosen: how often idle links, slow peers and the pool are checked.
-TICK_SECONDS = 0.2
+# Chosen: how often links are checked, while any is slow and otherwise. An idle process should wake up seldom.
+SLOW_TICK_SECONDS, TICK_SECONDS = 0.2, 1.0
 # Chosen: a short-lived link that another node opened may stay silent this many times as long as our own.
 STRANGER_PATIENCE = 6
 # The goodbye of a node that leaves the network; any other goodbye ends one link only.
@@ -56,7 +56,9 @@ class Sockets:
         self.environment = environment
         # What went wrong, by reason: shown by status and metrics.
         self.counts: Counter[str] = Counter()
-        self.hello = wire.hello(node, b"", stack)
+        # A node that does not disclose its topics takes no part in telling patterns and names.
+        self._features = wire.FEATURES if numbered else ()
+        self.hello = wire.hello(node, b"", stack, self._features)
         # Encodes what this node sends on all its links. Where topics have labels, no number stands for them.
         self.writer = Writer(numbered)
         self._stack = stack
@@ -68,10 +70,13 @@ class Sockets:
         self.receive: Callable[[NodeId, Sequence[bytes], wire.Reader, str], Receipt] = _drop_frames
         # Links call this function before they flush: see `LiveDriver.flush`.
         self.flush_driver: Callable[[], None] = _flush_nothing
+        # Called for every link that is up.
+        self.on_greeted: Callable[[Link], None] = _ignore_link
         # Links that sent nothing for a while: what is queued now leaves when the driver has carried out the event.
         self.eager: list[Link] = []
         self._server: asyncio.Server | None = None
         self._tick: asyncio.TimerHandle | None = None
+        self._tick_seconds = TICK_SECONDS
         # For how long this process ran, as its ticks show it.
         self._ran_seconds = 0.0
         self._by_node: dict[NodeId, Link] = {}
@@ -81,6 +86,7 @@ class Sockets:
         self._dialler = Dialler(self, tls)
         self._pressure = Backpressure(self._links, limits, self.counts)
         self._strangers = Strangers(self._links, self._is_kept, limits, self.counts)
+        self.refuse = self._strangers.refuse
         self._handshakes = None if tls is None else Handshakes(self, tls, self._strangers.handshakes_max)
         # What peers cause is logged at a bounded rate.
         self.log = LimitedLog(environment.monotonic)
@@ -101,7 +107,7 @@ class Sockets:
             raise InputError(f"cannot listen on {join_address(host, port)}: {words_of(error)}") from None
         bound = self._server.sockets[0].getsockname()[1]
         address = advertised or join_address(host, bound)
-        self.hello = wire.hello(self.node, address.encode(), self._stack)
+        self.hello = wire.hello(self.node, address.encode(), self._stack, self._features)
         return address
 
     def stop_listening(self) -> None:
@@ -114,7 +120,7 @@ class Sockets:
         self._driver = driver
         self.receive = driver.receive
         self.flush_driver = driver.flush
-        self._tick = asyncio.get_running_loop().call_later(TICK_SECONDS, self._on_tick)
+        self._set_tick(TICK_SECONDS)
 
     def close(self, driver: LiveDriver) -> None:
         """See `interface.Transport`. Queued frames still leave."""
@@ -156,7 +162,14 @@ class Sockets:
         if self.eager:
             eager, self.eager = self.eager, []
             for link in eager:
-                link.flush_early()
+                link.flush()
+
+    def gather(self, nodes: Sequence[NodeId]) -> None:
+        """See `interface.Transport`."""
+        for node in nodes:
+            link = self._by_node.get(node)
+            if link is not None:
+                link.gather()
 
     def is_gathering(self, nodes: Sequence[NodeId]) -> bool:
         """See `interface.Transport`."""
@@ -209,13 +222,6 @@ class Sockets:
     def has_slow(self) -> bool:
         """Whether the queue of any link is long."""
         return bool(self._pressure.slow)
-
-    def refuse(self, nodes: Collection[NodeId]) -> None:
-        """Close the links to these nodes at once, and refuse new ones, until the next call."""
-        self._strangers.refused = frozenset(nodes)
-        for link in list(self._links):
-            if link.is_up and link.node in self._strangers.refused:
-                link.abort()
 
     @property
     def is_paused(self) -> bool:
@@ -271,6 +277,7 @@ class Sockets:
             self._driver.peer_up(link.node)
         if link.dialled:
             self._strangers.bound_links(dialled=True)
+        self.on_greeted(link)
 
     def make_reader(self, version: int) -> wire.Reader:
         """What reads the frames of a new link."""
@@ -284,6 +291,8 @@ class Sockets:
 
     def on_slow(self, link: Link) -> None:
         """The queue of a link has become long."""
+        if self._driver is not None and self._tick_seconds != SLOW_TICK_SECONDS:
+            self._set_tick(SLOW_TICK_SECONDS)
         self._pressure.on_slow(link, self._ran_seconds)
 
     def on_drained(self, link: Link) -> None:
@@ -337,16 +346,25 @@ class Sockets:
         """Whether the machine asked for this link. A second link with the same id is short-lived."""
         return link.node in self._kept and self._by_node.get(link.node) is link
 
+    def _set_tick(self, seconds: float) -> None:
+        if self._tick is not None:
+            self._tick.cancel()
+        self._tick_seconds = seconds
+        self._tick = asyncio.get_running_loop().call_later(seconds, self._on_tick)
+
     def _on_tick(self) -> None:
-        self._tick = asyncio.get_running_loop().call_later(TICK_SECONDS, self._on_tick)
         now = self.environment.monotonic()
         # A late tick counts as one in time: a process without CPU has not written to its peers meanwhile.
-        self._ran_seconds += TICK_SECONDS
-        self._pressure.check(self._ran_seconds, TICK_SECONDS)
-        if self._driver is not None:
-            for node in [node for node in self._kept if node in self._by_node and self._by_node[node].is_paused]:
-                # Reading from this peer is paused; tell the machine not to suspect it.
-                self._driver.peer_up(node)
+        self._ran_seconds += self._tick_seconds
+        self._pressure.check(self._ran_seconds, self._tick_seconds)
+        driver = self._driver
+        if driver is None:
+            # A reader has stopped the node.
+            return
+        self._set_tick(SLOW_TICK_SECONDS if self._pressure.slow else TICK_SECONDS)
+        for node in [node for node in self._kept if node in self._by_node and self._by_node[node].is_paused]:
+            # Reading from this peer is paused; tell the machine not to suspect it.
+            driver.peer_up(node)
         self._close_idle(now)
         self.log.report()
 
@@ -354,13 +372,17 @@ class Sockets:
         for link in list(self._links):
             patience = self.limits.idle_seconds * (1 if link.dialled else STRANGER_PATIENCE)
             # What this node wrote does not count: bytes that are sent into a partition keep a dead connection open.
-            if link.is_up and not self._is_kept(link) and now - link.read_at > patience:
+            if now - link.read_at > patience and link.is_up and not self._is_kept(link):
                 link.close()
 
 
 def _drop_frames(node: NodeId, bodies: Sequence[bytes], read: wire.Reader, name: str) -> Receipt:
     """Takes the frames that come before a node has started and after it has stopped."""
     return len(bodies), 0, None
+
+
+def _ignore_link(link: Link) -> None:
+    """Nobody asked to be told of links."""
 
 
 def _read_nothing(body: bytes) -> Sequence[object]:

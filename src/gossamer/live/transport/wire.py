@@ -15,6 +15,7 @@ from msgspec import Meta, Struct
 
 from gossamer.model.values.errors import PeerError
 from gossamer.model.values.ids import NodeId
+from gossamer.protocols import patterns
 from gossamer.protocols.contract import compact
 from gossamer.protocols.contract.messages import Address
 from gossamer.protocols.contract.parts import Part
@@ -26,7 +27,7 @@ VERSIONS = (2, 3)
 # The first version whose frames are lists of messages in their compact form (`protocols/contract/compact.py`).
 COMPACT = 3
 # Optional features of a version; a link uses those that both ends list.
-FEATURES: tuple[str, ...] = ()
+FEATURES: tuple[str, ...] = ("patterns",)
 # The length in front of every frame.
 PREFIX = struct.Struct(">I")
 PREFIX_BYTES = PREFIX.size
@@ -63,6 +64,9 @@ class Bye(Struct, frozen=True, array_like=True, tag="bye"):
     reason: Annotated[str, Meta(max_length=512)]
 
 
+# Messages that are not for the machine: the driver gives them to the node.
+ASIDE = frozenset(patterns.MESSAGES)
+
 _encoder = msgspec.msgpack.Encoder()
 _hello_decoder: msgspec.msgpack.Decoder[Hello | Bye] = msgspec.msgpack.Decoder(Hello | Bye)
 encode = _encoder.encode
@@ -78,7 +82,7 @@ def message_decoder(parts: tuple[type[Part], ...]) -> msgspec.msgpack.Decoder[ob
 
 
 def _messages_of(parts: tuple[type[Part], ...]) -> tuple[type, ...]:
-    return (*(message for part in parts for message in part.MESSAGES), Bye)
+    return (*(message for part in parts for message in part.MESSAGES), *patterns.MESSAGES, Bye)
 
 
 def reader(version: int, parts: tuple[type[Part], ...]) -> Reader:
@@ -107,9 +111,9 @@ def common_version(one: Hello, other: Hello) -> int:
     return max(set(one.versions) & set(other.versions))
 
 
-def hello(node: NodeId, address: bytes, stack: Sequence[str]) -> Hello:
+def hello(node: NodeId, address: bytes, stack: Sequence[str], features: Sequence[str] = FEATURES) -> Hello:
     """This node's greeting."""
-    return Hello(MAGIC, VERSIONS, FEATURES, node, address, tuple(stack))
+    return Hello(MAGIC, VERSIONS, tuple(features), node, address, tuple(stack))
 
 
 def fault_of_first(content: bytes) -> str:

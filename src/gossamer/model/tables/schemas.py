@@ -71,9 +71,9 @@ _VALUES = Schema(
             "expected": _NUMBER,
         }
     ),
-    _fields({"ground": _TEXT}),
+    _fields({"ground": _TEXT, "quantity": _TEXT}),
     ("seeds",),
-    nullable=("published", "deviation", "verdict", "expected", "ground"),
+    nullable=("published", "deviation", "verdict", "expected", "ground", "quantity"),
 )
 
 SCHEMAS = {
@@ -83,6 +83,8 @@ SCHEMAS = {
         # `event` is 0 (added), 1 (removed) or 2 (updated).
         _schema("machine_events", {"at_us": _TIME, "node": _ID, "event": pa.int64()}, ("at_us", "node", "event")),
         _schema("names", {"id": _ID, "name": _TEXT}, ("id",)),
+        # The zone of every node, such as its rack or region.
+        _schema("zones", {"node": _ID, "zone": _TEXT}, ("node",)),
         _schema("churn", {"at_us": _TIME, "node": _ID, "event": _TEXT}, ("at_us", "node")),
         _schema("overlay", {"u": _ID, "v": _ID}, ("u", "v")),
         # The nodes of the workload that are not in the overlay beside it, because they had left or crashed.
@@ -158,6 +160,19 @@ SCHEMAS = {
             {"data": _TEXT, "spread": _TEXT, "value": _COUNT, "count": _COUNT, "share": pa.float64()},
             ("value", "count"),
         ),
+        # What each loss of nodes does to an overlay, and the nodes without which a topic falls apart.
+        _schema(
+            "cases",
+            {
+                "case": _TEXT,
+                "nodes": _COUNT,
+                "topics": _COUNT,
+                "topics_disconnected": _COUNT,
+                "subscriptions_cut_off": _COUNT,
+                "nodes_cut_off": _COUNT,
+            },
+        ),
+        _schema("single_points", {"node": _ID, "topic": _ID, "cut_off": _COUNT}, ("node", "topic")),
         _schema("failures", {"system": _TEXT, "seed": pa.uint64(), "run": _TEXT, "reason": _TEXT}),
         _schema("quarantine", {"source": _TEXT, "line": _COUNT, "text": _TEXT, "reason": _TEXT}),
         _RESULTS,

@@ -5,10 +5,13 @@ GossamerError
 |   `-- TableError      a table does not match its schema: lists missing and present columns
 |-- NodeStateError      a live node was used before it was started, after it was stopped, or was started twice
 |-- NotAllowed          the rules, the certificate or a validator of a live node forbid a publication or a subscription
+|-- NoReply             (also a TimeoutError) no node replied to a request in time
 |-- MissingExtra        the command needs an extra that is not installed: says which
 |-- MachineMisuse       a driver broke the machine contract: a bug in Gossamer
 |-- CheckFailed         a checker saw a simulation break an invariant: a bug in a protocol
 `-- PeerError           a peer misbehaved: never raised past `live`
+
+InputWarning (a UserWarning) says what is odd about an input that is read all the same.
 
 A message says what was expected, what was given and what to do. It names fields and arguments of the library (`loss`,
 engine='event'), never command-line flags: the command line turns them into its own flags before it prints the message.
@@ -27,12 +30,20 @@ class TableError(InputError):
     """A table does not match its schema."""
 
 
+class InputWarning(UserWarning):
+    """Something is odd about an input that is read all the same."""
+
+
 class NodeStateError(GossamerError, RuntimeError):
     """A live node, or a subscription of it, is not in the state that the call needs; the message says which."""
 
 
 class NotAllowed(GossamerError):
     """This node's own access rules, certificate or validators forbid a publication or a subscription."""
+
+
+class NoReply(GossamerError, TimeoutError):
+    """No node replied to a request in time; the message says whether the request was sent."""
 
 
 class MissingExtra(GossamerError):

@@ -66,6 +66,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     # The path of a churn table. In the cycle engine a law such as `exp:300s/exp:75s`; each join then has a new
     # interest.
     churn: str | None = None
+    # The path of an overlay whose links the nodes start with, for simulations of a plan in the event engine.
+    links: str | None = None
     dissemination: str | None = None
     dissemination_parameters: dict[str, Any] = {}
     # Parameters of recovery above the dissemination; None: no recovery.
@@ -85,6 +87,9 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     interest_shape: bool = False
     # Also measure topic views after every cycle of a build, if the system has any.
     view_history: bool = False
+    # Measure diameters and clustering of topics, and the clustering of the overlay. They take most of the time of a large
+    # run, and many exhibits do not need them.
+    lengths: bool = True
     # Also measure the exact diameter of the whole overlay; the cost grows with the square of the number of nodes.
     overlay_diameter: bool = False
 

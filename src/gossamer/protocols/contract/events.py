@@ -38,6 +38,12 @@ class Restarted(Started, frozen=True, array_like=True, gc=False, tag="restarted"
     version: int = 0
 
 
+class Contacts(Value, frozen=True, array_like=True, gc=False, tag="contacts"):
+    """The addresses that introduce the node to the network are others than before."""
+
+    contacts: tuple[Peer, ...]
+
+
 class Subscribe(Value, frozen=True, array_like=True, gc=False, tag="subscribe"):
     """The application asks for a topic, in a role (`model.values.ids.Role`).
 
@@ -170,6 +176,7 @@ class Stopping(Value, frozen=True, array_like=True, gc=False, tag="stopping"):
 Event = (
     Started
     | Restarted
+    | Contacts
     | Subscribe
     | Unsubscribe
     | Publish

@@ -27,6 +27,7 @@ from gossamer.protocols.contract.actions import (
     Validate,
 )
 from gossamer.protocols.contract.events import (
+    Contacts,
     Event,
     Loaded,
     MessageReceived,
@@ -128,6 +129,7 @@ _RawAction = _Sent | Connect | Disconnect | SetTimer | Deliver | Validate | Stor
 _RawEvent = (
     Started
     | Restarted
+    | Contacts
     | Subscribe
     | Unsubscribe
     | Publish

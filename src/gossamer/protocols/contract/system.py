@@ -226,7 +226,7 @@ def read_parameters(kind: Any, settings: Mapping[str, object]) -> Any:
 
 
 def describe_parameters(parameters: type[msgspec.Struct]) -> list[dict[str, Any]]:
-    """Name, default and origin of each parameter; the origin begins with `Paper:` or `Chosen:`."""
+    """Name, default and origin of each parameter; the origin begins with `Paper:`, `Chosen:` or `Differs:`."""
     info = msgspec.inspect.type_info(parameters)
     assert isinstance(info, msgspec.inspect.StructType)
     described = []

@@ -16,9 +16,9 @@ messages of each publisher on a topic is announced. A network without new messag
 
 from collections.abc import Callable, Sequence
 from operator import is_
-from typing import Annotated, ClassVar, NamedTuple
+from typing import Annotated, ClassVar
 
-from msgspec import Meta
+from msgspec import Meta, Struct
 
 from gossamer.model.values.ids import NodeId, TopicId
 from gossamer.model.values.time import MILLISECOND_US, SECOND_US
@@ -40,7 +40,7 @@ WAITING_MAX = 16_384
 NEVER_US = 2**62
 
 
-class Pace(NamedTuple):
+class Pace(Struct, frozen=True, gc=False):
     """When a run is announced to a neighbour: how long after the last message it may leave, and after the first it must."""
 
     ready_us: int
@@ -91,49 +91,32 @@ class Announced(Fact, frozen=True, array_like=True, gc=False, tag="announced"):
     runs: tuple[MessageRun, ...]
 
 
-class News:
+class News(Struct, eq=False, gc=False):
     """The latest run of messages of a publisher on a topic, which waits to be announced."""
 
-    __slots__ = (
-        "at_us",
-        "count",
-        "first",
-        "is_everywhere",
-        "last",
-        "publisher",
-        "relayed",
-        "route",
-        "sender",
-        "topic",
-    )
-
-    def __init__(self, topic: TopicId, publisher: NodeId, first: int, last: int, at_us: int) -> None:
-        self.topic = topic
-        self.publisher = publisher
-        self.first = first
-        self.last = last
-        # When the last message arrived, and whether this node relays it.
-        self.at_us = at_us
-        self.relayed = True
-        # The number of neighbours for which it waits.
-        self.count = 0
-        # Whether it waits for all of these: the neighbours on the topic, the listeners and the receivers among them.
-        self.is_everywhere = False
-        self.route: tuple[Sequence[NodeId], ...] = ((), (), ())
-        self.sender: NodeId = 0
+    topic: TopicId
+    publisher: NodeId
+    first: int
+    last: int
+    # When the last message arrived, and whether this node relays it.
+    at_us: int
+    relayed: bool
+    # The number of neighbours for which it waits.
+    count: int = 0
+    # Whether it waits for all of these: the neighbours on the topic, the listeners and the receivers among them.
+    is_everywhere: bool = False
+    route: tuple[Sequence[NodeId], ...] = ((), (), ())
+    sender: NodeId = 0
 
 
-class Waiting:
+class Waiting(Struct, eq=False, gc=False):
     """What waits for one neighbour of one run: its pace, when it must leave, and up to which number it was told before."""
 
-    __slots__ = ("due_us", "news", "pace", "repeats", "told")
-
-    def __init__(self, news: News, pace: Pace, due_us: int, told: int) -> None:
-        self.news = news
-        self.repeats = pace is RECEIVER  # announced once more, because the first frame may be lost
-        self.pace = pace
-        self.due_us = due_us
-        self.told = told
+    news: News
+    pace: Pace
+    due_us: int
+    told: int
+    repeats: bool = False  # announced once more, because the first frame may be lost
 
 
 class Outbox:
@@ -147,20 +130,27 @@ class Outbox:
 
     def put(self, waiting: Waiting) -> None:
         """Let a run wait."""
-        self.waiting[waiting.news] = waiting
-        self.ready_us = min(self.ready_us, waiting.news.at_us + waiting.pace.ready_us)
-        self.due_us = min(self.due_us, waiting.due_us)
+        news, due_us = waiting.news, waiting.due_us
+        self.waiting[news] = waiting
+        ready_us = news.at_us + waiting.pace.ready_us
+        # Measured: comparisons, because calls of `min` take most of the time here and in `take`.
+        self.ready_us = ready_us if ready_us < self.ready_us else self.ready_us
+        self.due_us = due_us if due_us < self.due_us else self.due_us
 
     def take(self, ready_us: int, due_us: int) -> list[Waiting]:
         """Remove and return the runs that may leave at `ready_us`, or must leave at `due_us`."""
         taken: list[Waiting] = []
-        before, self.waiting = self.waiting, {}
-        self.ready_us = self.due_us = NEVER_US
-        for waiting in before.values():
-            if waiting.due_us <= due_us or waiting.news.at_us + waiting.pace.ready_us <= ready_us:
+        soonest_ready_us = soonest_due_us = NEVER_US
+        for news, waiting in self.waiting.items():
+            may_us, must_us = news.at_us + waiting.pace.ready_us, waiting.due_us
+            if must_us <= due_us or may_us <= ready_us:
                 taken.append(waiting)
             else:
-                self.put(waiting)
+                soonest_ready_us = may_us if may_us < soonest_ready_us else soonest_ready_us
+                soonest_due_us = must_us if must_us < soonest_due_us else soonest_due_us
+        for waiting in taken:
+            del self.waiting[waiting.news]
+        self.ready_us, self.due_us = soonest_ready_us, soonest_due_us
         return taken
 
 
@@ -222,17 +212,20 @@ class Announcements:
         runs: list[MessageRun] = []
         count = strange = 0
         outbox = self.outboxes.get(sender)
+        waiting = {} if outbox is None else outbox.waiting
+        roles, neighbours_on = self._interests.roles, self._overlay.neighbours_on
         for run in message.runs:
+            topic, last = run.topic, run.last
             count += run.count
-            if run.topic not in self._interests.roles or run.count > run.last or count > ANNOUNCED_MAX:
+            if topic not in roles or run.count > last or count > ANNOUNCED_MAX:
                 continue
-            if sender not in self._overlay.neighbours_on(run.topic):
+            if sender not in neighbours_on(topic):
                 strange += 1
                 continue
             runs.append(run)
-            news = self._latest.get((run.topic, run.publisher))
-            if outbox is not None and news in outbox.waiting and self._has_all(run, outbox.waiting[news]):
-                self._taken(outbox.waiting.pop(news))
+            news = self._latest.get((topic, run.publisher)) if waiting else None
+            if news is not None and news in waiting and self._has_all(run, waiting[news]):
+                self._taken(waiting.pop(news))
         self._forget_if_empty(sender)
         if len(runs) + strange < len(message.runs):
             out.append(Observe(PeerMisbehaved(sender, NOT_HELD)))
@@ -299,21 +292,20 @@ class Announcements:
                 news.first = news.first if news.last + 1 == first else first
                 news.last, news.at_us, news.relayed = last, at_us, relayed
             return news
-        news = News(topic, publisher, first, last, at_us)
-        news.relayed = relayed
-        return news
+        return News(topic, publisher, first, last, at_us, relayed)
 
     def _put(self, node: NodeId, news: News, pace: Pace, first: int, now_us: int) -> None:
         """Let a run wait for a neighbour, which is not told the messages before `first` unless they wait already."""
         outbox = self.outboxes.get(node)
         if outbox is None:
             outbox = self.outboxes[node] = Outbox()
-        waiting = outbox.waiting.get(news)
+        # A run that waits for nobody yet is in no outbox.
+        waiting = outbox.waiting.get(news) if news.count else None
         if waiting is None:
             self._waiting_count += 1
             news.count += 1
             self._latest[news.topic, news.publisher] = news
-            outbox.put(Waiting(news, pace, now_us + pace.due_us, first - 1))
+            outbox.put(Waiting(news, pace, now_us + pace.due_us, first - 1, pace is RECEIVER))
         elif pace.due_us < waiting.pace.due_us:
             waiting.repeats = True  # it waited for a later frame, perhaps the second one: it is still announced then
             waiting.pace, waiting.due_us = pace, min(waiting.due_us, now_us + pace.due_us)
@@ -343,11 +335,12 @@ class Announcements:
             news = waiting.news
             if waiting.repeats and self._keeps_latest:
                 self._put(node, news, OTHER, news.last, now_us)
-            length = min(news.last - max(news.first - 1, waiting.told), RUN_MAX)
+            told = waiting.told if waiting.told >= news.first else news.first - 1
+            length = news.last - told if news.last - told < RUN_MAX else RUN_MAX
             if len(runs) == RUNS_MAX or count + length > ANNOUNCED_MAX:
                 out.append(Send((node,), Announce(tuple(runs))))
                 runs, count = [], 0
-            age_ms = max(now_us - news.at_us, 0) // MILLISECOND_US
+            age_ms = (now_us - news.at_us) // MILLISECOND_US if now_us > news.at_us else 0
             runs.append(MessageRun(news.topic, news.publisher, news.last, age_ms, length, news.relayed))
             count += length
         if runs:

@@ -140,8 +140,12 @@ class Tree:
                 if fact.node not in self._overlay.neighbours_on(topic):
                     self._lose(topic, branch, fact.node, now_us, out)
         elif isinstance(fact, Announced):
-            fresh = [run for run in fact.runs if self._is_fresh(run, now_us)]
-            self._mending.on_announced(fact.sender, fresh, now_us, out)
+            has = self._seen.has
+            # Most messages that are announced have arrived.
+            runs = [run for run in fact.runs if run.count > 1 or not has(run.publisher, run.last)]
+            fresh = [run for run in runs if self._is_fresh(run, now_us)]
+            if fresh:
+                self._mending.on_announced(fact.sender, fresh, now_us, out)
         return NOTHING
 
     def _lose(self, topic: TopicId, branch: Branch, gone: NodeId, now_us: int, out: list[Action]) -> None:

@@ -33,6 +33,7 @@ from gossamer.model.values.ids import NodeId
 from gossamer.model.values.time import PERIOD_US_MAX, SECOND_US
 from gossamer.protocols.contract.actions import Action, Observe, Send, SetTimer
 from gossamer.protocols.contract.events import (
+    Contacts,
     Event,
     MessageReceived,
     PeerDown,
@@ -55,7 +56,7 @@ from gossamer.protocols.membership.cyclon_messages import (
 )
 from gossamer.protocols.membership.cyclon_view import CyclonView, ViewEntry
 from gossamer.protocols.membership.interest_exchange import InterestExchange
-from gossamer.protocols.membership.rejoining import Rejoining
+from gossamer.protocols.membership.rejoining import Rejoining, others
 
 # Chosen: the slowest pace of a node that looks for lost peers, as a multiple of the shortest period.
 SEARCHING = 4
@@ -155,6 +156,8 @@ class Cyclon:
             return self._on_started(event, now_us, out)
         if isinstance(event, PeerDown):
             return self._on_peer_down(event, now_us, out)
+        if isinstance(event, Contacts):
+            self._rejoining.contacts = others(event.contacts, self._address)
         if isinstance(event, Subscribe | Unsubscribe):
             # Other nodes should soon hear of it.
             self.quicken(now_us, out)
@@ -193,8 +196,7 @@ class Cyclon:
         phase = draw(self._seed, self._node, Purpose.CYCLON_PHASE, now_us) % self._parameters.period_us
         self._due_us = now_us
         out.append(SetTimer(now_us + phase, ShuffleDue()))
-        # A list of contacts may contain this node itself.
-        contacts = tuple(peer for peer in event.contacts if not peer.address or peer.address != self._address)
+        contacts = others(event.contacts, self._address)
         self._rejoining.start(contacts, now_us)
         self._introduced = not event.joining
         if event.joining:

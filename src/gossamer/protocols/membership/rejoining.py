@@ -16,6 +16,11 @@ from gossamer.protocols.contract.messages import Peer
 FIRST_RETRY_US = 6 * SECOND_US
 
 
+def others(contacts: tuple[Peer, ...], address: bytes) -> tuple[Peer, ...]:
+    """The contacts without the node at this address: a node may be in its own list."""
+    return tuple(peer for peer in contacts if not peer.address or peer.address != address)
+
+
 class Rejoining:
     """The first contacts, the last peers that were lost, and when to ask the next of each. `every_us` = 0: never."""
 

@@ -8,14 +8,16 @@ from gossamer.systems.spidercast.task import NeighbourTask
 class ConnectAttempts:
     """One task's CONNECT requests.
 
-    Differs: the paper keeps a set of redirect candidates. One is enough here: a task has one CONNECT open at a time and
-    tries the candidate that it was redirected to before it asks another peer.
+    Differs: the paper keeps a set of redirect candidates (`redirects`). One is enough here: a task has one CONNECT open
+    at a time and tries the candidate that it was redirected to before it asks another peer.
     """
 
-    __slots__ = ("given", "is_bridge", "open_peer", "open_until_us", "quarantined", "redirect", "told")
+    __slots__ = ("given", "is_bridge", "kept", "open_peer", "open_until_us", "quarantined", "redirects", "told")
 
-    def __init__(self) -> None:
-        self.redirect: Peer | None = None
+    def __init__(self, kept: int) -> None:
+        # Redirect candidates, oldest first, and how many are kept.
+        self.redirects: list[Peer] = []
+        self.kept = kept
         # Peers that the application named (a plan's peers). They are asked first, for links that are never dropped.
         self.given: dict[NodeId, Peer] = {}
         # Paper: "quarantine the nodes to which recent CONNECT requests were sent" (2.3.1). Node to the end of its
@@ -50,9 +52,17 @@ class ConnectAttempts:
         peer = self.given.pop(next(iter(self.given)))
         return None if peer.node in task.neighbours else peer
 
+    def keep_redirect(self, peer: Peer | None) -> None:
+        """Add a redirect candidate; where only one is kept, it replaces the one before."""
+        if self.kept == 1:
+            self.redirects = [] if peer is None else [peer]
+        elif peer is not None and len(self.redirects) < self.kept:
+            self.redirects.append(peer)
+
     def take_redirect(self, me: NodeId, task: NeighbourTask) -> Peer | None:
-        """The redirect candidate, unless it is this node, a neighbour or quarantined. It is used once."""
-        peer, self.redirect = self.redirect, None
-        if peer is None or peer.node == me or peer.node in task.neighbours or peer.node in self.quarantined:
-            return None
-        return peer
+        """The oldest redirect candidate that is not this node, a neighbour or quarantined. It is used once."""
+        while self.redirects:
+            peer = self.redirects.pop(0)
+            if peer.node != me and peer.node not in task.neighbours and peer.node not in self.quarantined:
+                return peer
+        return None

@@ -8,12 +8,12 @@ With K_g = 3 topic overlays are as good as random 3-regular graphs, which are co
 This file has the message handlers (Figure 4) and failure detection; `maintenance.py` has the loop that sends CONNECT
 and DISCONNECT (Figure 2), `task.py` the rules of one task (Figures 3 and 5).
 
-Departures from the paper, each with its reason in the code:
-- a DISCONNECT that was refused is not repeated until the neighbour's state changes (`task.py`);
+Departures from the paper. The first five are parameters with their reasons in `parameters.py`; `paper=true` is without them:
+- a DISCONNECT that was refused is not repeated until the neighbour's state changes (`ask_again`);
 - a node at exactly L_max that is under-covered may drop a wholly redundant neighbour (`drop_when_stuck`);
-- a node at rest sets no maintenance timer; events that can change its coverage set one;
-- disconnected topics are detected and bridged (`protocols/roots.py`): with K_g = 3 four nodes that cover each other are
-  satisfied and may form an island; up to one seed in a hundred ended so. A bridge is a neighbour in the random task, within
+- a node at rest sets no maintenance timer; events that can change its next turn, such as every removal, set one (`wakes`);
+- one redirect candidate is kept instead of a set (`redirects`);
+- disconnected topics are detected and bridged (`mend_us`, decision 013). A bridge is a neighbour in the random task, within
   L_max + Margin: with K_r = 0 and Margin = 0 there is no room for one. It is removed when its ends share no topic any more;
 - a heartbeat from a node that is no neighbour is answered with LEAVE, so that links become symmetric again;
 - interests are sent in bounded frames: with CONNECT up to a limit, then changes only, and whole on request
@@ -60,7 +60,7 @@ from gossamer.systems.spidercast.messages import (
     Redirect,
     Task,
 )
-from gossamer.systems.spidercast.parameters import Timing
+from gossamer.systems.spidercast.parameters import Departures
 from gossamer.systems.spidercast.task import Neighbour, NeighbourTask, Rule
 
 _REDIRECT = (Purpose.SPIDERCAST_REDIRECT_GREEDY, Purpose.SPIDERCAST_REDIRECT_RANDOM)
@@ -79,8 +79,8 @@ class SpiderCast:
         "_maintenance",
         "_mend_us",
         "_node",
+        "_reading",
         "_seed",
-        "_timing",
         "_turn_is_set",
         "_version",
         "heard",
@@ -97,7 +97,7 @@ class SpiderCast:
         self,
         tasks: tuple[tuple[Rule, int], tuple[Rule, int]],
         margin: int,
-        timing: Timing,
+        reading: Departures,
         view: InterestView,
         exchange: InterestExchange,
         seed: int,
@@ -108,12 +108,12 @@ class SpiderCast:
         part_uncovered: bool = False,
         mend_us: int = 0,
     ) -> None:
-        self.tasks = tuple(NeighbourTask(rule, coverage, margin, part_uncovered) for rule, coverage in tasks)
-        self._timing = timing
+        self.tasks = tuple(NeighbourTask(rule, coverage, margin, reading, part_uncovered) for rule, coverage in tasks)
+        self._reading = reading
         self._seed = seed
         self._node = node
         self._mend_us = mend_us
-        self._keep_alive = KeepAlive(timing)
+        self._keep_alive = KeepAlive(reading)
         # See `SilenceDetector` and `SilenceAvoider`.
         self.heard, self.spoken = self._keep_alive.heard, self._keep_alive.spoken
         self.roots = Roots(node)
@@ -127,7 +127,7 @@ class SpiderCast:
         self._maintenance = Maintenance(
             self.tasks,
             self._links,
-            timing,
+            reading,
             view,
             exchange,
             seed,
@@ -136,14 +136,14 @@ class SpiderCast:
             drop_when_stuck=drop_when_stuck,
         )
         self._attempts = self._maintenance.attempts
-        # At most one maintenance timer is set at a time, so that none is stale. A quiet node found nothing to do in its last
-        # turn, and nothing has changed since: the next turn can be skipped.
+        # At most one maintenance timer is set, so that none is stale. A quiet node found nothing to do in its last turn, and
+        # nothing has changed since: the next turn can be skipped.
         self._turn_is_set = self._is_quiet = False
 
     def redirect(self, task: Task) -> NodeId | None:
-        """The redirect candidate that a task has not tried yet."""
-        peer = self._attempts[task].redirect
-        return None if peer is None else peer.node
+        """The oldest redirect candidate that a task has not tried yet."""
+        kept = self._attempts[task].redirects
+        return kept[0].node if kept else None
 
     def handle(self, event: Event, now_us: int, out: list[Action]) -> Sequence[Fact]:
         """See `Part`."""
@@ -223,7 +223,7 @@ class SpiderCast:
             self._tell(kind, untold, now_us, out)
         waiting = any(task.coverage and task.under_covered for task in self.tasks)
         self._is_quiet = not (busy or waiting or len(out) > before or self.tasks[Task.RANDOM].coverage != coverage)
-        if busy:
+        if busy or self._reading.wakes == "always":
             self._wake(now_us, out)
 
     # Messages, Figure 4.
@@ -289,11 +289,12 @@ class SpiderCast:
 
     def _on_redirect(self, sender: NodeId, message: Redirect, now_us: int, out: list[Action]) -> None:
         attempts = self._attempts[message.task]
-        if not attempts.close(sender):
+        # Where a set is kept, a late answer is a candidate too.
+        if not attempts.close(sender) and (attempts.kept == 1 or sender not in attempts.quarantined):
             return
         self._links.forget_address(sender)
         # Reading: Figure 4, line 11 adds m to the candidates; the text says the sender. We follow the figure.
-        attempts.redirect = message.peer
+        attempts.keep_redirect(message.peer)
         self._wake(now_us, out)
 
     def _on_disconnect(self, sender: NodeId, message: DisconnectRequest, now_us: int, out: list[Action]) -> None:
@@ -302,9 +303,10 @@ class SpiderCast:
             out.append(self._links.to((sender,), DisconnectOk(message.task)))
             return
         # Paper: "it will disconnect from q if it can remove q without causing its interest to become under-covered, or
-        # if it has more than L^max neighbors" (2.3.1). Figure 4, line 23 says L instead of L^max; we follow the text.
+        # if it has more than L^max neighbors" (2.3.1); Figure 4, line 23 says L instead of L^max (`agrees_above`).
         under_covered = task.under_covered_without(sender) - (task.under_covered if task.counts_uncovered else 0)
-        if under_covered and task.degree <= task.degree_max:
+        most = task.degree_max if self._reading.agrees_above == "L_max" else task.target
+        if under_covered and task.degree <= most:
             return
         self._remove(message.task, sender, now_us, out)
         out.append(self._links.to((sender,), DisconnectOk(message.task)))
@@ -395,4 +397,4 @@ class SpiderCast:
         """Set the maintenance timer, unless it is set."""
         if not self._turn_is_set:
             self._turn_is_set = True
-            out.append(SetTimer(now_us + self._timing.period_us, MaintenanceDue()))
+            out.append(SetTimer(now_us + self._reading.period_us, MaintenanceDue()))

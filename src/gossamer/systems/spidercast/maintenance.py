@@ -14,7 +14,7 @@ from gossamer.protocols.roots import Roots
 from gossamer.systems.spidercast.attempts import ConnectAttempts
 from gossamer.systems.spidercast.links import Links
 from gossamer.systems.spidercast.messages import ConnectRequest, DisconnectRequest, Task
-from gossamer.systems.spidercast.parameters import Timing
+from gossamer.systems.spidercast.parameters import Departures
 from gossamer.systems.spidercast.task import NeighbourTask, wants_more_links
 
 _CONNECT = (Purpose.SPIDERCAST_CONNECT_GREEDY, Purpose.SPIDERCAST_CONNECT_RANDOM)
@@ -30,9 +30,9 @@ class Maintenance:
         "_exchange",
         "_links",
         "_node",
+        "_reading",
         "_seed",
         "_tasks",
-        "_timing",
         "_view",
         "address",
         "asked_to_part",
@@ -44,7 +44,7 @@ class Maintenance:
         self,
         tasks: tuple[NeighbourTask, ...],
         links: Links,
-        timing: Timing,
+        reading: Departures,
         view: InterestView,
         exchange: InterestExchange,
         seed: int,
@@ -55,14 +55,14 @@ class Maintenance:
     ) -> None:
         self._tasks = tasks
         self._links = links
-        self._timing = timing
+        self._reading = reading
         self._view = view
         self._exchange = exchange
         self._seed = seed
         self._node = node
         self._adaptive = adaptive
         self._drop_when_stuck = drop_when_stuck
-        self.attempts = (ConnectAttempts(), ConnectAttempts())
+        self.attempts = (ConnectAttempts(reading.redirects), ConnectAttempts(reading.redirects))
         # By task: the neighbour that was sent a DISCONNECT in the last turn.
         self.asked_to_part: list[NodeId | None] = [None, None]
         # The node's own address, which every CONNECT carries.
@@ -79,9 +79,16 @@ class Maintenance:
         return self._ask_given(now_us, out) or self._maintain(Task.RANDOM, now_us, out) or busy
 
     def _maintain(self, kind: Task, now_us: int, out: list[Action]) -> bool:
+        """One iteration for one task; returns whether it did anything. A covered task without work may fall asleep."""
         task = self._tasks[kind]
-        if task.coverage == 0:
+        if task.coverage == 0 or task.is_asleep:
             return False
+        did = self._iterate(kind, task, now_us, out)
+        task.is_asleep = self._reading.wakes == "loss" and not did and not task.under_covered
+        return did
+
+    def _iterate(self, kind: Task, task: NeighbourTask, now_us: int, out: list[Action]) -> bool:
+        """MAINTAINNEIGHBORS, lines 4-12."""
         degree_max = task.degree_max
         under_covered = task.under_covered
         if under_covered:
@@ -92,14 +99,16 @@ class Maintenance:
                 if is_asking or not task.counts_uncovered:
                     return is_asking
             if gap == 0:
-                # Differs: as written such a node is stuck: it neither connects nor disconnects. With views of 1,000 of
-                # 30,000 nodes this left 112 topics disconnected instead of 53.
+                # Differs (`drop_when_stuck`): as written such a node is stuck: it neither connects nor disconnects. With
+                # views of 1,000 of 30,000 nodes this left 112 topics disconnected instead of 53.
                 return self._drop_when_stuck and self._disconnect(kind, under_covered, now_us, out)
         # DISCONNECT, lines 21-30. Differs, with `part_uncovered`: it also runs when no known peer can cover the remaining
         # topics. As written, one such topic keeps all links: of 600 links among 50 nodes that had joined one by one, 100
         # were redundant at both ends.
         task.target = min(degree_max, task.degree)
         over = task.degree - task.target
+        if kind == Task.RANDOM and over <= 0 and self._reading.random_parts == "above":
+            return False
         return self._disconnect(kind, None if over > 0 else under_covered, now_us, out)
 
     def _connect(self, kind: Task, now_us: int, out: list[Action]) -> bool:
@@ -124,9 +133,9 @@ class Maintenance:
         if attempts.open_peer is not None:
             self._links.forget_address(attempts.open_peer)
         if not is_bridge:
-            attempts.quarantined[peer.node] = now_us + self._timing.quarantine_us + self.late_us
+            attempts.quarantined[peer.node] = now_us + self._reading.quarantine_us + self.late_us
         attempts.open_peer = peer.node
-        attempts.open_until_us = now_us + self._timing.connect_timeout_us + self.late_us
+        attempts.open_until_us = now_us + self._reading.connect_timeout_us + self.late_us
         attempts.told = (task.degree, task.target)
         attempts.is_bridge = is_bridge
         self._links.note_address(peer)

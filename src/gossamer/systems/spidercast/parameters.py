@@ -4,9 +4,10 @@ Chockler, Melamed, Tock, Vitenberg: SpiderCast, a scalable interest-aware overla
 communication (DEBS 2007). Sections and figures named here are that paper's.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
+from msgspec.structs import fields, force_setattr
 
 from gossamer.model.values.time import MILLISECOND_US, PERIOD_US_MAX, SECOND_US
 
@@ -68,7 +69,81 @@ class Timing(Struct, frozen=True, kw_only=True):
     ] = 5 * SECOND_US
 
 
-class SpiderCastParameters(Timing, frozen=True, kw_only=True):
+# The paper's protocol as it is written: what `paper=true` sets, for the parameters that a system has.
+AS_WRITTEN: dict[str, Any] = {
+    "ask_again": "always",
+    "wakes": "always",
+    "redirects": 1000,
+    "drop_when_stuck": False,
+    "mend_us": 0,
+}
+
+
+class Departures(Timing, frozen=True, kw_only=True):
+    """Where this implementation differs from the paper, and where the paper can be read in two ways (docs/papers.md)."""
+
+    paper: Annotated[
+        bool,
+        Meta(
+            description="Chosen: false. true: the paper's protocol: ask_again=always, wakes=always, redirects=1000, "
+            "drop_when_stuck=false, mend_us=0, unless they are set to another value than their default"
+        ),
+    ] = False
+    ask_again: Annotated[
+        Literal["changed", "always", "once"],
+        Meta(
+            description="Differs: changed. A neighbour that refused a DISCONNECT is asked again when its degree or target "
+            "has changed. always: in every turn, as in the paper. once: never again (studies/spidercast.py)"
+        ),
+    ] = "changed"
+    wakes: Annotated[
+        Literal["change", "always", "loss"],
+        Meta(
+            description="Differs: change. A covered node has no timer; whatever can change its next turn sets one. always: "
+            "a turn in every period, as in the paper; in lockstep both are the same. loss: a covered task does nothing "
+            "until Figure 4, line 37 wakes it (studies/spidercast.py)"
+        ),
+    ] = "change"
+    redirects: Annotated[
+        int,
+        Meta(
+            ge=1,
+            le=1000,
+            description="Differs: 1. Redirect candidates that a task keeps; the paper keeps a set. In lockstep there are "
+            "never two",
+        ),
+    ] = 1
+    parts_above: Annotated[
+        Literal["target", "degree"],
+        Meta(
+            description="Paper: target, as in the text (2.3.1): a neighbour with degree >= target may be asked to part. "
+            "degree: Figure 3, line 9 as printed, degree > target"
+        ),
+    ] = "target"
+    agrees_above: Annotated[
+        Literal["L_max", "L"],
+        Meta(
+            description="Paper: L_max, as in the text (2.3.1): a node with more neighbours agrees to every DISCONNECT. L: "
+            "Figure 4, line 23 as printed"
+        ),
+    ] = "L_max"
+    random_parts: Annotated[
+        Literal["redundant", "above"],
+        Meta(
+            description="Paper: redundant: the random task disconnects as the greedy task does. above: only above L_max "
+            "(studies/spidercast.py)"
+        ),
+    ] = "redundant"
+
+    def __post_init__(self) -> None:
+        """Set what `paper` stands for, where nothing else was asked for."""
+        if self.paper:
+            for each in fields(self):
+                if each.name in AS_WRITTEN and getattr(self, each.name) == each.default:
+                    force_setattr(self, each.name, AS_WRITTEN[each.name])
+
+
+class SpiderCastParameters(Departures, frozen=True, kw_only=True):
     """Paper: K_g = 3, K_r = 0, Margin = 5 (2.3, 3.3)."""
 
     greedy_coverage: Annotated[
@@ -95,17 +170,24 @@ class SpiderCastParameters(Timing, frozen=True, kw_only=True):
             "biased, only for the exhibit of Figure 6"
         ),
     ] = "random"
+    coin: Annotated[
+        float,
+        Meta(gt=0, le=1, description="Chosen: 0.5. With ties=scan: the probability that a later candidate wins a tie"),
+    ] = 0.5
     mend_us: Annotated[
         int,
         Meta(
             ge=0,
             le=PERIOD_US_MAX,
-            description="Chosen: 15 s. Microseconds between checks for disconnected topics, which get a bridge; 0: never, as in the paper",
+            description="Differs: 15 s. Microseconds between checks for disconnected topics, which get a bridge; 0: never, as in the paper",
         ),
     ] = 15 * SECOND_US
     drop_when_stuck: Annotated[
         bool,
-        Meta(description="Chosen: true. A node at L_max that is under-covered may drop a redundant neighbour"),
+        Meta(
+            description="Differs: true. A node at L_max that is under-covered may drop a redundant neighbour; false: it is "
+            "stuck, as in the paper"
+        ),
     ] = True
     part_uncovered: Annotated[
         bool,
@@ -122,7 +204,7 @@ class SpiderCastParameters(Timing, frozen=True, kw_only=True):
         return None
 
 
-class SimilarityParameters(Timing, frozen=True, kw_only=True):
+class SimilarityParameters(Departures, frozen=True, kw_only=True):
     """similarity(x, y) of section 3.9.1: x links to the most similar nodes and y links to random nodes."""
 
     similar: Annotated[
@@ -140,7 +222,7 @@ class SimilarityParameters(Timing, frozen=True, kw_only=True):
         return "similar and random must not both be 0" if self.similar == 0 and self.random == 0 else None
 
 
-class RandomParameters(Timing, frozen=True, kw_only=True):
+class RandomParameters(Departures, frozen=True, kw_only=True):
     """random(y) of section 3.9.1: y links to random nodes."""
 
     links: Annotated[int, Meta(ge=1, le=1000, description="Paper: 10 (y). Links to random nodes")] = 10

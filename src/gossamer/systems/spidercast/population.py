@@ -14,12 +14,18 @@ from gossamer.model.values.errors import InputError
 from gossamer.protocols.roots import DEPTH_MAX, PATIENCE, REPEAT
 from gossamer.simulator.cycle import Population
 from gossamer.simulator.population import CycleChanges
-from gossamer.simulator.views import view_size
+from gossamer.simulator.views import coin_limit, view_size
 from gossamer.systems.spidercast.kernel import cycle as kernel
 from gossamer.systems.spidercast.kernel import mend, state
 from gossamer.systems.spidercast.kernel.selection import fill_masks
-from gossamer.systems.spidercast.kernel.state import TaskState, World
-from gossamer.systems.spidercast.parameters import RandomParameters, SimilarityParameters, SpiderCastParameters, Timing
+from gossamer.systems.spidercast.kernel.state import TaskState, TurnRules, World
+from gossamer.systems.spidercast.parameters import (
+    Departures,
+    RandomParameters,
+    SimilarityParameters,
+    SpiderCastParameters,
+    Timing,
+)
 from gossamer.systems.spidercast.task import Rule
 
 U64 = np.uint64
@@ -32,9 +38,7 @@ class SpiderCastNumbers:
     rules: tuple[int, int]
     coverage: tuple[int, int]
     margin: int
-    adaptive: bool
-    drop_when_stuck: bool
-    scan: bool
+    reading: TurnRules
     view: float
     cycle_us: int
     quarantine_cycles: int
@@ -87,9 +91,7 @@ class SpiderCastPopulation:
             self.tasks[1],
             self._rules,
             numbers.margin,
-            numbers.adaptive,
-            numbers.drop_when_stuck,
-            numbers.scan,
+            numbers.reading,
             U64(self._seed),
             now_us,
             self._cycle_count,
@@ -161,8 +163,8 @@ class SpiderCastPopulation:
     def _apply(self, changes: CycleChanges) -> None:
         crashes = set(changes.crashes)
         for node in sorted((*changes.leavers, *changes.crashes)):
-            for task in self.tasks:
-                kernel.depart(self.world, task, node, node not in crashes, self._counters)
+            for task, rule in zip(self.tasks, self._numbers.rules, strict=True):
+                kernel.depart(self.world, task, int(rule), node, node not in crashes, self._counters)
             kernel.hold(self.world, node, False)
         for node in sorted(changes.joiners):
             if node in changes.interests:
@@ -217,7 +219,7 @@ def _world(numbers: SpiderCastNumbers, seed: int, interest: Interest, room: int)
     slots = view_size(node_count, numbers.view) if partial else 0
     # Masks mark which of the node's own topics each slot shares; they need small interests that never change.
     small = int(interest.sizes.max()) <= 16 and max(interest.topic_count, slots) < 2**16
-    masked = partial and room == 0 and small and not numbers.scan
+    masked = partial and room == 0 and small and not numbers.reading.scan
     strides, offsets = view_walks(U64(seed), node_count if partial else 0)
     world = World(
         starts=starts,
@@ -251,7 +253,7 @@ _ADAPTIVE_COVERAGE_END = state.ADAPTIVE_COVERAGE_MAX + 1
 def _task(numbers: SpiderCastNumbers, kind: int, capacity: NDArray[np.int64], node_count: int) -> TaskState:
     covers = numbers.rules[kind] <= state.COVER_AT_RANDOM
     coverage = numbers.coverage[kind]
-    if kind == 1 and numbers.adaptive:
+    if kind == 1 and numbers.reading.adaptive:
         coverage = max(coverage, _ADAPTIVE_COVERAGE_END)
     slots = coverage * (capacity if covers else np.ones(node_count, np.int64)) + numbers.margin
     starts = np.concatenate(([0], np.cumsum(slots)))
@@ -282,6 +284,7 @@ def _task(numbers: SpiderCastNumbers, kind: int, capacity: NDArray[np.int64], no
         redirect=np.full(node_count, -1, np.int32),
         quarantine=np.full((node_count, numbers.quarantine_cycles), -1, np.int32),
         quiet=np.zeros(node_count, np.bool_),
+        asleep=np.zeros(node_count, np.bool_),
         met=np.zeros(total, np.bool_),
         is_bridge=np.zeros(total, np.bool_),
         moved=np.ones(node_count, np.bool_),
@@ -328,13 +331,19 @@ def spidercast_numbers(parameters: SpiderCastParameters) -> SpiderCastNumbers:
         raise InputError("part_uncovered has no kernel; use engine='event'")
     if parameters.ties == "near":
         raise InputError("ties=near needs links with latencies; use engine='event'")
+    if parameters.redirects > 1 and parameters.mend_us:
+        raise InputError("more than one redirect candidate with mend_us has no kernel; use engine='event' or mend_us=0")
     return SpiderCastNumbers(
         rules=(Rule.COVER_GREEDILY, Rule.COVER_AT_RANDOM),
         coverage=(parameters.greedy_coverage, parameters.random_coverage),
         margin=parameters.margin,
-        adaptive=parameters.adaptive,
-        drop_when_stuck=parameters.drop_when_stuck,
-        scan=parameters.ties == "scan",
+        reading=_reading(
+            parameters,
+            adaptive=parameters.adaptive,
+            drop_when_stuck=parameters.drop_when_stuck,
+            scan=parameters.ties == "scan",
+            coin=parameters.coin,
+        ),
         view=parameters.view,
         mend_us=parameters.mend_us,
         **_timing(parameters),
@@ -356,11 +365,33 @@ def _rival(parameters: SimilarityParameters | RandomParameters, coverage: tuple[
         rules=(Rule.COUNT_SIMILAR, Rule.COUNT_RANDOM),
         coverage=coverage,
         margin=parameters.margin,
-        adaptive=False,
-        drop_when_stuck=True,
-        scan=False,
+        reading=_reading(parameters),
         view=parameters.view,
         **_timing(parameters),
+    )
+
+
+_ASKS = {"changed": state.ASK_CHANGED, "always": state.ASK_ALWAYS, "once": state.ASK_ONCE}
+
+
+def _reading(
+    parameters: Departures,
+    adaptive: bool = False,
+    drop_when_stuck: bool = True,
+    scan: bool = False,
+    coin: float = 0.5,
+) -> TurnRules:
+    """The rules that both SpiderCast and its rivals can choose, and SpiderCast's own."""
+    return TurnRules(
+        adaptive=adaptive,
+        drop_when_stuck=drop_when_stuck,
+        scan=scan,
+        coin_limit=U64(coin_limit(coin)),
+        parts_above_degree=parameters.parts_above == "degree",
+        ask_again=_ASKS[parameters.ask_again],
+        agrees_above_target=parameters.agrees_above == "L",
+        wakes_on_loss=parameters.wakes == "loss",
+        random_parts_above=parameters.random_parts == "above",
     )
 
 

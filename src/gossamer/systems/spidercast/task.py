@@ -10,6 +10,7 @@ from gossamer.model.values.draw import ITEM_FACTOR, MASK, finish
 from gossamer.model.values.ids import NodeId, TopicId
 from gossamer.protocols.contract.messages import Peer
 from gossamer.protocols.contract.parts import InterestView
+from gossamer.systems.spidercast.parameters import Departures
 
 # Paper: "If its degree is lower than its number of subscriptions and K_r <= 3" (3.3.1).
 ADAPTIVE_COVERAGE_MAX = 3
@@ -81,16 +82,26 @@ class NeighbourTask:
         "_interest",
         "_just_covered",
         "_uncovered_count",
+        "asks",
         "counts_uncovered",
         "coverage",
+        "is_asleep",
         "margin",
         "neighbours",
         "rule",
+        "strict",
         "target",
     )
 
-    def __init__(self, rule: Rule, coverage: int, margin: int, counts_uncovered: bool = False) -> None:
+    def __init__(
+        self, rule: Rule, coverage: int, margin: int, reading: Departures, counts_uncovered: bool = False
+    ) -> None:
         self.rule = rule
+        # Paper: line 9 of Figure 3 as printed, instead of the text; and when to ask a neighbour that refused.
+        self.strict = reading.parts_above == "degree"
+        self.asks = reading.ask_again
+        # With wakes=loss: covered, and Figure 4, line 37 has not woken the task since.
+        self.is_asleep = False
         # Also count topics that are already under-covered when judging whether a neighbour can be spared.
         self.counts_uncovered = counts_uncovered
         # K; for the rivals, the number of links wanted.
@@ -160,12 +171,14 @@ class NeighbourTask:
     def raise_coverage(self) -> None:
         """Set K to K + 1, for the adaptive K_r."""
         self.coverage += 1
+        self.is_asleep = False
         self._uncovered_count, self._just_covered = 0, set()
         for topic, count in self._cover.items():
             self._note(topic, count)
 
     def add_topic(self, topic: TopicId) -> None:
         """This node holds one more topic."""
+        self.is_asleep = False
         self._interest[topic] = None
         self._cover[topic] = 0
         self._note(topic, 0)
@@ -176,6 +189,7 @@ class NeighbourTask:
 
     def remove_topic(self, topic: TopicId) -> None:
         """This node no longer holds a topic."""
+        self.is_asleep = False
         for neighbour in self.neighbours.values():
             _forget_claims(neighbour)
             neighbour.shared.pop(topic, None)
@@ -196,10 +210,14 @@ class NeighbourTask:
         """Remove a neighbour."""
         for topic in self.neighbours.pop(node).shared:
             self._count(topic, -1)
+        # Paper: "if (|neighbors| < L) or (under_covered > 0) then wake up connectivity task" (Figure 4, lines 37-38).
+        if len(self.neighbours) < self.target or self.under_covered:
+            self.is_asleep = False
 
     def change_interest(self, node: NodeId, added: Iterable[TopicId], removed: Iterable[TopicId]) -> None:
         """Topics were added to and removed from the interest of a neighbour."""
         neighbour = self.neighbours[node]
+        self.is_asleep = False
         _forget_claims(neighbour)
         for topic in removed:
             neighbour.interest.discard(topic)
@@ -228,16 +246,15 @@ class NeighbourTask:
 
         None if every removal would leave more than `under_covered_most` topics under-covered.
 
-        Paper: line 9 says degree > target; the text says that `target <= degree` shows coverage. We follow the text.
-        Differs: a neighbour that did not agree is no candidate until its (degree, target) changes. As written, nodes
-        send DISCONNECT for ever: about 35 a node, 0.2 of them agreed to.
+        Paper: line 9 says degree > target; the text says that `target <= degree` shows coverage. We follow the text
+        (`parts_above`).
+        Differs: a neighbour that did not agree is no candidate until its (degree, target) changes (`ask_again`). As
+        written, nodes send DISCONNECT for ever: about 35 a node, 0.2 of them agreed to.
         """
         best: tuple[int, int, NodeId] | None = None
         fewest = under_covered_most
         for node, neighbour in self.neighbours.items():
-            if neighbour.degree < neighbour.target or neighbour.asked_when == (neighbour.degree, neighbour.target):
-                continue
-            if neighbour.is_bridge:
+            if neighbour.degree < neighbour.target + self.strict or neighbour.is_bridge or self._was_asked(neighbour):
                 continue
             under_covered = self.under_covered_without(node)
             # Skip before the draw: in a node at rest no neighbour can be spared, and this runs every turn.
@@ -247,6 +264,12 @@ class NeighbourTask:
             if best is None or score < best:
                 best, fewest = score, under_covered
         return None if best is None else best[2]
+
+    def _was_asked(self, neighbour: Neighbour) -> bool:
+        """Whether a neighbour refused a DISCONNECT and must not be asked again yet."""
+        if self.asks == "changed":
+            return neighbour.asked_when == (neighbour.degree, neighbour.target)
+        return self.asks == "once" and neighbour.asked_when is not None
 
     def redirect_candidate(self, interest: Collection[TopicId], key: int) -> NodeId | None:
         """Figure 4, lines 7-8: the neighbour below its target + Margin that shares most topics with the requester."""

@@ -6,7 +6,7 @@ from gossamer.kernels import sampling
 from gossamer.systems.spidercast.kernel import cycle as spidercast
 from gossamer.systems.spidercast.kernel import mend
 from gossamer.systems.spidercast.kernel.selection import fill_masks
-from gossamer.systems.spidercast.kernel.state import COUNTERS, RootState, TaskState, World
+from gossamer.systems.spidercast.kernel.state import COUNTERS, RootState, TaskState, TurnRules, World
 
 U64 = np.uint64
 
@@ -50,6 +50,7 @@ def warm_up() -> None:
             np.zeros(2, np.int32),
             np.zeros((2, 1), np.int32),
             np.zeros(2, np.bool_),
+            np.zeros(2, np.bool_),
             np.zeros(8, np.bool_),
             np.zeros(8, np.bool_),
             np.zeros(2, np.bool_),
@@ -66,7 +67,8 @@ def warm_up() -> None:
     order = np.arange(2, dtype=np.int32)
     sampling.draw_items(U64(1), U64(0), U64(1), U64(1), order)
     rules = np.array([0, 1])
-    spidercast.spidercast_cycle(world, greedy, random, rules, 1, False, True, False, U64(1), U64(1), 1, order, counters)
+    reading = TurnRules(False, True, False, U64(0), False, 0, False, False, False)
+    spidercast.spidercast_cycle(world, greedy, random, rules, 1, reading, U64(1), U64(1), 1, order, counters)
     roots = RootState(np.zeros(2, np.int32), np.zeros(2, np.uint8), np.zeros(2, np.uint8), np.zeros(2, np.bool_))
     mend.begin_roots(world, roots, 0)
     mend.mend_cycle(world, greedy, random, roots, 1, 1, 1, 1, False, U64(1), U64(1), order, counters)
@@ -74,4 +76,4 @@ def warm_up() -> None:
     for last, task in enumerate((greedy, random)):
         spidercast.change_interest(world, task, 0, np.zeros(1, np.int32), 1, counters, bool(last))
         spidercast.recover_around(world, task, 0)
-        spidercast.depart(world, task, 0, True, counters)
+        spidercast.depart(world, task, last, 0, True, counters)

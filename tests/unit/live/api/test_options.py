@@ -37,7 +37,7 @@ def test_seeds_is_deprecated_and_works_as_join(make):
     told = warnings_of(lambda: made.append(make(seeds=["127.0.0.1:7400"])))
     assert told == ["Node(seeds=...) is deprecated; use Node(join=...)"]
     node = made[0]._node if make is SyncNode else made[0]
-    assert node._join == ("127.0.0.1:7400",)
+    assert node._discovery._join == ("127.0.0.1:7400",)
 
 
 @pytest.mark.parametrize(

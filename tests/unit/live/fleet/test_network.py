@@ -3,11 +3,15 @@
 import asyncio
 import signal
 import subprocess
+from itertools import pairwise
+from types import SimpleNamespace
 
 import pytest
 
 from gossamer.live.fleet import network
-from gossamer.live.fleet.network import MEMBERS, Fleet, MemberEntry, is_connected, read_members
+from gossamer.live.fleet.member import MemberHello
+from gossamer.live.fleet.network import MEMBERS, STARTING_MAX, Fleet, MemberEntry, is_connected, read_members
+from gossamer.live.transport.virtual import VirtualLoop
 from gossamer.model.values.errors import GossamerError, InputError
 
 
@@ -42,3 +46,45 @@ def test_an_error_is_not_replaced_when_the_members_do_not_leave_in_time(tmp_path
     with pytest.raises(GossamerError, match="member 7 did not answer"):
         asyncio.run(fail())
     assert parents[0].returncode == -signal.SIGKILL
+
+
+class StartingMember:
+    """A member that takes a second to start; `open` are the members that are starting."""
+
+    is_alive = True
+
+    def __init__(self, index, starting, most):
+        self.settings = SimpleNamespace(index=index)
+        self._starting, self._most = starting, most
+
+    async def start(self, join):
+        self._starting.add(self)
+        self._most.append(len(self._starting))
+        await asyncio.sleep(1)
+        self._starting.discard(self)
+        self.hello = MemberHello(1, f"{self.settings.index}", f"host:{self.settings.index}", "host:0")
+        return self.hello
+
+
+def test_members_start_some_at_a_time(tmp_path):
+    most = []
+    fleet, starting = Fleet(tmp_path, [], lambda text: None), set()
+    fleet.members = [StartingMember(index, starting, most) for index in range(3 + 4 * STARTING_MAX)]
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        runner.run(fleet.start())
+    assert max(most) == STARTING_MAX
+    assert len(read_members(tmp_path)) == len(fleet.members)
+
+
+def test_looking_whether_topics_are_connected_takes_at_most_half_of_the_time(tmp_path, monkeypatch):
+    looks = []
+
+    async def look(fleet):
+        looks.append(asyncio.get_running_loop().time())
+        await asyncio.sleep(2)
+        return 0, 1
+
+    monkeypatch.setattr(Fleet, "_connected_topics", look)
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        assert not runner.run(Fleet(tmp_path, [], lambda text: None).connected(20))
+    assert [after - before for before, after in pairwise(looks)] == [4.0] * 5

@@ -3,8 +3,9 @@
 import msgspec
 import pytest
 
-from gossamer.live.security.access import AccessRules, Guard, matches
+from gossamer.live.security.access import AccessRules, Guard
 from gossamer.model.values.errors import InputError
+from gossamer.model.values.pattern import matches
 from gossamer.protocols.contract.messages import Data
 
 RULES = """

@@ -29,6 +29,9 @@ class Scripted:
     def end_event(self):
         pass
 
+    def gather(self, nodes):
+        pass
+
     def has_proved(self, node, address):
         return True
 

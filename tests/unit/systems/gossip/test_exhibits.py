@@ -25,20 +25,23 @@ def holding(outcome):
 def test_receivers_far_from_the_theory_are_missed(figure):
     assert outcome_with(f"gossip/fig{figure}", 1.0).verdict == "met"
     allowed = 0.03 if figure < 6 else 0.08
-    assert outcome_with(f"gossip/fig{figure}", 1 + allowed - 0.001).verdict == "met"
-    assert outcome_with(f"gossip/fig{figure}", 1 + allowed + 0.001).verdict == "missed"
+    assert outcome_with(f"gossip/fig{figure}", 1 - allowed + 0.001).verdict == "met"
     assert outcome_with(f"gossip/fig{figure}", 1 - allowed - 0.001).verdict == "missed"
+    # Above the theory, a network of finite size may be reached as a whole, which is another claim.
+    for shift, holds in ((1 + allowed - 0.001, True), (1 + allowed + 0.001, False)):
+        assert holding(outcome_with(f"gossip/fig{figure}", shift))[0] is holds
 
 
 def test_the_published_number_is_judged_over_all_messages_and_messages_that_take_off_are_a_rival_reading():
-    for shift, claims, rival in ((1.0, [True, True, False], True), (1.05, [True] * 3, True), (0.94, None, False)):
+    missed = [True, True, False, True]
+    for shift, claims, rival in ((1.0, missed, True), (1.05, [True] * 4, True), (0.94, missed, False)):
         outcome = outcome_with("gossip/fig8", shift)
-        assert holding(outcome) == (claims or [True, True, False])
+        assert holding(outcome) == claims
         assert [verdict == "holds" for _, verdict in outcome.rival_claims] == [rival]
 
 
 def test_a_similar_number_of_receivers_is_expected_at_sigma_0_6():
-    assert holding(outcome_with("gossip/fig7", 1.0)) == [True, True, False]
+    assert holding(outcome_with("gossip/fig7", 1.0)) == [True, True, False, True]
 
 
 def test_receivers_far_from_equation_17_are_missed():

@@ -4,7 +4,7 @@ import pytest
 
 from gossamer.model.values.time import SECOND_US
 from gossamer.systems.spidercast.keep_alive import KeepAlive
-from gossamer.systems.spidercast.parameters import Timing
+from gossamer.systems.spidercast.parameters import Departures, Timing
 from gossamer.systems.spidercast.task import Neighbour, NeighbourTask, Rule
 
 LIVE = Timing(keep_alive_us=7 * SECOND_US // 2, suspect_after=6)
@@ -12,7 +12,7 @@ LIVE = Timing(keep_alive_us=7 * SECOND_US // 2, suspect_after=6)
 
 def start(timing):
     """One neighbour, 7, that was added at second 10."""
-    task = NeighbourTask(Rule.COVER_GREEDILY, 3, 5, False)
+    task = NeighbourTask(Rule.COVER_GREEDILY, 3, 5, Departures())
     neighbour = Neighbour(1, 1, (), (1, 1))
     neighbour.spoken_us = neighbour.told_us = 10 * SECOND_US
     task.neighbours[7] = neighbour

@@ -353,6 +353,9 @@ class Recovery:
             held.catch_up.note(sender, run, now_us)
             return
         stream = held.streams.get(run.publisher)
+        if stream is not None and run.last <= stream.delivered:
+            # The common case: this node has the message.
+            return
         if stream is None:
             at_us = now_us - run.age_ms * MILLISECOND_US
             if at_us < held.since_us:

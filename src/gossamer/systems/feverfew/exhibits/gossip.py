@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
-from gossamer.analysis.exhibits.harness import Claim, Exhibit, Metrics, Point, SeriesValue
+from gossamer.analysis.exhibits.harness import Claim, Exhibit, Metrics, Point, SeriesValue, curve
 from gossamer.systems.feverfew.exhibits.settings import COMMUNITIES, DOUBAN, FULL, GOSSIP_CYCLES, QUICK, SEEDS, cover
 
 # The places of `experiments.SIZES`.
@@ -34,6 +35,17 @@ def _share_of(cycle: int, chosen: Callable[[int], bool], metrics: Metrics) -> fl
     return 100.0 * covered / float(max(sum(total for total, _ in counted), 1))
 
 
+SHARE = f"subscriptions to topics below {SMALL} (%)"
+AFTER, FROM = 21, 60
+LATE = f"{CLEARED}, cycle {AFTER}, all from {FROM}"
+
+
+def _share_of_small(metrics: Metrics) -> float:
+    totals = metrics["subscriptions_by_size"]
+    small = sum(total for size, total in zip(SIZES, totals, strict=True) if size < SMALL)
+    return 100.0 * float(small) / float(sum(totals))
+
+
 def _points(quick: bool) -> list[Point]:
     nodes = QUICK if quick else FULL
     readings = [CLEARED] if quick else list(READINGS)
@@ -42,6 +54,10 @@ def _points(quick: bool) -> list[Point]:
         kind, more = READINGS[reading]
         for seed in SEEDS[:1] if quick else SEEDS:
             run = cover(nodes, seed, kind, GOSSIP_CYCLES, bubble_cycles=-1, **more)
+            if reading == CLEARED:
+                late = partial(_share_of, AFTER, lambda size: size >= FROM)
+                found.append(Point(SHARE, 1.0, run, _share_of_small))
+                found.append(Point(LATE, 1_304.0, run, late))
             for cycle in CYCLES:
                 name = f"{reading}, cycle {cycle}"
                 below = partial(_share_of, cycle, lambda size: size < SMALL)
@@ -51,6 +67,12 @@ def _points(quick: bool) -> list[Point]:
                 if reading == CLEARED:
                     found += [Point(name, float(size), run, partial(_share, cycle, i)) for i, size in enumerate(SIZES)]
     return found
+
+
+def _rises_with_size(values: Sequence[SeriesValue]) -> bool | None:
+    """Whether larger topics are covered at least as much after 30 cycles."""
+    shares = [value.measured for value in curve(values, f"{CLEARED}, cycle 30")]
+    return all(later >= earlier for earlier, later in pairwise(shares)) if shares else None
 
 
 def _holds(values: Sequence[SeriesValue], series: str, test: Callable[[float], bool]) -> bool | None:
@@ -93,6 +115,15 @@ EXHIBITS = (
         claims=(
             *_claims(CLEARED, is_rival=False),
             *(claim for reading in READINGS if reading != CLEARED for claim in _claims(reading, is_rival=True)),
+            Claim(
+                "more than 70% of all subscriptions are to topics below 20",
+                lambda values: _holds(values, SHARE, lambda share: share > 70),
+            ),
+            Claim(
+                f"after {AFTER} cycles 1% to 2% of the subscriptions to topics from {FROM} are not covered",
+                lambda values: _holds(values, LATE, lambda share: 98 <= share <= 99),
+            ),
+            Claim("the covered share rises with the size of the topic", _rises_with_size),
         ),
         remark=(
             "The paper does not say how often the similar view is cleared. Cleared every 5 cycles, 46%, 59% and 68% of the "

@@ -5,6 +5,7 @@ from itertools import pairwise
 from math import inf, isfinite
 
 from gossamer.analysis.exhibits.harness import Claim, Exhibit, Point, SeriesValue, curve
+from gossamer.model.values.run import Run
 from gossamer.systems.gossip.exhibits.settings import (
     SEEDS,
     constant,
@@ -15,7 +16,7 @@ from gossamer.systems.gossip.exhibits.settings import (
     seeds,
     theory,
 )
-from gossamer.theory.percolation import GossipSettings, subscriber_threshold
+from gossamer.theory.percolation import GossipSettings, mean_receivers, subscriber_threshold
 
 # sigma in hundredths.
 HUNDREDTHS = (2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 25, 30)
@@ -53,7 +54,37 @@ def _model_points(degree: str, hundredths: tuple[int, ...], quick: bool) -> list
             if isfinite(paper):
                 # The paper's curve is a formula and needs no run; its point reuses the last run.
                 found.append(Point(f"the paper's sigma <r>, gamma {gamma:g}", sigma, run, constant(paper)))
+        found += _model_line(degree, gamma, run)
     return found
+
+
+# The places of the model's line, as shares of its threshold.
+LINE = (0.2, 0.5, 0.8, 0.9, 0.95, 0.98, 0.99)
+
+
+def _model_line(degree: str, gamma: float, run: Run) -> list[Point]:
+    """Equation 17 below the threshold. It is a formula and needs no run; its points name one that is made anyway."""
+    at = subscriber_threshold(law(degree), gamma) or 0.0
+    found = []
+    for share in LINE:
+        receivers = mean_receivers(law(degree), GossipSettings(share * at, gamma))
+        found.append(Point(f"equation 17, gamma {gamma:g}", share * at, run, constant(receivers)))
+    return found
+
+
+def _asymptotes(degree: str) -> dict[str, float]:
+    """The sigma at which equation 17 becomes infinite, for the curves of each gamma."""
+    return {
+        f"{name}, gamma {gamma:g}": subscriber_threshold(law(degree), gamma) or 0.0
+        for gamma in GAMMAS
+        for name in ("receivers", "subscribers", "equation 17")
+    }
+
+
+def _diverges(values: Sequence[SeriesValue]) -> bool | None:
+    """Whether equation 17 grows more than tenfold up to 0.99 of the threshold, for each gamma."""
+    curves = [points for gamma in GAMMAS if (points := curve(values, f"equation 17, gamma {gamma:g}"))]
+    return all(points[-1].measured > 10 * points[0].measured for points in curves) if curves else None
 
 
 def _jumps(values: Sequence[SeriesValue], degree: str) -> bool:
@@ -105,6 +136,7 @@ def _is_corrected(values: Sequence[SeriesValue], degree: str) -> bool:
 
 def _model_claims(degree: str) -> tuple[Claim, ...]:
     return (
+        Claim("the model has a phase transition for each gamma", _diverges),
         Claim("the higher gamma, the smaller the sigma at which receivers rise", _comes_earlier),
         Claim(
             "our corrected count of subscribers is closer to the simulation than the paper's sigma <r>",
@@ -162,6 +194,7 @@ EXHIBITS = (
             *_model_claims(POISSON),
         ),
         log_y=True,
+        asymptotes=_asymptotes(POISSON),
     ),
     Exhibit(
         name="gossip/fig2",
@@ -179,6 +212,7 @@ EXHIBITS = (
             "the threshold on."
         ),
         log_y=True,
+        asymptotes=_asymptotes(SCALE_FREE),
     ),
     Exhibit(
         name="gossip/fig3",

@@ -88,6 +88,7 @@ def _load_points(quick: bool) -> list[Point]:
                     dissemination_parameters={"gamma": LOAD_GAMMA, "buffer": buffer, "handle_us": HANDLE_US},
                     event_count=LOAD_EVENTS,
                     latency="uniform:5-50ms",
+                    lengths=False,
                 )
                 found.append(Point(f"buffer of {buffer}", load, run, None, expected))
     return found

@@ -38,6 +38,7 @@ def gossip_run(degree: str, nodes: int, share: tuple[int, int], gamma: float, se
         dissemination="gossip",
         dissemination_parameters=carried,
         event_count=EVENTS,
+        lengths=False,
     )
 
 

@@ -27,7 +27,7 @@ def _points(workloads: dict[str, str | WorkloadLaw], seeds: tuple[int, ...], rho
                     (f"{before}GM", "gm", {}),
                     (f"{before}MinMaxODA", "minmaxoda", {}),
                 ):
-                    run = Run(system=system, parameters=parameters, workload=workload, seed=seed)
+                    run = Run(system=system, parameters=parameters, workload=workload, seed=seed, lengths=False)
                     found.append(Point(label, float(rho), run))
     return found
 

@@ -4,8 +4,17 @@ from gossamer.analysis.exhibits.harness import Exhibit
 from gossamer.systems.spidercast.exhibits import (
     coverage,
     dynamic,
+    popularity,
     rivals,
     scale,
+    views,
 )
 
-EXHIBITS: tuple[Exhibit, ...] = (*coverage.EXHIBITS, *scale.EXHIBITS, *dynamic.EXHIBITS, *rivals.EXHIBITS)
+EXHIBITS: tuple[Exhibit, ...] = (
+    *coverage.EXHIBITS,
+    *popularity.EXHIBITS,
+    *scale.EXHIBITS,
+    *views.EXHIBITS,
+    *dynamic.EXHIBITS,
+    *rivals.EXHIBITS,
+)

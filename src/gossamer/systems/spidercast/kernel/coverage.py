@@ -127,6 +127,7 @@ def count_cover(world: World, task: TaskState, node: int, other: int, change: in
 def count_anew(world: World, task: TaskState, node: int) -> None:
     """Recount the coverage of a node, after an interest or K has changed."""
     task.quiet[node] = False
+    task.asleep[node] = False
     start = world.starts[node]
     task.cover[start : start + world.sizes[node]] = 0
     task.uncovered[node] = world.sizes[node] if task.coverage[node] > 0 else 0
@@ -204,6 +205,15 @@ def remove_neighbour(world: World, task: TaskState, node: int, other: int) -> bo
     if slot != last and task.mirrors[slot] >= 0:
         task.mirrors[task.mirrors[slot]] = slot
     return True
+
+
+@kernel
+def lose_neighbour(world: World, task: TaskState, rule: int, node: int, other: int) -> None:
+    """REMOVECONNECTION (Figure 4, lines 34-38): remove a neighbour, and wake the task by the condition of line 37."""
+    if not remove_neighbour(world, task, node, other):
+        return
+    if np.int64(task.counts[node]) < np.int64(task.target[node]) or under_covered(task, rule, node) > 0:
+        task.asleep[node] = False
 
 
 @kernel

@@ -11,7 +11,7 @@ from gossamer.systems.spidercast.kernel.coverage import (
     degree_max,
     grow_target,
     has_room,
-    remove_neighbour,
+    lose_neighbour,
     slot_of,
     under_covered,
     under_covered_without,
@@ -38,6 +38,7 @@ from gossamer.systems.spidercast.kernel.state import (
     REDIRECT,
     STUCK_DROPS,
     TaskState,
+    TurnRules,
     World,
 )
 
@@ -48,8 +49,7 @@ def _decide(
     task: TaskState,
     kind: int,
     rule: int,
-    drop_when_stuck: bool,
-    scan: bool,
+    reading: TurnRules,
     seed: U64,
     now_us: U64,
     cycle: int,
@@ -58,7 +58,7 @@ def _decide(
     counters: NDArray[np.int64],
 ) -> tuple[int, int]:
     """Figure 2: (1, node to connect to), (2, neighbour to disconnect from) or (0, -1)."""
-    if task.coverage[node] == 0:
+    if task.coverage[node] == 0 or task.asleep[node]:
         return 0, -1
     most = degree_max(world, task, rule, node)
     under = under_covered(task, rule, node)
@@ -69,19 +69,22 @@ def _decide(
             peer = next_redirect(task, node)
             if peer < 0:
                 key = draw_base(seed, U64(node), CONNECT[kind], now_us)
-                peer = next_coverage_node(world, task, rule, node, key, scan, wanted)
+                peer = next_coverage_node(world, task, rule, node, key, reading, wanted)
             if peer < 0:
                 return 0, -1
             task.quarantine[node, cycle % task.quarantine.shape[1]] = peer
             return 1, peer
-        if degree == most and not drop_when_stuck:
+        if degree == most and not reading.drop_when_stuck:
             return 0, -1
     stuck = under > 0 and degree == most
     spare = False
     if not stuck:
         task.target[node] = min(most, degree)
         spare = degree > most
-    peer, fewest = disconnect_candidate(world, task, rule, node, draw_base(seed, U64(node), DISCONNECT[kind], now_us))
+        if kind == 1 and not spare and reading.random_parts_above:
+            return 0, -1
+    key = draw_base(seed, U64(node), DISCONNECT[kind], now_us)
+    peer, fewest = disconnect_candidate(world, task, rule, reading, node, key)
     if peer < 0 or (not spare and fewest > (under if stuck else 0)):
         return 0, -1
     slot = slot_of(task, node, peer)
@@ -146,23 +149,24 @@ def exchange_connect(
         grow_target(world, task, rule, margin, node)
     else:
         counters[M_LEAVE] += 1
-        remove_neighbour(world, task, peer, node)
+        lose_neighbour(world, task, rule, peer, node)
 
 
 @kernel
 def _exchange_disconnect(
-    world: World, task: TaskState, rule: int, node: int, peer: int, counters: NDArray[np.int64]
+    world: World, task: TaskState, rule: int, reading: TurnRules, node: int, peer: int, counters: NDArray[np.int64]
 ) -> None:
     """A DISCONNECT, and all messages that follow from it."""
     counters[M_DISCONNECT] += 1
     under = under_covered_without(world, task, rule, peer, node)
-    if under > 0 and np.int64(task.counts[peer]) <= degree_max(world, task, rule, peer):
+    most = np.int64(task.target[peer]) if reading.agrees_above_target else degree_max(world, task, rule, peer)
+    if under > 0 and np.int64(task.counts[peer]) <= most:
         return
-    remove_neighbour(world, task, peer, node)
+    lose_neighbour(world, task, rule, peer, node)
     counters[M_DISCONNECT_OK] += 1
     if under == 0:
         task.target[peer] = task.counts[peer]
-    remove_neighbour(world, task, node, peer)
+    lose_neighbour(world, task, rule, node, peer)
 
 
 @kernel
@@ -189,15 +193,19 @@ def _adapt(world: World, greedy: TaskState, random: TaskState, node: int, counte
 
 
 @kernel
+def _falls_asleep(task: TaskState, rule: int, reading: TurnRules, node: int, did: int) -> bool:
+    """Whether a task sleeps after its turn: it is covered and found nothing to do."""
+    return reading.wakes_on_loss and did == 0 and task.coverage[node] > 0 and under_covered(task, rule, node) == 0
+
+
+@kernel
 def spidercast_cycle(
     world: World,
     greedy: TaskState,
     random: TaskState,
     rules: NDArray[np.int64],
     margin: int,
-    adaptive: bool,
-    drop_when_stuck: bool,
-    scan: bool,
+    reading: TurnRules,
     seed: U64,
     now_us: U64,
     cycle: int,
@@ -212,13 +220,11 @@ def spidercast_cycle(
     for node in order:
         if greedy.quiet[node] and random.quiet[node]:
             continue
-        did, peer = _decide(
-            world, greedy, 0, rules[0], drop_when_stuck, scan, seed, now_us, cycle, node, wanted, counters
-        )
-        raised = adaptive and _adapt(world, greedy, random, node, counters)
-        did_too, peer_too = _decide(
-            world, random, 1, rules[1], drop_when_stuck, scan, seed, now_us, cycle, node, wanted, counters
-        )
+        did, peer = _decide(world, greedy, 0, rules[0], reading, seed, now_us, cycle, node, wanted, counters)
+        greedy.asleep[node] = _falls_asleep(greedy, rules[0], reading, node, did)
+        raised = reading.adaptive and _adapt(world, greedy, random, node, counters)
+        did_too, peer_too = _decide(world, random, 1, rules[1], reading, seed, now_us, cycle, node, wanted, counters)
+        random.asleep[node] = _falls_asleep(random, rules[1], reading, node, did_too)
         degree, target = np.int64(greedy.counts[node]), np.int64(greedy.target[node])
         degree_too, target_too = np.int64(random.counts[node]), np.int64(random.target[node])
         # A covered node that found nothing to do will find nothing until its neighbours, or the values that they told
@@ -231,21 +237,21 @@ def spidercast_cycle(
         if did == 1:
             exchange_connect(world, greedy, 0, rules[0], margin, seed, now_us, node, peer, degree, target, counters)
         elif did == 2:
-            _exchange_disconnect(world, greedy, rules[0], node, peer, counters)
+            _exchange_disconnect(world, greedy, rules[0], reading, node, peer, counters)
         if did_too == 1:
             exchange_connect(
                 world, random, 1, rules[1], margin, seed, now_us, node, peer_too, degree_too, target_too, counters
             )
         elif did_too == 2:
-            _exchange_disconnect(world, random, rules[1], node, peer_too, counters)
+            _exchange_disconnect(world, random, rules[1], reading, node, peer_too, counters)
 
 
 @kernel
-def depart(world: World, task: TaskState, node: int, speaks: bool, counters: NDArray[np.int64]) -> None:
+def depart(world: World, task: TaskState, rule: int, node: int, speaks: bool, counters: NDArray[np.int64]) -> None:
     """A node departs and its neighbours remove it; if it `speaks`, it sends a LEAVE to each of them."""
     for slot in range(task.starts[node], task.starts[node] + task.counts[node]):
         counters[M_LEAVE] += speaks
-        remove_neighbour(world, task, np.int64(task.nodes[slot]), node)
+        lose_neighbour(world, task, rule, np.int64(task.nodes[slot]), node)
     task.counts[node] = 0
 
 
@@ -267,6 +273,7 @@ def begin(world: World, task: TaskState, coverage: int, node: int) -> None:
     task.coverage[node] = coverage
     task.redirect[node] = -1
     task.quiet[node] = False
+    task.asleep[node] = False
     task.moved[node] = True
     task.quarantine[node, :] = -1
     count_anew(world, task, node)

@@ -7,7 +7,7 @@ from gossamer.kernels.draw import ITEM_FACTOR, U64, draw_base, finish
 from gossamer.kernels.jit import kernel
 from gossamer.systems.spidercast.kernel.coverage import (
     has_room,
-    remove_neighbour,
+    lose_neighbour,
     shared_count,
     slot_of,
 )
@@ -35,7 +35,7 @@ def begin_roots(world: World, state: RootState, node: int) -> None:
 
 
 @kernel
-def _drop_idle_bridges(world: World, task: TaskState, node: int, counters: NDArray[np.int64]) -> None:
+def _drop_idle_bridges(world: World, task: TaskState, rule: int, node: int, counters: NDArray[np.int64]) -> None:
     """Remove bridges whose ends no longer share a topic."""
     slot = task.starts[node]
     while slot < task.starts[node] + task.counts[node]:
@@ -43,8 +43,8 @@ def _drop_idle_bridges(world: World, task: TaskState, node: int, counters: NDArr
         if task.is_bridge[slot] and shared_count(world, node, other) == 0:
             counters[M_LEAVE] += 1
             counters[IDLE_BRIDGES] += 1
-            remove_neighbour(world, task, node, other)
-            remove_neighbour(world, task, other, node)
+            lose_neighbour(world, task, rule, node, other)
+            lose_neighbour(world, task, rule, other, node)
         else:
             slot += 1
 
@@ -192,7 +192,7 @@ def mend_cycle(
     for node in order:
         start = world.starts[node]
         end = start + world.sizes[node]
-        _drop_idle_bridges(world, random, node, counters)
+        _drop_idle_bridges(world, random, rule, node, counters)
         if greedy.moved[node] or random.moved[node]:
             greedy.moved[node] = random.moved[node] = False
             state.stale[node] = True

@@ -13,11 +13,15 @@ from gossamer.systems.spidercast.kernel.coverage import (
     under_covered_without,
 )
 from gossamer.systems.spidercast.kernel.state import (
+    ASK_CHANGED,
+    ASK_ONCE,
     COUNT_RANDOM,
     COUNT_SIMILAR,
     COVER_AT_RANDOM,
     COVER_GREEDILY,
+    NEVER,
     TaskState,
+    TurnRules,
     World,
 )
 
@@ -61,7 +65,7 @@ def _lowest(word: U64) -> int:
 
 
 @kernel
-def _best_in_full_view(world: World, wanted: NDArray[np.int32], count: int, key: U64, scan: bool) -> int:
+def _best_in_full_view(world: World, wanted: NDArray[np.int32], count: int, key: U64, reading: TurnRules) -> int:
     """The unblocked node that holds the most wanted topics (at least one), or -1.
 
     The counts of all nodes are stored in binary, one bit plane for each digit: adding a topic to the counts of 64 nodes
@@ -103,7 +107,8 @@ def _best_in_full_view(world: World, wanted: NDArray[np.int32], count: int, key:
             node = w * 64 + _lowest(tied)
             tied &= tied - U64(1)
             bits = finish(key + U64(node) * ITEM_FACTOR)
-            if chosen < 0 or (scan and bits & U64(1) != U64(0)) or (not scan and bits < best_draw):
+            wins = bits <= reading.coin_limit if reading.scan else bits < best_draw
+            if chosen < 0 or wins:
                 chosen = node
                 best_draw = bits
     return chosen
@@ -135,9 +140,7 @@ def _random_in_full_view(world: World, wanted: NDArray[np.int32], count: int, an
 
 
 @kernel
-def _choose_in_partial_view(
-    world: World, node: int, wanted: NDArray[np.int32], count: int, rule: int, key: U64, scan: bool
-) -> int:
+def _choose_in_partial_view(world: World, node: int, wanted: NDArray[np.int32], count: int, rule: int, key: U64) -> int:
     """The choice by any rule among the slots of a partial view."""
     for i in range(count):
         world.wanted[wanted[i]] = True
@@ -177,7 +180,7 @@ def _choose_in_partial_view(
 def fill_masks(world: World, rows: NDArray[np.uint16], topic_count: int) -> None:
     """Compute the masks of every node; interests must have at most 16 topics and never change.
 
-    `rows` is a packed copy of each node's topics: uint16[n, width], padded with `topic_count`. Reading a slot is then
+    `rows` is a packed copy of each node's topics: uint16[n, width], padded with `topic_count`. TurnRules a slot is then
     one random access to a few bytes, and the processor runs many of them at the same time.
     """
     node_count, width = rows.shape
@@ -253,7 +256,7 @@ def next_coverage_node(
     rule: int,
     node: int,
     key: U64,
-    scan: bool,
+    reading: TurnRules,
     wanted: NDArray[np.int32],
 ) -> int:
     """Figure 5: the node to connect to next, or -1."""
@@ -270,9 +273,9 @@ def next_coverage_node(
     if len(world.mask_starts) > 1 and rule != COUNT_RANDOM:
         chosen = _choose_by_masks(world, node, places, rule, key)
     elif world.view_size > 0:
-        chosen = _choose_in_partial_view(world, node, wanted, count, rule, key, scan)
+        chosen = _choose_in_partial_view(world, node, wanted, count, rule, key)
     elif rule in (COVER_GREEDILY, COUNT_SIMILAR):
-        chosen = _best_in_full_view(world, wanted, count, key, scan)
+        chosen = _best_in_full_view(world, wanted, count, key, reading)
     else:
         chosen = _random_in_full_view(world, wanted, count, rule == COUNT_RANDOM, key)
     _set_blocked(world, task, node, False)
@@ -293,7 +296,17 @@ def next_redirect(task: TaskState, node: int) -> int:
 
 
 @kernel
-def disconnect_candidate(world: World, task: TaskState, rule: int, node: int, key: U64) -> tuple[int, int]:
+def _was_asked(task: TaskState, slot: int, ask_again: int) -> bool:
+    """Whether the neighbour in a slot refused a DISCONNECT and must not be asked again yet."""
+    if ask_again == ASK_CHANGED:
+        return task.asked_degrees[slot] == task.degrees[slot] and task.asked_targets[slot] == task.targets[slot]
+    return ask_again == ASK_ONCE and task.asked_degrees[slot] != NEVER
+
+
+@kernel
+def disconnect_candidate(
+    world: World, task: TaskState, rule: int, reading: TurnRules, node: int, key: U64
+) -> tuple[int, int]:
     """Figure 3: (neighbour, number of topics that are under-covered without it), or (-1, 0)."""
     chosen = -1
     fewest = 0
@@ -302,9 +315,8 @@ def disconnect_candidate(world: World, task: TaskState, rule: int, node: int, ke
     masked = rule <= COVER_AT_RANDOM and world.sizes[node] <= 64
     exact = exact_places(world, task, node) if masked else U64(0)
     for slot in range(task.starts[node], task.starts[node] + task.counts[node]):
-        degree = task.degrees[slot]
-        target = task.targets[slot]
-        if degree < target or (task.asked_degrees[slot] == degree and task.asked_targets[slot] == target):
+        least = np.int64(task.targets[slot]) + reading.parts_above_degree
+        if np.int64(task.degrees[slot]) < least or _was_asked(task, slot, reading.ask_again):
             continue
         if task.is_bridge[slot]:
             continue

@@ -25,6 +25,7 @@ BRIDGE = np.uint64(Purpose.SPIDERCAST_BRIDGE)
 REDIRECT = np.array([Purpose.SPIDERCAST_REDIRECT_GREEDY, Purpose.SPIDERCAST_REDIRECT_RANDOM], np.uint64)
 
 COVER_GREEDILY, COVER_AT_RANDOM, COUNT_SIMILAR, COUNT_RANDOM = range(4)
+ASK_CHANGED, ASK_ALWAYS, ASK_ONCE = range(3)
 ADAPTIVE_COVERAGE_MAX = 3
 # A value that no degree or target has: the neighbour was never told, or never asked.
 NEVER = np.uint16(65535)
@@ -41,6 +42,23 @@ KINDS = (
 )
 M_CONNECT, M_CONNECT_OK, M_REDIRECT, M_DISCONNECT, M_DISCONNECT_OK, M_LEAVE, M_HEARTBEAT, M_CLAIMS = range(8)
 RAISES, STUCK_DROPS, BRIDGES, IDLE_BRIDGES, COUNTERS = range(8, 13)
+
+
+class TurnRules(NamedTuple):
+    """Rules that parameters of the same names choose (`systems/spidercast/parameters.py`)."""
+
+    adaptive: bool
+    drop_when_stuck: bool
+    # Ties by a scan, and the largest draw with which a later candidate wins.
+    scan: bool
+    coin_limit: np.uint64
+    # Figure 3, line 9, as printed; one of ASK_CHANGED, ASK_ALWAYS, ASK_ONCE; Figure 4, line 23, as printed.
+    parts_above_degree: bool
+    ask_again: int
+    agrees_above_target: bool
+    # A covered task sleeps until it loses a neighbour; the random task disconnects only above L_max.
+    wakes_on_loss: bool
+    random_parts_above: bool
 
 
 class World(NamedTuple):
@@ -98,6 +116,8 @@ class TaskState(NamedTuple):
     quarantine: NDArray[np.int32]
     # By node: whether its last turn did nothing and no change since then can make the next turn differ.
     quiet: NDArray[np.bool_]
+    # By node, with `wakes_on_loss`: the task is covered, and no loss of a neighbour has woken it since.
+    asleep: NDArray[np.bool_]
     # By slot: whether the neighbour has sent claims since it became a neighbour; whether the link is a bridge.
     met: NDArray[np.bool_]
     is_bridge: NDArray[np.bool_]

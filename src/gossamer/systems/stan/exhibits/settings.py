@@ -26,7 +26,13 @@ def run_on(nodes: int, topics: int, seed: int, fit: int = 0, **more: Any) -> Run
     factor = numbers.pop("view_factor")
     parameters = {"view_factor": factor, "weigh_sources": False}
     law = GridLaw(nodes=nodes, topics=topics, **numbers)
-    return Run(system="stan", parameters=parameters, seed=seed, workload=law, **{"cycle_limit": CYCLES, **more})
+    return Run(
+        system="stan",
+        parameters=parameters,
+        seed=seed,
+        workload=law,
+        **{"cycle_limit": CYCLES, "lengths": False, **more},
+    )
 
 
 def seeds(quick: bool) -> tuple[int, ...]:

@@ -9,14 +9,27 @@ _WORDS = {
     "node2 id2 person2",
     "weight": "weight count plays value rating",
     "time": "time timestamp date at atus",
-    "user": "user userid username node nodeid member memberid uid id",
-    "group": "group groupid groupname topic topicid genre genres artist artistid artistname tag tagid item itemid "
-    "community communityid channel",
+    "user": "user userid username node nodeid nodename service serviceid servicename application app component client "
+    "subscriber member memberid uid id",
+    "group": "group groupid groupname topic topicid topicname subject feed stream genre genres artist artistid artistname "
+    "tag tagid item itemid community communityid channel",
+    "role": "role mode access",
+    "zone": "zone zoneid region rack availabilityzone datacenter datacentre site",
+    "address": "address host hostname endpoint ip",
     "machine": "machine machineid node nodeid host",
     "event": "event eventtype type",
     "platform": "platform platformid",
     "cpus": "cpus cpu",
     "memory": "memory ram",
+}
+
+# The values of a column of roles, with the numbers of `model.values.ids.Role`. An empty value is the first.
+ROLE_WORDS = {
+    **dict.fromkeys(("follows", "follow", "follower", "subscribes", "subscribe", "subscriber", "sub", "1"), 1),
+    **dict.fromkeys(("consumes", "consumer", "reads", "reader", "read"), 1),
+    **dict.fromkeys(("publishes", "publish", "publisher", "pub", "2"), 2),
+    **dict.fromkeys(("produces", "producer", "writes", "writer", "write"), 2),
+    **dict.fromkeys(("both", "pubsub", "3"), 3),
 }
 
 

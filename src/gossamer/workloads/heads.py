@@ -7,9 +7,9 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from gossamer.model.values.errors import InputError
-from gossamer.pipeline.storage import Place
 
 # Chosen: enough lines to find a format, and quick to read.
 HEAD_BYTES = 1 << 18
@@ -21,6 +21,20 @@ _GZIP, _BZIP2 = b"\x1f\x8b", b"BZh"
 _PACKED = {b"PK\x03\x04": "zip", b"\x28\xb5\x2f\xfd": "zstandard", b"\xfd7zXZ": "xz", b"7z\xbc\xaf": "7z"}
 # Spark chooses the decompressor by the end of the name.
 _UNREADABLE = (".zst", ".xz", ".zip", ".7z", ".lz4", ".snappy", ".deflate")
+
+
+class NamedFile(Protocol):
+    """A file on this machine or at a URI; its text is the whole path."""
+
+    @property
+    def name(self) -> str:
+        """The last part of the path."""
+        ...
+
+    @property
+    def suffix(self) -> str:
+        """The end of the name from its last dot on."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -60,14 +74,14 @@ def read_head(path: Path) -> Head:
     return Head(head)
 
 
-def _check_text(path: Place, head: bytes) -> None:
+def _check_text(path: NamedFile, head: bytes) -> None:
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise InputError(f"{path} is UTF-16; convert it to UTF-8, for example with iconv -f UTF-16 -t UTF-8")
     if b"\0" in head:
         raise InputError(f"{path} has NUL bytes, so it is not UTF-8 text; convert it (UTF-16?) or give another file")
 
 
-def damaged(files: Sequence[Place]) -> InputError:
+def damaged(files: Sequence[NamedFile]) -> InputError:
     """The error for a compressed file that ends too early or has a wrong checksum."""
     names = ", ".join(file.name for file in files if file.suffix in (".gz", ".bz2"))
     which = names if len(files) == 1 else f"one of {names}"

@@ -7,9 +7,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from gossamer.model.values.errors import InputError
-from gossamer.pipeline.formats import DELIMITED, JSON_LINES, PARQUET, WHITESPACE, Reading, find_format
-from gossamer.pipeline.heads import read_head
 from gossamer.pipeline.inputs import file_labels, find_inputs
+from gossamer.workloads.formats import DELIMITED, JSON_LINES, PARQUET, WHITESPACE, Reading, find_format
+from gossamer.workloads.heads import read_head
 
 EDGES = (("source", "target"), ("weight", "time"))
 MEMBERSHIPS = (("user", "group"), ("weight", "time"))
@@ -33,7 +33,7 @@ def found(tmp_path, text, columns=EDGES, reading=None, name="rows.txt"):
         # Numbers separated by blanks and tabs.
         ("1 2\t1\t100\n2 3\t1\t101\n", WHITESPACE, ""),
         ("% sym unweighted\nann bob\t1\ncat dan\t1\n", WHITESPACE, ""),
-        ('"a,b",c\n"d,e",f\n', DELIMITED, ","),
+        ('"a,b",c\n"d,e",c\n', DELIMITED, ","),
         ("\ufeff1,2\n2,3\n", DELIMITED, ","),
     ],
 )
@@ -59,6 +59,18 @@ def test_a_header_has_known_words_or_stands_above_numbers(tmp_path, text, header
     format = found(tmp_path, text)
     assert format.header == header
     assert bool(format.header_line) == bool(header)
+
+
+@pytest.mark.parametrize("text", ["Dienst,Thema\nann,rock\nbob,rock\n", "Служба;Тема\nann;rock\nbob;rock\n"])
+def test_a_first_line_that_may_be_header_or_data_is_refused_until_the_user_says_which(tmp_path, text):
+    with pytest.raises(InputError, match="may be a header or data"):
+        found(tmp_path, text, MEMBERSHIPS)
+    assert len(found(tmp_path, text, MEMBERSHIPS, Reading(header=True)).header) == 2
+    assert found(tmp_path, text, MEMBERSHIPS, Reading(header=False)).header == ()
+
+
+def test_a_first_line_whose_values_occur_again_is_data(tmp_path):
+    assert found(tmp_path, "ann,rock\nbob,rock\n", MEMBERSHIPS).header == ()
 
 
 def test_a_header_decides_which_columns_are_read(tmp_path):

@@ -14,9 +14,8 @@ from typing import Any
 import msgspec
 
 from gossamer.model.values.errors import InputError
-from gossamer.pipeline.heads import Head, data_lines
-from gossamer.pipeline.storage import Place
-from gossamer.pipeline.words import kind_words, plain_word, words_of
+from gossamer.workloads.heads import Head, NamedFile, data_lines
+from gossamer.workloads.words import kind_words, plain_word, words_of
 
 WHITESPACE, DELIMITED, JSON_LINES, PARQUET = "whitespace", "csv", "json lines", "parquet"
 # In the order of preference where two fit equally well.
@@ -96,7 +95,9 @@ class Format:
         return f"{split}{quoted}, {header}"
 
 
-def find_format(path: Place, required: Sequence[str], optional: Sequence[str], reading: Reading, head: Head) -> Format:
+def find_format(
+    path: NamedFile, required: Sequence[str], optional: Sequence[str], reading: Reading, head: Head
+) -> Format:
     """The format of a file whose rows have these columns."""
     if head.columns:
         return _by_keys(path, PARQUET, head.columns, required, optional, reading)
@@ -113,6 +114,11 @@ def find_format(path: Place, required: Sequence[str], optional: Sequence[str], r
     quote = find_quote(lines, delimiter)
     rows = [split_line(line, delimiter, quote) for line in lines]
     has_header = reading.header if reading.header is not None else is_header(rows, (*required, *optional))
+    if has_header is None and delimiter != " ":
+        raise InputError(
+            f"the first line of {path} ({lines[0][:60]}) may be a header or data; write a header with known words, such as "
+            "service,topic, or say which with `header`"
+        )
     header = tuple(rows[0]) if has_header else ()
     places = _places(path, header, max(map(len, rows)), required, optional, reading)
     return Format(
@@ -181,8 +187,11 @@ def split_line(line: str, delimiter: str, quote: str) -> list[str]:
     return [field.strip(" ") for field in fields]
 
 
-def is_header(rows: Sequence[Sequence[str]], names: Sequence[str]) -> bool:
-    """Whether the first row is a header: known words, or words above a column of numbers."""
+def is_header(rows: Sequence[Sequence[str]], names: Sequence[str]) -> bool | None:
+    """Whether the first row is a header: known words, or words above a column of numbers.
+
+    It is data if one of its values occurs in another row. None where nothing tells.
+    """
     first, others = rows[0], rows[1:]
     if any(NUMBER.fullmatch(field) or not field for field in first) or len(set(first)) < len(first):
         return False
@@ -193,11 +202,17 @@ def is_header(rows: Sequence[Sequence[str]], names: Sequence[str]) -> bool:
         column = [row[place] for row in others if len(row) == len(first)]
         if column and sum(NUMBER.fullmatch(field) is not None for field in column) >= NUMBERS_LEAST * len(column):
             return True
-    return False
+    later = {field for row in others for field in row}
+    return False if not others or later.intersection(first) else None
 
 
 def _places(
-    path: Place, header: Sequence[str], width: int, required: Sequence[str], optional: Sequence[str], reading: Reading
+    path: NamedFile,
+    header: Sequence[str],
+    width: int,
+    required: Sequence[str],
+    optional: Sequence[str],
+    reading: Reading,
 ) -> tuple[tuple[str, int], ...]:
     """The place of every column that is read."""
     names = (*required, *optional)
@@ -225,7 +240,7 @@ def _check_columns(columns: Sequence[str], required: Sequence[str], names: Seque
         )
 
 
-def _place(path: Place, column: str, header: Sequence[str], width: int) -> int:
+def _place(path: NamedFile, column: str, header: Sequence[str], width: int) -> int:
     for place, name in enumerate(header):
         if column == name or plain_word(column) == plain_word(name):
             return place
@@ -248,7 +263,12 @@ def _by_words(header: Sequence[str], names: Sequence[str]) -> dict[str, int]:
 
 
 def _by_keys(
-    path: Place, format: str, keys: Sequence[str], required: Sequence[str], optional: Sequence[str], reading: Reading
+    path: NamedFile,
+    format: str,
+    keys: Sequence[str],
+    required: Sequence[str],
+    optional: Sequence[str],
+    reading: Reading,
 ) -> Format:
     """The format of a file whose columns have names of their own."""
     names = (*required, *optional)
@@ -267,7 +287,7 @@ def _by_keys(
     return Format(format, places=tuple((name, keys[found[name]]) for name in names if name in found))
 
 
-def _json_keys(path: Place, lines: Sequence[str]) -> list[str]:
+def _json_keys(path: NamedFile, lines: Sequence[str]) -> list[str]:
     keys: dict[str, None] = {}
     for line in lines:
         try:
