@@ -1,7 +1,7 @@
 """The commands of README run as they stand: in one folder, in order, beside files of one's own (subs.csv, hosts.csv).
 
 Commands on Spark and `reproduce` take many minutes; `tests/spark` and the tests of exhibits run them on small inputs, and
-`test_help.py` checks that README's lines are accepted.
+`test_help.py` checks that README's lines are accepted. `tests/live/test_dashboard.py` starts the dashboard.
 """
 
 import re
@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.live.operations.http import fetch_status
+from gossamer.live.operations.status_server import fetch_status
 from tests.waiting import until_now
 
 README = (Path(__file__).resolve().parents[2] / "README.md").read_text()
-ELSEWHERE = {"study", "sweep", "ingest", "sample", "profile", "analyse", "reproduce"}
+ELSEWHERE = {"study", "sweep", "ingest", "sample", "profile", "analyse", "reproduce", "dashboard"}
 COMMANDS = [
     shlex.split(line, comments=True)
     for language, block in re.findall(r"^```(\w*)\n(.*?)^```", README, re.MULTILINE | re.DOTALL)

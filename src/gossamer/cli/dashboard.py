@@ -51,9 +51,9 @@ def dashboard(
     seed: Annotated[int, typer.Option(metavar="N", min=0, max=SEED_MAX, help="Demonstration: seed of interests.")] = 1,
     system: SystemName = None,
 ) -> None:
-    """Show a network in the browser: a demonstration, running nodes, or a run that is over.
+    """Show a network in the browser, live or recorded.
 
-    Without arguments it starts a network of 20 nodes, which you can change in the page: kill nodes, cut the network in two,
+    It shows running nodes, a run that is over, or a demonstration. Without arguments it starts a network of 20 nodes, which you can change in the page: kill nodes, cut the network in two,
     and watch it mend. Ctrl-C ends it. The page's address contains a token, without which the dashboard answers nobody.
 
     Example: gossamer dashboard

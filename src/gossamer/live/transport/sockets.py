@@ -7,7 +7,7 @@ the pool of links that this node opened, and the links that strangers opened.
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from gossamer.live.api.limits import Limits
 from gossamer.live.transport import wire
@@ -82,6 +82,7 @@ class Sockets:
         self._dialler = Dialler(self, tls)
         self._pressure = Backpressure(self._links, limits, self.counts)
         self._strangers = Strangers(self._links, self._is_kept, limits, self.counts)
+        self.refuse = self._strangers.refuse
         self._handshakes = None if tls is None else Handshakes(self, tls, self._strangers.handshakes_max)
         # What peers cause is logged at a bounded rate.
         self.log = LimitedLog(environment.monotonic)
@@ -217,13 +218,6 @@ class Sockets:
     def has_slow(self) -> bool:
         """Whether the queue of any link is long."""
         return bool(self._pressure.slow)
-
-    def refuse(self, nodes: Collection[NodeId]) -> None:
-        """Close the links to these nodes at once, and refuse new ones, until the next call."""
-        self._strangers.refused = frozenset(nodes)
-        for link in list(self._links):
-            if link.is_up and link.node in self._strangers.refused:
-                link.abort()
 
     @property
     def is_paused(self) -> bool:

@@ -6,7 +6,7 @@ id counts as a stranger's.
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from gossamer.live.api.limits import Limits
 from gossamer.live.transport.links import Link
@@ -31,7 +31,7 @@ class Strangers:
         self._counts = counts
         self.links_max = affordable_links(limits.strangers)
         # Nodes that this node was told to cut off.
-        self.refused: frozenset[NodeId] = frozenset()
+        self._refused: frozenset[NodeId] = frozenset()
 
     def check_identity(self, link: Link, node: NodeId) -> None:
         """Allow one link from each id; a PeerError refuses a second one, and nodes that are cut off.
@@ -39,7 +39,7 @@ class Strangers:
         Without TLS an id is only a claim, so a new link never replaces one that is in use. If the older link was silent
         for long enough that its peer may be gone, it closes and the new link is accepted.
         """
-        if node in self.refused:
+        if node in self._refused:
             raise PeerError("is cut off")
         if link.dialled:
             return
@@ -50,6 +50,13 @@ class Strangers:
                 self._counts["links closed: replaced by a newer one"] += 1
                 other.close("replaced by a newer link")
                 return
+
+    def refuse(self, nodes: Collection[NodeId]) -> None:
+        """Close the links to these nodes at once, and refuse new ones, until the next call."""
+        self._refused = frozenset(nodes)
+        for link in list(self._links):
+            if link.is_up and link.node in self._refused:
+                link.abort()
 
     def bound_links(self, dialled: bool) -> None:
         """If one side has opened too many short-lived links, close the one that has been quiet for longest."""
