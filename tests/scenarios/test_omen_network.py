@@ -4,6 +4,7 @@ import pytest
 
 from gossamer.model.values.ids import Role
 from gossamer.protocols.contract.events import Publish, Subscribe, Unsubscribe
+from gossamer.protocols import roots
 from gossamer.systems.omen import machine
 from gossamer.systems.omen.backups import is_acceptable
 from gossamer.systems.omen.messages import ComponentClaims
@@ -92,6 +93,8 @@ def test_more_failures_at_once_than_the_resilience_are_mended_by_bridges():
 def test_a_lost_claim_hides_a_disconnected_topic_only_until_claims_are_told_again():
     def parted_after(every, patch):
         patch.setattr(machine, "CLAIMS_REPEAT", every)
+        # Changes are told again too, which would mend it alone.
+        patch.setattr(roots, "AGAIN", (10**9,))
         # Only bridges mend.
         patch.setattr(Repairs, "notice", lambda self, *arguments, **named: True)
         net = OmenNet(1, one_topic(7), links=chain(range(7)), drops=False, coverage=3)

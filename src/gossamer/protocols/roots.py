@@ -61,10 +61,12 @@ class RootedLinks(Protocol):
 class Roots:
     """For each topic of one node, the lowest id that it has heard of."""
 
-    __slots__ = ("_alone", "_node", "_roots", "_told_nodes", "_told_topics", "is_moving", "is_stale")
+    __slots__ = ("_again", "_alone", "_node", "_roots", "_told_nodes", "_told_topics", "is_moving", "is_stale")
 
-    def __init__(self, node: NodeId) -> None:
+    def __init__(self, node: NodeId, tells_again: bool = True) -> None:
+        """`tells_again` is False where no message is lost: in lockstep with a kernel, which sends each claim once."""
         self._node = node
+        self._again = AGAIN if tells_again else (0,)
         self._roots: dict[TopicId, tuple[NodeId, int]] = {}
         # The number of checks in a row in which the node itself was the lowest.
         self._alone: dict[TopicId, int] = {}
@@ -97,8 +99,8 @@ class Roots:
         Changes go to all neighbours; new neighbours, or with `repeat` all of them, get all claims. Both are told again.
         """
         changed = self._recompute(tasks) if self.is_stale else []
-        to_tell = [*changed, *(topic for topic in _due_again(self._told_topics) if topic not in changed)]
-        told_before = set(_due_again(self._told_nodes))
+        to_tell = [*changed, *(topic for topic in _due_again(self._told_topics, self._again) if topic not in changed)]
+        told_before = set(_due_again(self._told_nodes, self._again))
         self._told_topics |= dict.fromkeys(changed, 0)
         for topic, (root, _) in self._roots.items():
             self._alone[topic] = min(self._alone[topic] + 1, PATIENCE) if root == self._node else 0
@@ -181,13 +183,13 @@ class Roots:
         return (*self._roots[topic], self._alone[topic])
 
 
-def _due_again(told: dict[int, int]) -> list[int]:
+def _due_again(told: dict[int, int], again: Sequence[int]) -> list[int]:
     """Count one more check for everything that was told; returns what must be told again now."""
     due = []
     for each, checks in tuple(told.items()):
         told[each] = checks + 1
-        if checks + 1 in AGAIN:
+        if checks + 1 in again:
             due.append(each)
-        if checks + 1 >= AGAIN[-1]:
+        if checks + 1 >= again[-1]:
             del told[each]
     return due

@@ -42,6 +42,8 @@ def _spidercast(
         drop_when_stuck=parameters.drop_when_stuck,
         part_uncovered=parameters.part_uncovered,
         mend_us=parameters.mend_us,
+        # Nodes with an oracle run in lockstep with the kernel.
+        claims_again=parameters.membership == "cyclon",
     )
     return (*below, part)
 

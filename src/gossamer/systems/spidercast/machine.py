@@ -107,6 +107,7 @@ class SpiderCast:
         drop_when_stuck: bool = True,
         part_uncovered: bool = False,
         mend_us: int = 0,
+        claims_again: bool = True,
     ) -> None:
         self.tasks = tuple(NeighbourTask(rule, coverage, margin, reading, part_uncovered) for rule, coverage in tasks)
         self._reading = reading
@@ -116,10 +117,9 @@ class SpiderCast:
         self._keep_alive = KeepAlive(reading)
         # See `SilenceDetector` and `SilenceAvoider`.
         self.heard, self.spoken = self._keep_alive.heard, self._keep_alive.spoken
-        self.roots = Roots(node)
+        self.roots = Roots(node, claims_again)
         self._exchange = exchange
-        # The version of the interest that was last sent to neighbours.
-        self._version = 0
+        self._version = 0  # the version of the interest that was last sent to neighbours
         self._links = Links(self.tasks, exchange.topics)
         # See `TopicNeighbours`. Bound directly, because disseminations call it for every message.
         self.neighbours_on = self._links.neighbours_on
