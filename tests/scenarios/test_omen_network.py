@@ -3,8 +3,8 @@
 import pytest
 
 from gossamer.model.values.ids import Role
-from gossamer.protocols.contract.events import Publish, Subscribe, Unsubscribe
 from gossamer.protocols import roots
+from gossamer.protocols.contract.events import Publish, Subscribe, Unsubscribe
 from gossamer.systems.omen import machine
 from gossamer.systems.omen.backups import is_acceptable
 from gossamer.systems.omen.messages import ComponentClaims
