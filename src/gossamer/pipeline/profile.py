@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 # instead.
 PAIRS_NODES_MAX = 20_000
 TDI_DEPTH = 20
+# Chosen: rows for each partition in which values are counted. One hash table of all values costs more for each row as it grows.
+PARTITION_ROWS = 1_000_000
 CONFIDENCE = 0.99
 
 
@@ -110,16 +112,23 @@ def _graph(rows: "DataFrame", directed: bool) -> dict[str, Spread]:
     users = rows.select(f.col("source").alias("node")).union(rows.select("target")).distinct()
     found = {}
     for name, side in (("followers", "target"), ("followees", "source")):
-        counted = rows.groupBy(f.col(side).alias("node")).agg(f.count(f.lit(1)).alias("size"))
+        counted = _counted(rows.select(f.col(side).alias("node")), "node")
         sizes = users.join(counted, "node", "left").select(f.coalesce("size", f.lit(0)).alias("size"))
         found[name] = _by_size(sizes)
     return found
 
 
 def _spread(rows: "DataFrame", key: str) -> Spread:
+    return _by_size(_counted(rows, key))
+
+
+def _counted(rows: "DataFrame", key: str) -> "DataFrame":
+    """How often each value occurs. All rows of a value are brought together first, in partitions of bounded size."""
     from pyspark.sql import functions as f
 
-    return _by_size(rows.groupBy(key).agg(f.count(f.lit(1)).alias("size")))
+    usual = int(rows.sparkSession.conf.get("spark.sql.shuffle.partitions") or 8)
+    partitions = max(usual, -(-rows.count() // PARTITION_ROWS))
+    return rows.select(key).repartition(partitions, key).groupBy(key).agg(f.count(f.lit(1)).alias("size"))
 
 
 def _by_size(sizes: "DataFrame") -> Spread:
